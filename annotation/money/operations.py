@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop, ngettext
 from rest_framework import serializers
 from rest_framework.utils.html import is_html_input
 
@@ -19,7 +19,7 @@ from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Budget, CrowdCall, CrowdSession
 from annotation.money.confirming import confirmable
 from annotation.money.ledger import budget_of, set_budget
-from annotation.money.payments import hold_for_bonus, pay_bonus
+from annotation.money.payments import hold_for_bonus, pay_bonus, pay_top_ups
 from annotation.money.previews import (
     Preview,
     approved_session,
@@ -31,11 +31,10 @@ from annotation.money.previews import (
     preview_call,
     preview_top_ups,
 )
-from annotation.money.wages import pay_top_ups
 from common.errors import WrongState
 from common.parameters import Parameters
 from judgments.models import Study
-from judgments.study_operations import Outcome, operation, row_of
+from judgments.study_operations import Operation, Outcome, operation, row_of
 
 MOST_CENTS = 10**9
 MOST_LIMIT = 10**14
@@ -226,79 +225,64 @@ def budget(
     return Outcome(_("The budget is changed."), _done(found, []))
 
 
-def _preview_of(step: str) -> Callable[..., Preview]:
-    return lambda *, study, call: preview_call(call=_call(study, call), step=step)
+def _decision(
+    step: str, summary: str, decide: Callable[..., Any], message: str, description: str
+) -> Operation:
+    """Return the operation that decides on a failed call; it is an order if the crowd is asked again."""
+    orders = step != "was-done"
+
+    def preview(*, study: Study, call: str) -> Preview:
+        return preview_call(call=_call(study, call), step=step)
+
+    @transaction.atomic
+    def carry_out(
+        *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
+    ) -> Outcome:
+        rows = CrowdCall.objects.select_for_update(of=("self",)).select_related("study")
+        locked = rows.get(pk=_call(study, call).pk)
+        current = preview_call(call=locked, step=step)
+        check_confirmed(current, confirm)
+        decide(call=locked, by=by)
+        return Outcome(_(message), _done(current, [locked]))
+
+    carry_out.__doc__ = description
+    return operation(
+        step,
+        summary,
+        parameters=ConfirmRequest,
+        scope="money",
+        row="call",
+        then=SYNC_LATER if orders else None,
+        preview=preview,
+        orders=orders,
+    )(confirmable(step, preview=preview)(carry_out) if orders else carry_out)
 
 
-@operation(
+retry = _decision(
     "retry",
     "Try a call again",
-    parameters=ConfirmRequest,
-    scope="money",
-    row="call",
-    then=SYNC_LATER,
-    preview=_preview_of("retry"),
-    orders=True,
+    retry_call,
+    gettext_noop("It is tried again."),
+    "Try a failed call again. Its money is reserved anew; the crowd is asked in the background.",
 )
-@confirmable("retry", preview=_preview_of("retry"))
-@transaction.atomic
-def retry(*, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None) -> Outcome:
-    """Try a failed call again. Its money is reserved anew; the crowd is asked in the background."""
-    locked, found = _lock(study, call, "retry", confirm)
-    retry_call(call=locked, by=by)
-    return Outcome(_("It is tried again."), _done(found, [locked]))
-
-
-@operation(
+confirm_call = _decision(
     "was-done",
     "Say that a call was done",
-    parameters=ConfirmRequest,
-    scope="money",
-    row="call",
-    preview=_preview_of("was-done"),
+    resolve_as_done,
+    gettext_noop("It counts as done."),
+    "End a call as done, after somebody looked at the crowd; its money is spent.",
 )
-@transaction.atomic
-def was_done(
-    *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
-) -> Outcome:
-    """End a call as done, after somebody looked at the crowd; its money is spent."""
-    locked, found = _lock(study, call, "was-done", confirm)
-    resolve_as_done(call=locked, by=by)
-    return Outcome(_("It counts as done."), _done(found, [locked]))
-
-
-@operation(
+repeat_call = _decision(
     "was-not-done",
     "Say that a call was not done",
-    parameters=ConfirmRequest,
-    scope="money",
-    row="call",
-    then=SYNC_LATER,
-    preview=_preview_of("was-not-done"),
-    orders=True,
+    resolve_as_not_done,
+    gettext_noop("It is asked for again."),
+    "Ask for a call again from the start, after somebody looked at the crowd.",
 )
-@confirmable("was-not-done", preview=_preview_of("was-not-done"))
-@transaction.atomic
-def was_not_done(
-    *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
-) -> Outcome:
-    """Ask for a call again from the start, after somebody looked at the crowd."""
-    locked, found = _lock(study, call, "was-not-done", confirm)
-    resolve_as_not_done(call=locked, by=by)
-    return Outcome(_("It is asked for again."), _done(found, [locked]))
 
 
 def _call(study: Study, key: str) -> CrowdCall:
     return row_of(CrowdCall.objects.filter(study=study).select_related("study"), key)
-
-
-def _lock(study: Study, key: str, step: str, confirm: str | None) -> tuple[CrowdCall, Preview]:
-    """Lock a call, and check that the decision about it fits and is the one that was confirmed."""
-    rows = CrowdCall.objects.select_for_update(of=("self",)).select_related("study")
-    locked = rows.get(pk=_call(study, key).pk)
-    found = preview_call(call=locked, step=step)
-    check_confirmed(found, confirm)
-    return locked, found
 
 
 def _done(found: Preview, calls: list[CrowdCall]) -> dict[str, Any]:

@@ -1,6 +1,9 @@
-"""Approvals, rejections and bonuses, as outbox messages sent once."""
+"""Approvals, rejections, bonuses and top-ups to a study's wage floor, as outbox messages sent once."""
 
 from __future__ import annotations
+
+from itertools import groupby
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -9,8 +12,12 @@ from django.utils.translation import gettext as _
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import call_key, settle_session, write_message
 from annotation.models import CrowdCall, CrowdSession
+from annotation.money.costs import pay_of_sessions
+from annotation.money.ledger import OverBudget
+from annotation.money.limits import as_one_order, one_order
 from annotation.words import spell_cents
 from common.errors import WrongState
+from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
@@ -108,3 +115,63 @@ def ask_for_bonus(
         why=why.strip(),
         by=by,
     )
+
+
+class TopUps(NamedTuple):
+    """The written calls, and the workers for whom the budget does not suffice."""
+
+    calls: list[CrowdCall]
+    left_out: list[str]
+
+
+@as_one_order
+def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = None) -> TopUps:
+    """Ask for a bonus for each approved session below the study's floor, of all people or of one.
+
+    Each person's top-ups are paid or left out together, so that one person's do not block others'.
+
+    Raises:
+        OverBudget: nothing is left for anybody.
+    """
+    # lock before the wages are read, so that a concurrent request finds these bonuses
+    approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")
+    list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
+    wanting = {
+        pay.session: pay
+        for pay in pay_of_sessions(study)
+        if pay.top_up_cents and pay.approved and worker in ("", pay.worker)
+    }
+    if not wanting:
+        raise WrongState(_("Nothing was paid: no approved work lies below the floor."))
+    rows = (
+        CrowdSession.objects.filter(pk__in=wanting).select_related("study", "worker").order_by("worker", "pk")
+    )
+    calls: list[CrowdCall] = []
+    left_out: list[str] = []
+    problem: OverBudget | None = None
+    for name, sessions in groupby(rows, key=lambda row: row.worker.name):
+        try:
+            with one_order(study, None), transaction.atomic():
+                paid = [
+                    ask_for_bonus(
+                        session=session,
+                        cents=wanting[session.pk].top_up_cents,
+                        why=why,
+                        number=CrowdCall.objects.filter(session=session, kind="bonus").count() + 1,
+                        by=by,
+                    )
+                    for session in sessions
+                ]
+        except OverBudget as error:
+            left_out.append(name)
+            problem = error
+        else:
+            calls += paid
+    if not calls and problem is not None:
+        raise problem
+    total = spell_cents(sum(int(call.payload["bonus_cents"]) for call in calls), design_of(study).currency)
+    words = f"Bonuses of {total} for {len(calls)} pieces of work below the floor."
+    if left_out:
+        words += f" The budget does not reach for {', '.join(left_out)}."
+    note_event(study=study, what="top-up", words=words, by=by)
+    return TopUps(calls, left_out)

@@ -18,7 +18,6 @@ from annotation.crowds import backend_of
 from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
 from annotation.money.confirming import confirmable
-from annotation.money.wages import approve_unopposed as approve_all_unopposed
 from annotation.quality import flags, reviews
 from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
@@ -240,7 +239,7 @@ def reject(
 )
 def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
     """Approve all work that nothing speaks against. The rest waits for a person."""
-    count = approve_all_unopposed(study=study, by=by)
+    count = reviews.approve_unopposed(study=study, by=by)
     return Outcome(_decision_message(study, count, "approved"), {"changed": count})
 
 

@@ -23,6 +23,7 @@ from annotation.models import (
     AppealNote,
     Assignment,
     Case,
+    CrowdCall,
     CrowdSession,
     Exclusion,
     Judgment,
@@ -30,7 +31,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentQuerySet
 from annotation.money.limits import as_one_order
-from annotation.money.payments import decide_session
+from annotation.money.payments import ENDED, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, evidence_in_words
 from annotation.work.presentation import Place
@@ -111,6 +112,37 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
     asked = _decide_sessions(waiting, approve=True, why="", by=by)
     count = asked + waiting.filter(session=None).update(state=Assignment.State.APPROVED, reason="")
     _log_decision(study, "approved", count, assignments, by)
+    return count
+
+
+def assignments_without_objection(study: Study) -> list[UUID]:
+    """Return submitted assignments that nothing speaks against, oldest first.
+
+    Leave out those with a pending or refused call to approve or reject.
+    """
+    calls = CrowdCall.objects.filter(study=study, kind__in=["approve", "reject"], session__isnull=False)
+    asked = calls.exclude(state__in=ENDED)
+    waiting = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
+    waiting = waiting.exclude(session__in=asked.values("session"))
+    # Decided as a whole, once it is over.
+    waiting = waiting.exclude(session__status=CrowdSession.Status.WORKING)
+    rows = list(waiting.order_by("submitted_at", "pk").values_list("pk", "worker"))
+    against = reasons_against(study, {worker for _, worker in rows})
+    return [pk for pk, worker in rows if worker not in against]
+
+
+@transaction.atomic
+def approve_unopposed(*, study: Study, by: User | None = None) -> int:
+    """Approve work without objections and return its number; the rest waits for a person."""
+    pages = assignments_without_objection(study)
+    count = approve_assignments(study=study, assignments=pages, by=by)
+    if count:
+        note_event(
+            study=study,
+            what="approve",
+            words=f"{count} pages of work were approved, which nothing speaks against.",
+            by=by,
+        )
     return count
 
 

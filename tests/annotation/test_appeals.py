@@ -8,8 +8,12 @@ import pytest
 from django.test import Client
 
 from annotation.models import AppealNote, Assignment, Case
-from annotation.money.wages import approve_unopposed
-from annotation.quality.reviews import reasons_against, reject_assignments, reject_with_findings
+from annotation.quality.reviews import (
+    approve_unopposed,
+    reasons_against,
+    reject_assignments,
+    reject_with_findings,
+)
 from annotation.quality.rules import copy_rules
 from common.errors import WrongState
 from judgments.models import Study

@@ -9,11 +9,11 @@ from typing import Any
 from django.utils import timezone
 from pytest_django import Settings
 
-from annotation.crowds.arrivals import open_session, person_sent
 from annotation.crowds.base import Ability
 from annotation.crowds.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
+from annotation.crowds.sessions import open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.work.joining import join_from_crowd

@@ -9,11 +9,11 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from annotation.crowds.arrivals import open_session, person_sent
 from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.publishing import begin_closing, begin_opening
+from annotation.crowds.sessions import open_session, person_sent
 from annotation.crowds.sync import sync_crowd
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.ledger import ledger_sums, reserved_cents

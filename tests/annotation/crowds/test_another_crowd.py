@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation import crowds as backends
-from annotation.crowds.arrivals import person_sent
 from annotation.crowds.base import Ability, CrowdBackend, Plan, Price
 from annotation.crowds.outbox import ask_to_block
 from annotation.crowds.publishing import close_study, open_study
+from annotation.crowds.sessions import person_sent
 from annotation.models import Budget, CrowdCall, Publication
 from common.errors import DesignError, WrongState
 from judgments.design import requirements as crowds

@@ -10,18 +10,16 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from annotation.crowds.arrivals import receive_worker
 from annotation.crowds.base import Refused, SeenPublication, TryLater
 from annotation.crowds.delivery import carry_out_calls, retry_call
-from annotation.crowds.handing_in import exclude_unknown_work
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.publishing import ask_to_extend, begin_closing, begin_opening, close_study, open_study
+from annotation.crowds.sessions import exclude_unknown_work, receive_worker
 from annotation.crowds.sync import approve_what_is_due
 from annotation.errors import ArrivalRefused
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
 from annotation.money.costs import pay_of_sessions
-from annotation.money.payments import decide_session, pay_bonus
-from annotation.money.wages import pay_top_ups
+from annotation.money.payments import decide_session, pay_bonus, pay_top_ups
 from common.errors import WrongState
 from evaluation.integrity import check_integrity
 from judgments.models import Study

@@ -10,12 +10,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
-from annotation.crowds.arrivals import MORE_SLOTS, forget_raw_ids
 from annotation.crowds.base import Refused, TryLater
 from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.outbox import ask_to_write
+from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import close_study, open_study
+from annotation.crowds.sessions import MORE_SLOTS
 from annotation.errors import SlotTaken
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session

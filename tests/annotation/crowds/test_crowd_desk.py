@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.crowds.arrivals import open_session, person_sent
+from annotation.crowds.sessions import open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
 from annotation.money import ledger
 from annotation.work.joining import join_from_crowd

@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.crowds.arrivals import claim_for_session, open_session, person_sent
+from annotation.crowds.sessions import claim_for_session, open_session, person_sent
 from annotation.models import (
     Assignment,
     Commitment,
@@ -344,7 +344,7 @@ import json, threading
 from django.contrib.auth.models import User
 from django.db import connection
 from annotation.models import CrowdSession, LedgerEntry, Publication, SpendingLimit
-from annotation.crowds.arrivals import open_session, person_sent
+from annotation.crowds.sessions import open_session, person_sent
 from annotation.money import ledger, limits
 from annotation.money.payments import pay_bonus
 from annotation.work.joining import join_from_crowd

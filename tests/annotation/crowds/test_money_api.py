@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.crowds.arrivals import open_session, person_sent
+from annotation.crowds.sessions import open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
 from annotation.money import ledger
 from annotation.money.costs import Pay
@@ -204,7 +204,7 @@ def test_top_ups_are_paid_as_they_were_shown(
         return [Pay(session.pk, ada, 60.0, 30, 0, 100, cents, True)]
 
     monkeypatch.setattr("annotation.money.previews.pay_of_sessions", pays)
-    monkeypatch.setattr("annotation.money.wages.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.payments.pay_of_sessions", pays)
     path = f"studies/{study.slug}/top-up/"
     shown = look(path, owner).json()
     assert (shown["payments"], shown["bonus_cents"], shown["total_cents"]) == (1, 25, 30)
@@ -242,7 +242,7 @@ def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
         return [pay for pay in every if pay.session not in asked]
 
     monkeypatch.setattr("annotation.money.previews.pay_of_sessions", pays)
-    monkeypatch.setattr("annotation.money.wages.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.payments.pay_of_sessions", pays)
     path = f"studies/{study.slug}/top-up/"
     shown = look(path, owner).json()
     done = send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}).json()

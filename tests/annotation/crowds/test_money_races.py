@@ -24,7 +24,7 @@ from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, Mone
 from annotation.money import ledger as money
 from annotation.money import operations
 from annotation.work.joining import join_from_crowd
-from annotation.crowds.arrivals import open_session, person_sent
+from annotation.crowds.sessions import open_session, person_sent
 from judgments.models import StudyEvent
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk

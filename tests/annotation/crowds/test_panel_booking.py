@@ -13,7 +13,6 @@ from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.panel.reconciling import (
     bonus_list,
@@ -24,17 +23,16 @@ from annotation.crowds.panel.reconciling import (
     payment_list,
     unpaid_pages,
 )
-from annotation.crowds.people import pseudonym
+from annotation.crowds.people import forget_raw_ids, pseudonym
 from annotation.crowds.publishing import close_study
 from annotation.crowds.sync import report_of
 from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Worker
 from annotation.money.ledger import set_budget
 from annotation.money.limits import cents_committed_today, committed_cents
 from annotation.money.payments import decide_session, pay_bonus
-from annotation.money.wages import approve_unopposed
 from annotation.privacy.erasing import cannot_be_erased_now, erase_person
 from annotation.privacy.retention import known_people
-from annotation.quality.reviews import approve_assignments
+from annotation.quality.reviews import approve_assignments, approve_unopposed
 from common.errors import WrongState
 from evaluation.integrity import budgets_are_what_their_ledger_says
 from judgments.models import Study, StudyEvent

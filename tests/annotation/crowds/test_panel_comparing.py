@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.panel.reconciling import ListProblem, as_csv, compare, read_submissions
+from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import close_study
 from annotation.models import RawId, Worker
 from annotation.quality.flags import exclude_worker

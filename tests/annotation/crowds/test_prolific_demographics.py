@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.test import Client
 from pytest_django import Settings
 
-from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.prolific.demographics import fetch_demographics
 from annotation.crowds.publishing import close_study, open_study
 from annotation.models import CrowdSession, Demographics

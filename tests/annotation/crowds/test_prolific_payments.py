@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.base import Ability
 from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
+from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import close_study
 from annotation.models import CrowdCall, CrowdSession
 from annotation.money.payments import decide_session, pay_bonus

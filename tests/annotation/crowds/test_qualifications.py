@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.qualifications import people_by_ids, qualify
 from annotation.errors import RequirementNotMet

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from django.test import override_settings
 
-from annotation.crowds.arrivals import claim_for_session, open_session, person_sent
 from annotation.crowds.mturk import orders
+from annotation.crowds.sessions import claim_for_session, open_session, person_sent
 from annotation.crowds.sync import Synced, sync_crowd
 from annotation.models import Assignment, Budget, CrowdSession, Publication
 from annotation.money import ledger as money
