@@ -31,7 +31,7 @@ STAFF = "staff"  # the context of a staff text in a file of workers' texts, and 
 PACKAGES = ("annotation", "common", "config", "evaluation", "judgments")
 # Python and templates that workers read; whatever is elsewhere is for staff
 WORKERS_CODE = (
-    "annotation/crowds/arrivals.py", "annotation/crowds/handing_in.py", "annotation/crowds/mturk/pages.py",
+    "annotation/crowds/sessions.py", "annotation/crowds/mturk/pages.py",
     "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py",
     "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "annotation/crowds/prolific/people.py",
     "annotation/errors.py", "annotation/models/assignments.py",

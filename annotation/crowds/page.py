@@ -31,7 +31,7 @@ from annotation.money.costs import (
     wages_of,
 )
 from annotation.money.previews import top_ups_of
-from annotation.money.wages import assignments_without_objection
+from annotation.quality.reviews import assignments_without_objection
 from annotation.snapshots import has_many_assignments
 from annotation.words import spell_cents
 from annotation.work.operations import extend
@@ -410,8 +410,8 @@ add_operation(operations.more_screen_outs, label="Pay more")
 add_operation(operations.demographics, label="Fetch them")
 add_operation(operations.write, label="Send")
 add_operation(money_operations.retry, name="retry-call", label="Try again", fields=())
-add_operation(money_operations.was_done, name="call-was-done", label="It was done", fields=())
-add_operation(money_operations.was_not_done, name="call-was-not-done", label="It was not done", fields=())
+add_operation(money_operations.confirm_call, name="call-was-done", label="It was done", fields=())
+add_operation(money_operations.repeat_call, name="call-was-not-done", label="It was not done", fields=())
 
 
 @admin.register(Publication)

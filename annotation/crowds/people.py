@@ -9,10 +9,24 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from annotation.models import CrowdCall, CrowdSession, Erasure, Qualification, RawId
+from annotation.models import (
+    CrowdCall,
+    CrowdSession,
+    Demographics,
+    Erasure,
+    Participation,
+    Qualification,
+    RawId,
+    Worker,
+)
+from annotation.models.privacy import ids_forgotten
+from common.errors import WrongState
 from judgments.models import Study
+from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 INSTEAD = "…"
@@ -145,3 +159,45 @@ def _within(value: Any, ids: Collection[str]) -> Any:
     if isinstance(value, dict):
         return {name: _within(one, ids) for name, one in value.items()}
     return value
+
+
+@transaction.atomic
+def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
+    """Delete raw ids of the study's people who are in no other study, and the study's demographics.
+
+    Nobody can pay or message them any more. Includes people who never came but got a qualification that the study
+    names, or about whom its crowd was asked.
+    """
+    if study.state == Study.State.OPEN:
+        raise WrongState(
+            f"Nothing was deleted: study {study.slug!r} is open, and people who come leave their ids again; close it "
+            "first."
+        )
+    # includes people without work: they have a session but no participation
+    here = Worker.objects.filter(
+        Q(participations__study=study) | Q(crowd_sessions__study=study), source=Worker.Source.CROWD
+    )
+    elsewhere = Worker.objects.filter(
+        Q(participations__in=Participation.objects.exclude(study=study))
+        | Q(crowd_sessions__in=CrowdSession.objects.exclude(study=study))
+    ).values("pk")
+    asked = design_of(study).workers
+    names = {*asked.requires, *asked.forbids, asked.grants}
+    never_came = Worker.objects.filter(
+        Q(qualifications__name__in=names) | Q(crowd_calls__study=study),
+        source=Worker.Source.CROWD,
+        place=study.place,
+        participations=None,
+        crowd_sessions=None,
+    )
+    people = RawId.objects.filter(Q(worker__in=here) | Q(worker__in=never_came)).exclude(worker__in=elsewhere)
+    rows = list(people | RawId.objects.filter(session__study=study))
+    # Demographics that are being stored come first.
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    Demographics.objects.filter(study=study).delete()
+    remove_ids(rows)
+    RawId.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    ids_forgotten.send(Study, study=study)
+    gone = len(rows)
+    note_event(study=study, what="forget-ids", words=f"{gone} raw ids of workers were deleted.", by=by)
+    return gone

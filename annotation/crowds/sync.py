@@ -16,17 +16,17 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from annotation.crowds import BACKENDS, Ability, CrowdBackend, backend_of
-from annotation.crowds.arrivals import end_session
 from annotation.crowds.base import SeenPublication, TryLater
 from annotation.crowds.delivery import carry_out_calls, finish_call
-from annotation.crowds.handing_in import (
+from annotation.crowds.outbox import ask_to_delete
+from annotation.crowds.panel.people import tidy_up
+from annotation.crowds.sessions import (
     IncompleteWork,
+    end_session,
     exclude_unknown_work,
     record_work,
     remove_extra_slots,
 )
-from annotation.crowds.outbox import ask_to_delete
-from annotation.crowds.panel.people import tidy_up
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
 from annotation.money.ledger import (
     OverBudget,

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.utils import timezone
 
-from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.people import forget_raw_ids
 from annotation.models import Worker
 from annotation.privacy.erasing import cannot_be_erased_now, end_identities, people_of
 from common.downloads import batched

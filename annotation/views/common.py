@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.crowds.handing_in import hand_in
 from annotation.crowds.mturk.pages import frame_of, outer_address
+from annotation.crowds.sessions import hand_in
 from annotation.errors import (
     NotAdmitted,
     NotJoined,

@@ -16,11 +16,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.crowds.arrivals import end_session
 from annotation.crowds.mturk.pages import frame_of
 from annotation.crowds.mturk.views import work_in_frame
 from annotation.crowds.panel.backend import session_of
 from annotation.crowds.panel.people import end_without_work, outcome_of, screen_out
+from annotation.crowds.sessions import end_session
 from annotation.errors import (
     AlreadyEnded,
     AnswerProblem,

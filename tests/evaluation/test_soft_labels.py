@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.people import forget_raw_ids
 from annotation.models import Demographics, Worker
 from evaluation.disagreement.analysis import compute_disagreement, disagreement_in_words
 from evaluation.errors import EvaluationError

@@ -16,8 +16,6 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.crowds.arrivals import claim_for_session, receive_worker
-from annotation.crowds.handing_in import late_note, record_handed_in
 from annotation.crowds.mturk.pages import (
     SUBMIT,
     Arrival,
@@ -30,6 +28,7 @@ from annotation.crowds.mturk.pages import (
     sites_of,
 )
 from annotation.crowds.people import pseudonym
+from annotation.crowds.sessions import claim_for_session, late_note, receive_worker, record_handed_in
 from annotation.errors import ArrivalRefused
 from annotation.models import Assignment, CrowdSession, Participation, Publication
 from annotation.privacy.consent import consent_version

@@ -22,7 +22,6 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.panel.backend import (
     PanelIds,
@@ -48,6 +47,7 @@ from annotation.crowds.panel.reconciling import (
     read_submissions,
     unpaid_pages,
 )
+from annotation.crowds.people import forget_raw_ids
 from annotation.models import CrowdSession, Publication, RawId
 from annotation.money.confirming import confirmable
 from common.errors import WrongState

@@ -20,8 +20,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.crowds import backend_of
-from annotation.crowds.arrivals import person_sent
-from annotation.crowds.handing_in import exclude_unknown_work
 from annotation.crowds.outbox import release_unfilled
 from annotation.crowds.panel.backend import (
     OUTCOME_OF,
@@ -35,6 +33,7 @@ from annotation.crowds.panel.backend import (
     session_name,
 )
 from annotation.crowds.people import pseudonym, worker_token
+from annotation.crowds.sessions import exclude_unknown_work, person_sent
 from annotation.errors import (
     AddressFull,
     AllSlotsTaken,

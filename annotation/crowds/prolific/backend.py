@@ -29,9 +29,9 @@ from annotation.crowds.prolific.people import (
     blocked_group_name,
     change_group,
     decide,
-    pay_bonus,
     refuse_dearer,
     refuse_other_currency,
+    send_bonus,
     send_message,
     store_facts,
 )
@@ -159,7 +159,7 @@ class ProlificBackend(ExternalBackend):
                 case Ability.APPROVE | Ability.REJECT:
                     return decide(client, call)
                 case Ability.BONUS:
-                    return pay_bonus(client, call)
+                    return send_bonus(client, call)
                 case Ability.BLOCK | Ability.UNBLOCK:
                     return change_group(
                         client, call, name=blocked_group_name(), add=call.kind == Ability.BLOCK

@@ -98,7 +98,7 @@ def rejection_words(why: str) -> str:
     return words.ljust(SHORTEST_REJECTION, ".")
 
 
-def pay_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus once: set it up, which costs nothing, store the intent to pay, then pay.
 
     After a lost answer it is only looked for, as the service pays a set-up as often as it is asked.

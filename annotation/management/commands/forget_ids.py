@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.people import forget_raw_ids
 from annotation.models import CrowdSession
 from common.commands import QuorumCommand
 from common.errors import WrongState
