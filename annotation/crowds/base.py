@@ -224,10 +224,10 @@ class CrowdBackend(ABC):
         """Raise WrongState, with one sentence, if ``places`` slots cannot be added."""
         return
 
-    def session_id(self, place: str, raw: str) -> str:
+    def session_id(self, platform: str, raw: str) -> str:
         return raw
 
-    def fetch_balance(self, place: str) -> int | None:
+    def fetch_balance(self, platform: str) -> int | None:
         """Return the account's balance in cents; None if unknown."""
         return None
 
@@ -245,7 +245,7 @@ class CrowdBackend(ABC):
         """Yield the study's external HITs, and those of ``known`` that exist."""
         return iter(())
 
-    def ids_with_news(self, place: str) -> Iterable[str]:
+    def ids_with_news(self, platform: str) -> Iterable[str]:
         """Yield ids of external HITs with news; a sync must find the same without them."""
         return ()
 

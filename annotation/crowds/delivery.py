@@ -21,7 +21,7 @@ from annotation.crowds import CrowdBackend, backend_of
 from annotation.crowds.base import Ability, OutOfFunds, Refused, TryLater, Unsure
 from annotation.crowds.outbox import apply_failure, apply_success
 from annotation.crowds.people import error_of_call
-from annotation.models import CrowdCall
+from annotation.models import CrowdCall, at_crowd
 from annotation.money.ledger import OverBudget, reserve_for_call
 from annotation.money.limits import NeedsConfirmation, OverLimit
 from annotation.words import spell_cents
@@ -94,18 +94,18 @@ def carry_out_calls(
             _put_back(call, stopped, after=0.0, undone=True)
             skipped = tuple(COSTS)
         except TryLater as problem:
-            words = error_of_call(call, str(problem))
+            message = error_of_call(call, str(problem))
             if call.attempts >= ALL_TRIES:
                 parked += _park(
                     call,
-                    f"Given up after {call.attempts} attempts: {words}",
+                    f"Given up after {call.attempts} attempts: {message}",
                     unsure=_may_have_succeeded(call) or not problem.undone,
                 )
             else:
                 pause = _pause(rng, tried[call.pk], problem.after)
-                _put_back(call, words, after=pause, undone=problem.undone)
+                _put_back(call, message, after=pause, undone=problem.undone)
             if problem.final:
-                stopped = words
+                stopped = message
                 break
         if progress is not None:
             left = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
@@ -116,7 +116,7 @@ def carry_out_calls(
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
     """Return why the balance does not cover what waits; "" if it does or is unknown."""
-    calls = CrowdCall.objects.filter(study=study, place=study.place, kind__in=COSTS)
+    calls = at_crowd(CrowdCall, study).filter(kind__in=COSTS)
     fresh = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
     wanted = fresh.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
     if not wanted:
@@ -185,9 +185,9 @@ def _may_have_succeeded(call: CrowdCall) -> bool:
     return call.first_started_at != call.started_at
 
 
-def _pause(rng: random.Random, times: int, asked: float) -> float:
+def _pause(rng: random.Random, times: int, requested: float) -> float:
     longest = min(60.0, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
-    return max(asked, rng.uniform(0.0, longest))
+    return max(requested, rng.uniform(0.0, longest))
 
 
 @transaction.atomic
@@ -226,8 +226,8 @@ def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
 def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     """Retry a failed call with a new reservation; the same key makes this safe."""
     _start_again(call, "Nothing was changed: only a failed call can be tried again.", by)
-    words = f"A failed call is tried again: {call.kind}."
-    note_event(study=call.study, what="call-retried", words=words, by=by, call=call.pk)
+    message = f"A failed call is tried again: {call.kind}."
+    note_event(study=call.study, what="call-retried", words=message, by=by, call=call.pk)
     return call
 
 
@@ -271,11 +271,11 @@ def _start_again(call: CrowdCall, refusal: str, by: User | None, **changes: obje
         reserve_for_call(call=call, cents=cents, by=by)
 
 
-def _note(call: CrowdCall, said: str, by: User | None) -> None:
+def _note(call: CrowdCall, outcome: str, by: User | None) -> None:
     note_event(
         study=call.study,
         what="looked",
-        words=f"Somebody looked at {call.place} after the call {call.key}: {said}.",
+        words=f"Somebody looked at {call.place} after the call {call.key}: {outcome}.",
         by=by,
         call=call.pk,
     )

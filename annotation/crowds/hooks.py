@@ -36,8 +36,8 @@ def mturk(request: HttpRequest) -> HttpResponse:
     except notifications.NotFetched as problem:
         return HttpResponse(str(problem), status=503, content_type="text/plain; charset=utf-8")
     for hit in message:
-        for place in SITES:
-            note_hint(place=place, external_id=hit)
+        for platform in SITES:
+            note_hint(platform=platform, external_id=hit)
     return HttpResponse(status=204)
 
 
@@ -57,5 +57,5 @@ def prolific(request: HttpRequest) -> HttpResponse:
     except QuorumError as problem:
         return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
     for study in studies:
-        note_hint(place="prolific", external_id=study)
+        note_hint(platform="prolific", external_id=study)
     return HttpResponse(status=204)

@@ -22,7 +22,7 @@ from annotation.crowds.publishing import (
 )
 from annotation.crowds.qualifications import people_by_ids
 from annotation.crowds.sync import SYNC, ask_to_sync, sync_crowd
-from annotation.models import CrowdCall, CrowdSession, Worker
+from annotation.models import CrowdCall, CrowdSession, Worker, at_crowd
 from annotation.money.confirming import confirmable
 from annotation.work.joining import find_worker
 from common.amounts import thousands
@@ -79,18 +79,18 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     """Send what waits for the crowd, take over submitted work, and report differences."""
     synced = sync_crowd(study=study, thorough=thorough)
     odd = len(synced.discrepancies)
-    words = (
+    event = (
         f"Compared with the crowd: {counted(synced.hits, 'HIT')} there, "
         f"{counted(odd, 'thing')} {'does' if odd == 1 else 'do'} not fit."
     )
-    note_event(study=study, what="sync-crowd", words=words, by=by)
+    note_event(study=study, what="sync-crowd", words=event, by=by)
     there = ngettext("one HIT", "%(n)s HITs", synced.hits) % {"n": thousands(synced.hits)}
-    said = ngettext(
+    message = ngettext(
         "Compared with the crowd: %(there)s there, one thing does not fit.",
         "Compared with the crowd: %(there)s there, %(n)s things do not fit.",
         odd,
     )
-    return Outcome(said % {"there": there, "n": thousands(odd)}, synced)
+    return Outcome(message % {"there": there, "n": thousands(odd)}, synced)
 
 
 MOST_IDS = 1_000  # some seconds, in which nobody else writes to SQLite
@@ -115,9 +115,9 @@ class BlockRequest(Parameters):
 )
 def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Ask the crowd to keep a worker away from all work of this account, now and later."""
-    found = find_worker(study, worker)
-    outbox.ask_to_block(study=study, worker=found, why=why, by=by)
-    return Outcome(_("The crowd is asked to keep %(found)s away from all your work.") % {"found": found})
+    person = find_worker(study, worker)
+    outbox.ask_to_block(study=study, worker=person, why=why, by=by)
+    return Outcome(_("The crowd is asked to keep %(found)s away from all your work.") % {"found": person})
 
 
 class UnblockRequest(Parameters):
@@ -135,9 +135,9 @@ class UnblockRequest(Parameters):
 )
 def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Outcome:
     """Ask the crowd to let a blocked worker come again."""
-    found = find_worker(study, worker)
-    outbox.ask_to_unblock(study=study, worker=found, why=why, by=by)
-    return Outcome(_("The crowd is asked to let %(found)s come again.") % {"found": found})
+    person = find_worker(study, worker)
+    outbox.ask_to_unblock(study=study, worker=person, why=why, by=by)
+    return Outcome(_("The crowd is asked to let %(found)s come again.") % {"found": person})
 
 
 class QualifyRequest(Parameters):
@@ -175,15 +175,15 @@ def qualify(
     ids: Collection[str] = (),
 ) -> Outcome:
     """Give people a qualification, here and at their crowd. Studies require or forbid it by its name."""
-    found = [find_worker(study, worker)] if worker else people_by_ids(study=study, ids=ids)
-    qualifications.qualify(study=study, workers=found, name=qualification, value=value, by=by)
-    who = str(found[0]) if len(found) == 1 else _("%(n)s people") % {"n": len(found)}
-    words = (
+    people = [find_worker(study, worker)] if worker else people_by_ids(study=study, ids=ids)
+    qualifications.qualify(study=study, workers=people, name=qualification, value=value, by=by)
+    who = str(people[0]) if len(people) == 1 else _("%(n)s people") % {"n": len(people)}
+    message = (
         _("%(who)s got the qualification %(name)s.")
         if value
         else _("%(who)s lost the qualification %(name)s.")
     )
-    return Outcome(words % {"who": who, "name": qualification})
+    return Outcome(message % {"who": who, "name": qualification})
 
 
 class ScreenOutsRequest(Reason):
@@ -200,20 +200,20 @@ class ScreenOutsRequest(Reason):
 @confirmable("more-screen-outs")
 def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> Outcome:
     pay_more_screen_outs(study=study, count=count, by=by, why=why)
-    words = ngettext(
+    message = ngettext(
         "One more person who is screened out will be paid.",
         "%(n)s more people who are screened out will be paid.",
         count,
     )
-    return Outcome(words % {"n": count})
+    return Outcome(message % {"n": count})
 
 
 @operation("fetch-demographics", "Fetch demographics", scope="exports")
 def demographics(*, study: Study, by: User | None) -> Outcome:
     """Fetch demographics named by the design (``crowd.demographics``) of people who submitted work, from Prolific."""
     count = fetch_demographics(study=study, by=by)
-    words = ngettext("Prolific described one person.", "Prolific described %(n)s people.", count)
-    return Outcome(words % {"n": count})
+    message = ngettext("Prolific described one person.", "Prolific described %(n)s people.", count)
+    return Outcome(message % {"n": count})
 
 
 class MessageRequest(Parameters):
@@ -237,14 +237,12 @@ def write(*, study: Study, by: User | None, subject: str, text: str, worker: str
     if worker:
         people = [find_worker(study, worker)]
     else:
-        decided = CrowdSession.objects.filter(
-            study=study, place=study.place, status__in=["approved", "rejected"]
-        )
+        decided = at_crowd(CrowdSession, study).filter(status__in=["approved", "rejected"])
         people = list(Worker.objects.filter(crowd_sessions__in=decided).distinct())
     if not people:
         raise WrongState(
             _("Nothing was sent: only workers whose work was approved or rejected can be written to.")
         )
     calls = outbox.ask_to_write(study=study, workers=people, subject=subject, text=text, by=by)
-    words = ngettext("One message is on its way.", "%(n)s messages are on their way.", len(calls))
-    return Outcome(words % {"n": len(calls)})
+    message = ngettext("One message is on its way.", "%(n)s messages are on their way.", len(calls))
+    return Outcome(message % {"n": len(calls)})

@@ -87,8 +87,8 @@ def write_message(
     if created:
         reserve_for_call(call=call, cents=cents, by=by)
         if kind in ABOUT_PEOPLE and worker is not None:
-            words = f"The crowd is asked to {ABOUT_PEOPLE[kind]} {worker.name}."
-            note_event(study=study, what=f"{kind}-asked", words=words, why=why, by=by, call=call.pk)
+            message = f"The crowd is asked to {ABOUT_PEOPLE[kind]} {worker.name}."
+            note_event(study=study, what=f"{kind}-asked", words=message, why=why, by=by, call=call.pk)
     return call
 
 
@@ -306,10 +306,12 @@ def _rejected(call: CrowdCall) -> None:
     _settled(call, Status.REJECTED)
 
 
-def _settled(call: CrowdCall, asked: str) -> None:
+def _settled(call: CrowdCall, requested: str) -> None:
     """Take over the crowd's status: somebody else, or the crowd itself, may have decided before."""
-    status = call.answer.get("status", asked)
-    settle_session(session=call.session_now(), status=status, feedback=call.why if status == asked else "")
+    status = call.answer.get("status", requested)
+    settle_session(
+        session=call.session_now(), status=status, feedback=call.why if status == requested else ""
+    )
 
 
 def _paid_bonus(call: CrowdCall) -> None:

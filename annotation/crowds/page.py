@@ -19,7 +19,16 @@ from unfold.decorators import display
 from annotation.crowds import Ability, backend_of, operations
 from annotation.crowds.people import comes_by_the_link
 from annotation.crowds.sync import SYNC
-from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, Qualification, Worker
+from annotation.models import (
+    Budget,
+    CrowdCall,
+    CrowdSession,
+    LedgerEntry,
+    Publication,
+    Qualification,
+    Worker,
+    at_crowd,
+)
 from annotation.money import operations as money_operations
 from annotation.money.costs import (
     Forecast,
@@ -201,7 +210,9 @@ def crowd_figures(study: Study) -> CrowdFigures:
         forecast=forecast_of(study),
         wages=wages_of(study, pays),
         pays=lowest,
-        top_ups=[TopUp(one.facts["worker"], one.total_cents, one.confirm) for one in previews],
+        top_ups=[
+            TopUp(preview.facts["worker"], preview.total_cents, preview.confirm) for preview in previews
+        ],
         confirm=top_ups_of(study, pays, overclaims).confirm if previews else "",
         unopposed=len(assignments_without_objection(study)) if study.opened_at else 0,
         overclaims=overclaims[:SHOWN],
@@ -224,8 +235,7 @@ FIGURES = add_figures(
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend, design = backend_of(study), design_of(study)
     calls = CrowdCall.objects.filter(study=study)
-    here = {"study": study, "place": study.place}
-    spending = study.budgets.filter(place=study.place).first()
+    spending = at_crowd(Budget, study).first()
     asks = bool(study.place) and backend.sends_people and context["may_review"]
     refusal = take_refusal(request, study)
     counted = cached_figures(study, FIGURES)
@@ -245,7 +255,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "backend": backend,
         "design": design,
         "can": {ability.value for ability in backend.can},
-        "cannot": [_(words) for ability, words in CANNOT.items() if ability not in backend.can],
+        "cannot": [_(label) for ability, label in CANNOT.items() if ability not in backend.can],
         "where": backend.entrance_in_words(study) if study.place else "",
         "counted": counted,
         "forecast": figures.forecast,
@@ -257,8 +267,8 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "spending_requests": study.spending_requests.filter(state="waiting").select_related("asked_by")[
             :SHOWN
         ],
-        "publications": _counted(Publication.objects.filter(**here), "state", Publication.State),
-        "sessions": _counted(CrowdSession.objects.filter(**here), "status", CrowdSession.Status),
+        "publications": _counted(at_crowd(Publication, study), "state", Publication.State),
+        "sessions": _counted(at_crowd(CrowdSession, study), "status", CrowdSession.Status),
         "unopposed": figures.unopposed,
         "overclaims": figures.overclaims,
         "overclaimed": figures.overclaimed,
@@ -348,17 +358,17 @@ def _names(study: Study) -> list[str]:
     return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:SUGGESTED])
 
 
-def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[tuple[str, int]]:
-    found = dict(rows.values_list(field).annotate(n=Count("pk")).order_by())
-    return [(str(label), found[value]) for value, label in words.choices if value in found]
+def _counted(rows: QuerySet[Any], field: str, choices: type[TextChoices]) -> list[tuple[str, int]]:
+    counts = dict(rows.values_list(field).annotate(n=Count("pk")).order_by())
+    return [(str(label), counts[value]) for value, label in choices.choices if value in counts]
 
 
 def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
     names = {*workers.requires, *workers.forbids, *filter(None, [workers.grants])}
     if not names:
         return []
-    place = "" if comes_by_the_link(study.place) else study.place
-    rows = Qualification.objects.filter(name__in=names, worker__place=place)
+    platform = "" if comes_by_the_link(study.place) else study.place
+    rows = Qualification.objects.filter(name__in=names, worker__place=platform)
     return list(rows.values_list("name").annotate(n=Count("pk")).order_by("name"))
 
 
@@ -367,15 +377,17 @@ def _compared(study: Study) -> dict[str, object] | None:
     last = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
     if last is None or not last.result:
         return None
-    found = [one for one in last.result.get("discrepancies", []) if one["kind"] != "parked"]
-    return {"at": last.finished_at, "found": found[:SHOWN], "count": len(found)}
+    discrepancies = [
+        discrepancy for discrepancy in last.result.get("discrepancies", []) if discrepancy["kind"] != "parked"
+    ]
+    return {"at": last.finished_at, "found": discrepancies[:SHOWN], "count": len(discrepancies)}
 
 
 def _concerns_a_crowd(study: Study) -> bool:
     """Return False for an unpaid study without qualifications that people of this site answer."""
     design = design_of(study)
-    asked = design.workers
-    named = asked.requires or asked.forbids or asked.grants
+    workers = design.workers
+    named = workers.requires or workers.forbids or workers.grants
     return bool(backend_of(study).sends_people or design.crowd.reward_cents or named)
 
 

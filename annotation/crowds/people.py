@@ -37,18 +37,18 @@ AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
 ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms name people by mail address
 
 
-def pseudonym(place: str, raw: str) -> str:
+def pseudonym(platform: str, raw: str) -> str:
     """Return the stable pseudonym of a person at ``place``; it reveals nothing without the installation's key."""
-    return f"p-{_mark('person', place, raw)[:16]}"
+    return f"p-{_mark('person', platform, raw)[:16]}"
 
 
-def worker_name(found: str) -> str:
+def worker_name(name: str) -> str:
     """Return a pseudonym for an Amazon id or a mail address in a result file; keep other names."""
-    return pseudonym(OF_FILES, found) if AMAZON_ID.fullmatch(found) or ADDRESS.fullmatch(found) else found
+    return pseudonym(OF_FILES, name) if AMAZON_ID.fullmatch(name) or ADDRESS.fullmatch(name) else name
 
 
-def session_pseudonym(place: str, raw: str) -> str:
-    return f"s-{_mark('session', place, raw)[:24]}"
+def session_pseudonym(platform: str, raw: str) -> str:
+    return f"s-{_mark('session', platform, raw)[:24]}"
 
 
 def installation_word() -> str:
@@ -56,9 +56,9 @@ def installation_word() -> str:
     return _mark("installation")[:12]
 
 
-def worker_token(place: str, name: str) -> str:
+def worker_token(platform: str, name: str) -> str:
     """Return the token of a panel's person: the same in every browser, since the link is the way in."""
-    return _mark("token", place, name)
+    return _mark("token", platform, name)
 
 
 def installation_mark(*parts: str) -> str:
@@ -66,8 +66,8 @@ def installation_mark(*parts: str) -> str:
     return _mark("mark", *parts)
 
 
-def erased_mark(source: str, place: str, name: str) -> str:
-    return installation_mark("erased", source, place, name)
+def erased_mark(source: str, platform: str, name: str) -> str:
+    return installation_mark("erased", source, platform, name)
 
 
 def erased_people(study: Study) -> frozenset[str]:
@@ -87,8 +87,8 @@ def is_session_of(session: CrowdSession, name: str, erased: Collection[str]) -> 
     return session.worker.name == name
 
 
-def comes_by_the_link(place: str) -> bool:
-    return place in BY_THE_LINK
+def comes_by_the_link(platform: str) -> bool:
+    return platform in BY_THE_LINK
 
 
 def _mark(*parts: str) -> str:
@@ -96,35 +96,35 @@ def _mark(*parts: str) -> str:
     return hmac.new(settings.PSEUDONYM_KEY.encode(), text, hashlib.sha256).hexdigest()
 
 
-def without_ids(words: str, values: Iterable[str]) -> str:
+def without_ids(text: str, values: Iterable[str]) -> str:
     """Replace ids that are words of their own by a mark."""
     for value in sorted(values, key=len, reverse=True):
-        if value in words:
-            words = re.sub(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", INSTEAD, words)
-    return words
+        if value in text:
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", INSTEAD, text)
+    return text
 
 
-def error_of_call(call: CrowdCall, words: str) -> str:
+def error_of_call(call: CrowdCall, text: str) -> str:
     rows = RawId.objects.none()
     if call.session is not None:
         rows = RawId.objects.filter(Q(session=call.session) | Q(worker=call.session.worker_id, session=None))
     elif call.worker_id is not None:
         rows = RawId.objects.filter(worker=call.worker_id, session=None)
     elif call.publication is not None:  # publishing passes on who has a qualification
-        asked = design_of(call.study).workers
-        people = Qualification.objects.filter(name__in=(*asked.requires, *asked.forbids))
+        workers = design_of(call.study).workers
+        people = Qualification.objects.filter(name__in=(*workers.requires, *workers.forbids))
         rows = RawId.objects.filter(
             worker__in=people.values("worker"), worker__place=call.place, session=None
         )
-    return without_ids(words, rows.values_list("value", flat=True))
+    return without_ids(text, rows.values_list("value", flat=True))
 
 
-def ids_not_passed_on(place: str, qualification: str) -> list[str]:
+def ids_not_passed_on(platform: str, qualification: str) -> list[str]:
     """Return the ids of people who have a qualification here that their crowd was never asked to give them."""
-    asked = CrowdCall.objects.filter(
-        worker=OuterRef("worker"), place=place, kind="qualify", payload__qualification=qualification
+    requested = CrowdCall.objects.filter(
+        worker=OuterRef("worker"), place=platform, kind="qualify", payload__qualification=qualification
     )
-    people = Qualification.objects.filter(~Exists(asked), name=qualification, worker__place=place)
+    people = Qualification.objects.filter(~Exists(requested), name=qualification, worker__place=platform)
     rows = RawId.objects.filter(worker__in=people.values("worker"), session=None).order_by("pk")
     return list(rows.values_list("value", flat=True))
 
@@ -137,15 +137,15 @@ def remove_ids(rows: Collection[RawId]) -> None:
     about = Q(worker__in=values) | Q(session__worker__in=values)
     for call in CrowdCall.objects.filter(about).select_related("session").iterator():
         worker = call.worker_id or (call.session.worker_id if call.session else 0)
-        own = values.get(worker, [])
+        ids = values.get(worker, [])
         before = (call.payload, call.answer, call.why, call.problem)
-        after = tuple(_within(one, own) for one in before)
+        after = tuple(_within(text, ids) for text in before)
         if after != before:
             call.payload, call.answer, call.why, call.problem = after
             call.save(update_fields=["payload", "answer", "why", "problem"])
     for session in CrowdSession.objects.filter(worker__in=values).exclude(receipt="", feedback="").iterator():
-        own = values[session.worker_id]
-        cleaned = (without_ids(session.receipt, own), without_ids(session.feedback, own))
+        ids = values[session.worker_id]
+        cleaned = (without_ids(session.receipt, ids), without_ids(session.feedback, ids))
         if cleaned != (session.receipt, session.feedback):
             session.receipt, session.feedback = cleaned
             session.save(update_fields=["receipt", "feedback"])
@@ -155,9 +155,9 @@ def _within(value: Any, ids: Collection[str]) -> Any:
     if isinstance(value, str):
         return without_ids(value, ids)
     if isinstance(value, list):
-        return [_within(one, ids) for one in value]
+        return [_within(item, ids) for item in value]
     if isinstance(value, dict):
-        return {name: _within(one, ids) for name, one in value.items()}
+        return {name: _within(item, ids) for name, item in value.items()}
     return value
 
 
@@ -181,8 +181,8 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
         Q(participations__in=Participation.objects.exclude(study=study))
         | Q(crowd_sessions__in=CrowdSession.objects.exclude(study=study))
     ).values("pk")
-    asked = design_of(study).workers
-    names = {*asked.requires, *asked.forbids, asked.grants}
+    workers = design_of(study).workers
+    names = {*workers.requires, *workers.forbids, workers.grants}
     never_came = Worker.objects.filter(
         Q(qualifications__name__in=names) | Q(crowd_calls__study=study),
         source=Worker.Source.CROWD,

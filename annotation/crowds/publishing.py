@@ -16,7 +16,7 @@ from annotation.crowds import Ability, CrowdBackend, backend_for, backend_of
 from annotation.crowds.base import CrowdProblem, Refused
 from annotation.crowds.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.outbox import apply_failure, ask_to_take_down, call_key, write_message
-from annotation.models import Budget, CrowdCall, Publication
+from annotation.models import Budget, CrowdCall, Publication, at_crowd
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.limits import as_one_order
 from annotation.quality.rules import copy_rules
@@ -49,7 +49,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     # a simultaneous opening waits here, and finds the plan
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     design = design_of(study)
-    rows = Publication.objects.filter(study=study, place=study.place)
+    rows = at_crowd(Publication, study)
     up = {*rows.filter(state__in=OPEN_THERE).values_list("hit", flat=True), *besides}
     wanted = [plan for plan in backend.publication_plans(study) if plan.hit not in up and plan.places > 0]
     prices = [backend.price(design, places=plan.places) for plan in wanted]
@@ -158,7 +158,7 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
             % {"slug": study.slug, "state": study.get_state_display()}
         )
     until = timezone.now() + timedelta(hours=hours)
-    up = Publication.objects.filter(study=study, place=study.place, state__in=PUBLISHED_THERE)
+    up = at_crowd(Publication, study).filter(state__in=PUBLISHED_THERE)
     publications = list(up.select_related("study"))
     if not publications:
         raise WrongState(
@@ -184,7 +184,7 @@ def _released_screen_outs(publication: Publication) -> int:
 @as_one_order
 def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, why: str = "") -> None:
     """Ask to pay ``count`` more people who are screened out; a study that paused for want of them goes on."""
-    rows = Publication.objects.filter(study=study, place=study.place).exclude(screen_out_cents=0)
+    rows = at_crowd(Publication, study).exclude(screen_out_cents=0)
     up = rows.filter(state__in=(*PUBLISHED_THERE, Publication.State.FINISHED))
     publication = up.select_related("study").last()
     if publication is None or study.state != Study.State.OPEN:
@@ -205,7 +205,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
     if Ability.EXPIRE not in backend.can:
         return 0
     _cancel_unsent(study)
-    up = list(Publication.objects.filter(study=study, place=study.place, state=Publication.State.PUBLISHED))
+    up = list(at_crowd(Publication, study).filter(state=Publication.State.PUBLISHED))
     for publication in up:
         ask_to_take_down(publication=publication, by=by, for_a_while=for_a_while, why=why)
     return len(up)
@@ -218,14 +218,16 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
     if Ability.EXTEND not in backend.can:
         return plan_publications(study=study, by=by)
     until = timezone.now() + timedelta(hours=design_of(study).crowd.lifetime_hours)
-    down = Publication.objects.filter(
-        study=study,
-        place=study.place,
-        state__in=PUBLISHED_THERE,
-        calls__kind=Ability.EXPIRE,
-        calls__payload__pause=True,
-        calls__made_at__gte=since,
-    ).distinct()
+    down = (
+        at_crowd(Publication, study)
+        .filter(
+            state__in=PUBLISHED_THERE,
+            calls__kind=Ability.EXPIRE,
+            calls__payload__pause=True,
+            calls__made_at__gte=since,
+        )
+        .distinct()
+    )
     publications = list(down.select_related("study").order_by("pk"))
     for publication in publications:
         ask_to_extend(publication=publication, until=until, by=by, why=why)
@@ -235,9 +237,7 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
 
 def _cancel_unsent(study: Study) -> None:
     """Cancel publish messages that were certainly not sent."""
-    never = CrowdCall.objects.filter(
-        study=study,
-        place=study.place,
+    never = at_crowd(CrowdCall, study).filter(
         kind=Ability.PUBLISH,
         state=CrowdCall.State.WAITING,
         first_started_at=None,
@@ -252,8 +252,8 @@ def _cancel_unsent(study: Study) -> None:
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
     """Open the study, send its outbox messages, and return where workers go."""
     look_ahead(study=study)
-    words = begin_opening(study=study, by=by)
-    return f"{words} {carry_out_opening(study=study, progress=progress)}".rstrip()
+    entrance = begin_opening(study=study, by=by)
+    return f"{entrance} {carry_out_opening(study=study, progress=progress)}".rstrip()
 
 
 def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
@@ -301,8 +301,8 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     plan_publications(study=study, by=by)
     where = backend.entrance_in_words(study)
     if was != Study.State.OPEN:
-        place = "" if study.place == "local" else f" at {study.place}"
-        note_event(study=study, what="opened", words=f"Opened{place}. {where}", by=by)
+        suffix = "" if study.place == "local" else f" at {study.place}"
+        note_event(study=study, what="opened", words=f"Opened{suffix}. {where}", by=by)
     return where
 
 
@@ -334,15 +334,15 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
         if Ability.PUBLISH in backend.can and not study.publications.exists():
             # the budget as opening would make it
             first = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
-            budget = study.budgets.filter(place=study.place).first() if study.place else None
+            budget = at_crowd(Budget, study).first() if study.place else None
             checks.append(("budget", partial(_refuse_beyond, budget or first, cents)))
-    found = []
+    reasons = []
     for about, check in checks:
         try:
             check()
         except WrongState as problem:
-            found.append(Obstacle(about, str(problem)))
-    return found
+            reasons.append(Obstacle(about, str(problem)))
+    return reasons
 
 
 def _refuse_unstated(study: Study, design: StudyDesign) -> None:
@@ -365,14 +365,14 @@ def _refuse_simulated(study: Study) -> None:
         )
 
 
-def _refuse_another_place(study: Study, place: str) -> None:
-    if study.place and study.place != place:
+def _refuse_another_place(study: Study, platform: str) -> None:
+    if study.place and study.place != platform:
         raise WrongState(
             _(
                 "Study %(slug)r belongs to %(place)s and cannot be opened at %(place_2)s; "
                 "duplicate it for that."
             )
-            % {"slug": study.slug, "place": study.place, "place_2": place}
+            % {"slug": study.slug, "place": study.place, "place_2": platform}
         )
 
 
@@ -395,14 +395,14 @@ def _refuse_beyond(budget: Budget, cents: int) -> None:
 def _bind_to_place(study: Study, backend: CrowdBackend) -> None:
     """Bind the study to its place for good: people and money of two places never mix."""
     design = design_of(study)
-    place = backend.place(design)
-    _refuse_another_place(study, place)
+    platform = backend.place(design)
+    _refuse_another_place(study, platform)
     if not study.place:
-        study.place = place
+        study.place = platform
         study.save(update_fields=["place"])
         if design.crowd.budget_cents and backend.sends_people:
-            budget_of(study, place)
-            set_budget(study=study, place=place, cents=design.crowd.budget_cents)
+            budget_of(study, platform)
+            set_budget(study=study, place=platform, cents=design.crowd.budget_cents)
 
 
 def close_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> None:

@@ -46,8 +46,8 @@ def qualify(
         if passes_on and worker.place and worker.place == study.place:
             ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=by)
     people = "One worker" if len(workers) == 1 else f"{len(workers)} workers"
-    words = f"{people} {'got' if value else 'lost'} the qualification {name}."
-    note_event(study=study, what="qualified", words=words, by=by, qualification=name, value=value)
+    message = f"{people} {'got' if value else 'lost'} the qualification {name}."
+    note_event(study=study, what="qualified", words=message, by=by, qualification=name, value=value)
 
 
 def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:
@@ -77,17 +77,17 @@ def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
     wrong = next((raw for raw in ids if not AN_ID.fullmatch(raw)), None)
     if wrong is not None:
         raise WrongState(f"Nobody was qualified: {wrong[:60]!r} is no id of a person at {backend.title}.")
-    place = study.place or backend.place(design_of(study))
-    found = []
+    platform = study.place or backend.place(design_of(study))
+    workers = []
     for raw in ids:
         worker, _created = Worker.objects.get_or_create(
-            source=Worker.Source.CROWD, place=place, name=pseudonym(place, raw)
+            source=Worker.Source.CROWD, place=platform, name=pseudonym(platform, raw)
         )
         RawId.objects.get_or_create(
             worker=worker, session=None, name=backend.person_of(design_of(study)), defaults={"value": raw}
         )
-        found.append(worker)
-    return found
+        workers.append(worker)
+    return workers
 
 
 def grant(*, assignment: Assignment) -> None:

@@ -150,9 +150,9 @@ def _move_work(session: CrowdSession) -> None:
 @transaction.atomic
 def end_session(*, session: CrowdSession, status: str) -> bool:
     """End a session without submission; keep drafts. Return False if it was over."""
-    held = Assignment.objects.filter(session=session)
+    work = Assignment.objects.filter(session=session)
     state = Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED
-    release_slots(held, state)
+    release_slots(work, state)
     return bool(CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(status=status))
 
 
@@ -230,16 +230,16 @@ def _refuse_who_did_all(session: CrowdSession) -> None:
         )
 
 
-def _has_expired(held: Assignment) -> bool:
-    if held.state != Assignment.State.ACCEPTED or held.expires_at is None:
+def _has_expired(assignment: Assignment) -> bool:
+    if assignment.state != Assignment.State.ACCEPTED or assignment.expires_at is None:
         return False
-    return held.expires_at <= timezone.now()
+    return assignment.expires_at <= timezone.now()
 
 
 def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
     """Refuse a HIT that the worker has through another external HIT, unknown to the crowd."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
-    if any(not _has_expired(one) for one in mine.filter(state__in=LIVE_STATES)):
+    if any(not _has_expired(assignment) for assignment in mine.filter(state__in=LIVE_STATES)):
         raise SlotTaken(_("You have this page of work already, or did it: please return this HIT."))
 
 
@@ -334,13 +334,13 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
 
 
 def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
-    study, place = publication.study, publication.place
-    external_id = backend.session_id(place, work.external_id)
-    name, erased = pseudonym(place, work.worker), erased_people(study)
-    same = CrowdSession.objects.filter(place=place, external_id=external_id, worker__place=place)
-    for found in same.filter(Q(worker__name=name) | Q(worker__erased=True)).select_related("worker"):
-        if is_session_of(found, name, erased):
-            return found
+    study, platform = publication.study, publication.place
+    external_id = backend.session_id(platform, work.external_id)
+    name, erased = pseudonym(platform, work.worker), erased_people(study)
+    same = CrowdSession.objects.filter(place=platform, external_id=external_id, worker__place=platform)
+    for session in same.filter(Q(worker__name=name) | Q(worker__erased=True)).select_related("worker"):
+        if is_session_of(session, name, erased):
+            return session
     worker = person_sent(study=study, raw=work.worker, name=backend.person_of(design_of(study)))
     return open_session(publication=publication, worker=worker, external_id=external_id)
 
@@ -390,9 +390,9 @@ def _bring_answers(
         return
     if last is not None and last.submitted_at is not None:
         return
-    given = backend.fetch_answers(publication, work)
-    if given is not None:
-        _store_handed_in(session, publication, given)
+    answers = backend.fetch_answers(publication, work)
+    if answers is not None:
+        _store_handed_in(session, publication, answers)
         return
     if publication.hit is None:
         return  # a panel's workers have many HITs; their own pages tell them what is missing
@@ -405,19 +405,19 @@ def _bring_answers(
 
 def is_complete(assignment: Assignment) -> bool:
     key = answer_key(KINDS[assignment.study.protocol])
-    return all(key in assignment.answers.get(str(place.position), {}) for place in places_of(assignment))
+    return all(key in assignment.answers.get(str(placed.position), {}) for placed in places_of(assignment))
 
 
-def _store_handed_in(session: CrowdSession, publication: Publication, given: HandedIn) -> None:
-    if given.missing:
-        listed = ", ".join(map(str, given.missing[:10]))
+def _store_handed_in(session: CrowdSession, publication: Publication, handed_in: HandedIn) -> None:
+    if handed_in.missing:
+        listed = ", ".join(map(str, handed_in.missing[:10]))
         raise IncompleteWork(f"It leaves {listed} without an answer.")
     assert publication.hit is not None  # a crowd's pages are for HITs
     join_from_crowd(study=session.study, worker=session.worker, consent=True)
     claim = claim_for_session(session=session, hit=publication.hit, late=True)
-    claim.assignment.order, claim.assignment.flips = given.layout.order, given.layout.sides
+    claim.assignment.order, claim.assignment.flips = handed_in.layout.order, handed_in.layout.sides
     claim.assignment.save(update_fields=["order", "flips"])
-    submit_assignment(assignment=claim.assignment, answers=given.answers)
+    submit_assignment(assignment=claim.assignment, answers=handed_in.answers)
 
 
 def _store_saved(saved: Assignment) -> None:
@@ -496,12 +496,12 @@ def _trim(study: Study, hit: int, wanted: int) -> int:
     if gone <= 0:
         return 0
     required = row.required - gone
-    taken = {one.slot for one in live if one.slot < required}
-    for one in live:
-        if one.slot >= required:
-            one.slot = next(slot for slot in count() if slot not in taken)
-            taken.add(one.slot)
-            one.save(update_fields=["slot"])
+    taken = {assignment.slot for assignment in live if assignment.slot < required}
+    for assignment in live:
+        if assignment.slot >= required:
+            assignment.slot = next(slot for slot in count() if slot not in taken)
+            taken.add(assignment.slot)
+            assignment.save(update_fields=["slot"])
     HIT.objects.filter(pk=hit).update(required=required, open_slots=F("open_slots") - gone)
     return gone
 
@@ -548,7 +548,7 @@ def store_late_answers(
     key = answer_key(sheet.kind)
     merged = merge_answers(locked.answers, sheet.given)
     Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(answers=merged)
-    if all(key in merged.get(str(place.position), {}) for place in sheet.places):
+    if all(key in merged.get(str(placed.position), {}) for placed in sheet.places):
         _store_apart(locked, sheet, merged)
     CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(status=Status.TIMED_OUT)
 
@@ -560,6 +560,6 @@ def _store_apart(locked: Assignment, sheet: CheckedAnswers, answers: Mapping[str
     )
     if moved:
         Judgment.objects.bulk_create(
-            build_judgment(locked, place, answers[str(place.position)], kind=sheet.kind, made_at=now)
-            for place in sheet.places
+            build_judgment(locked, placed, answers[str(placed.position)], kind=sheet.kind, made_at=now)
+            for placed in sheet.places
         )

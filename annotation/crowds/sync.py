@@ -27,7 +27,7 @@ from annotation.crowds.sessions import (
     record_work,
     remove_extra_slots,
 )
-from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
+from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication, at_crowd
 from annotation.money.ledger import (
     OverBudget,
     ledger_sums,
@@ -73,19 +73,19 @@ def sync_what_is_due() -> list[str]:
     crowds = Study.objects.exclude(place__in=["", "local"]).annotate(asks=Exists(calls))
     names = [backend.name for backend in BACKENDS if Ability.DELETE in backend.can]
     over = Q(Exists(_deletable().filter(study=OuterRef("pk"))), design__crowd__backend__in=names)
-    asked = []
+    slugs = []
     for study in crowds.filter(Exists(up) | Q(asks=True) | over).order_by("pk"):
         pause = every if study.state == Study.State.OPEN or study.asks else every * QUIET
         if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():
             continue
         if ask_to_sync(study=study, soonest=pause) is not None:
-            asked.append(study.slug)
-    return asked
+            slugs.append(study.slug)
+    return slugs
 
 
-def note_hint(*, place: str, external_id: str) -> bool:
+def note_hint(*, platform: str, external_id: str) -> bool:
     """Record a crowd's hint about an external HIT. Return False if it is not ours."""
-    rows = Publication.objects.filter(place=place, external_id=external_id)
+    rows = Publication.objects.filter(place=platform, external_id=external_id)
     publication = rows.select_related("study").first()
     if publication is None:
         return False
@@ -118,22 +118,22 @@ class Synced:
         return asdict(self)
 
 
-def report_of(study: Study, found: Iterable[Discrepancy]) -> Synced:
-    budget = Budget.objects.filter(study=study, place=study.place).first()
+def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> Synced:
+    budget = at_crowd(Budget, study).first()
     states = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
-    there = Publication.objects.filter(study=study, place=study.place).exclude(external_id="")
+    there = at_crowd(Publication, study).exclude(external_id="")
     return Synced(
         hits=there.count(),
         assignments=dict(sorted(states)),
         budget_cents=budget.budget_cents if budget else 0,
         reserved_cents=budget.reserved_cents if budget else 0,
         spent_cents=budget.spent_cents if budget else 0,
-        discrepancies=[*found, *_parked_calls(study), *_unconfirmed(study), *_check_books(budget)],
+        discrepancies=[*discrepancies, *_parked_calls(study), *_unconfirmed(study), *_check_books(budget)],
     )
 
 
 def _parked_calls(study: Study) -> list[Discrepancy]:
-    rows = CrowdCall.objects.filter(study=study, place=study.place, state=CrowdCall.State.PARKED)
+    rows = at_crowd(CrowdCall, study).filter(state=CrowdCall.State.PARKED)
     return [
         Discrepancy(
             "parked",
@@ -146,19 +146,21 @@ def _parked_calls(study: Study) -> list[Discrepancy]:
 
 
 def _unconfirmed(study: Study) -> list[Discrepancy]:
-    own = CrowdSession.objects.filter(study=study, place=study.place).select_related("worker")
-    words = "never had or took away before: they are kept apart and not paid."
-    found = [_about_answers("apart", session, words) for session in own.filter(status=Status.UNKNOWN)]
+    sessions = at_crowd(CrowdSession, study).select_related("worker")
+    reason = "never had or took away before: they are kept apart and not paid."
+    discrepancies = [
+        _about_answers("apart", session, reason) for session in sessions.filter(status=Status.UNKNOWN)
+    ]
     if Ability.LIST in backend_of(study).can:
-        unnamed = own.filter(status=Status.SUBMITTED, confirmed=False)
-        found += [_about_answers("unnamed", session, "does not name (yet).") for session in unnamed]
-    return found
+        unnamed = sessions.filter(status=Status.SUBMITTED, confirmed=False)
+        discrepancies += [_about_answers("unnamed", session, "does not name (yet).") for session in unnamed]
+    return discrepancies
 
 
-def _about_answers(kind: str, session: CrowdSession, words: str) -> Discrepancy:
+def _about_answers(kind: str, session: CrowdSession, reason: str) -> Discrepancy:
     return Discrepancy(
         kind,
-        f"Answers came for assignment {session.external_id}, which the crowd {words}",
+        f"Answers came for assignment {session.external_id}, which the crowd {reason}",
         {"assignment": session.external_id, "worker": session.worker.name},
     )
 
@@ -166,26 +168,26 @@ def _about_answers(kind: str, session: CrowdSession, words: str) -> Discrepancy:
 def _check_books(budget: Budget | None) -> list[Discrepancy]:
     if budget is None:
         return []
-    said = partial(spell_cents, currency=budget.currency)
-    found = []
+    spelled = partial(spell_cents, currency=budget.currency)
+    discrepancies = []
     if budget.over_cents:
-        words = f"The crowd paid {said(budget.over_cents)} beyond the budget: raise it."
-        found.append(Discrepancy("money", words))
+        message = f"The crowd paid {spelled(budget.over_cents)} beyond the budget: raise it."
+        discrepancies.append(Discrepancy("money", message))
     unmatched = budget.entries.filter(what__in=["unmatched", "matched"]).aggregate(cents=Sum("spent_cents"))
     if unmatched["cents"]:
-        words = f"The crowd paid {said(unmatched['cents'])} for work that does not count here."
-        found.append(Discrepancy("paid-there", words))
+        message = f"The crowd paid {spelled(unmatched['cents'])} for work that does not count here."
+        discrepancies.append(Discrepancy("paid-there", message))
     reserved, spent = ledger_sums(budget)
-    kept = reserved_cents(budget)
-    if (reserved, spent) == (budget.reserved_cents, budget.spent_cents) and kept == reserved:
-        return found
+    held_cents = reserved_cents(budget)
+    if (reserved, spent) == (budget.reserved_cents, budget.spent_cents) and held_cents == reserved:
+        return discrepancies
     return [
-        *found,
+        *discrepancies,
         Discrepancy(
             "books",
-            f"The ledger holds {said(reserved)} reserved and {said(spent)} spent, the budget "
-            f"{said(budget.reserved_cents)} and {said(budget.spent_cents)}, and places and calls keep "
-            f"{said(kept)}; see check_integrity.",
+            f"The ledger holds {spelled(reserved)} reserved and {spelled(spent)} spent, the budget "
+            f"{spelled(budget.reserved_cents)} and {spelled(budget.spent_cents)}, and places and calls keep "
+            f"{spelled(held_cents)}; see check_integrity.",
         ),
     ]
 
@@ -199,20 +201,20 @@ def sync_crowd(
 ) -> Synced:
     """Synchronise a study with its crowd; if ``thorough``, read also external HITs without news."""
     backend = backend_of(study)
-    found: list[Discrepancy] = []
+    discrepancies: list[Discrepancy] = []
     if backend.sends_people and study.place:
-        found += _carry_out(study, wait, progress)
+        discrepancies += _carry_out(study, wait, progress)
         if Ability.LIST in backend.can:
             try:
-                _compare_all(study, backend, found, thorough=thorough, progress=progress)
+                _compare_all(study, backend, discrepancies, thorough=thorough, progress=progress)
             except TryLater as problem:
-                found.append(Discrepancy("not-looked-at", f"Not all could be looked at: {problem}"))
+                discrepancies.append(Discrepancy("not-looked-at", f"Not all could be looked at: {problem}"))
         else:
             tidy_up(study=study)
         approve_what_is_due(study=study)
         delete_what_is_over(study=study)
-        found += _carry_out(study, wait, progress)
-    return report_of(study, found)
+        discrepancies += _carry_out(study, wait, progress)
+    return report_of(study, discrepancies)
 
 
 def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress | None) -> list[Discrepancy]:
@@ -223,7 +225,7 @@ def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress |
 def _compare_all(
     study: Study,
     backend: CrowdBackend,
-    found: list[Discrepancy],
+    discrepancies: list[Discrepancy],
     *,
     thorough: bool,
     progress: Progress | None,
@@ -237,18 +239,20 @@ def _compare_all(
     listed = list(backend.fetch_publications(study, known=known))
     unread = 0
     for number, there in enumerate(listed):
-        publication = _publication_of(study, there, found)
+        publication = _publication_of(study, there, discrepancies)
         if publication is None:
             continue
         if publication.state == State.FINISHED and publication.seen == dict(there.facts) and not thorough:
             continue
         try:
-            _sync_publication(backend, publication, there, found, asked_at=asked_at, thorough=thorough)
+            _sync_publication(
+                backend, publication, there, discrepancies, asked_at=asked_at, thorough=thorough
+            )
             unread = 0
         except TryLater as problem:  # the next sync looks again, as nothing was noted as seen
             unread += 1
             ids = {"publication": publication.external_id}
-            found.append(Discrepancy("not-looked-at", f"{publication.external_id}: {problem}", ids))
+            discrepancies.append(Discrepancy("not-looked-at", f"{publication.external_id}: {problem}", ids))
             if unread == UNREAD_IN_A_ROW:
                 break
         if progress is not None:
@@ -256,7 +260,7 @@ def _compare_all(
     there_are = {there.external_id for there in listed}
     for publication in known:
         if publication.external_id not in there_are:
-            found.append(
+            discrepancies.append(
                 Discrepancy(
                     "only-here",
                     f"{publication.external_id} is published by our rows, and {backend.title} does not have it; "
@@ -268,15 +272,17 @@ def _compare_all(
     remove_extra_slots(study=study)
 
 
-def _publication_of(study: Study, there: SeenPublication, found: list[Discrepancy]) -> Publication | None:
+def _publication_of(
+    study: Study, there: SeenPublication, discrepancies: list[Discrepancy]
+) -> Publication | None:
     """Return the row of an external HIT; adopt one from a call with unknown outcome."""
-    rows = Publication.objects.filter(study=study, place=study.place)
+    rows = at_crowd(Publication, study)
     publication = rows.filter(external_id=there.external_id).first()
     if publication is not None:
         return publication
     publication = rows.filter(token=there.token).first()
     if publication is None:
-        found.append(
+        discrepancies.append(
             Discrepancy(
                 "only-there",
                 f"{there.external_id} was put up for this study, and our rows do not have it: it was put up by "
@@ -286,7 +292,7 @@ def _publication_of(study: Study, there: SeenPublication, found: list[Discrepanc
         )
         return None
     if publication.external_id:
-        found.append(
+        discrepancies.append(
             Discrepancy(
                 "twice-there",
                 f"{there.external_id} was put up a second time for what {publication.external_id} is; close it by "
@@ -301,7 +307,7 @@ def _publication_of(study: Study, there: SeenPublication, found: list[Discrepanc
     try:
         finish_call(call=call, answer=answer)
     except OverBudget as problem:
-        found.append(
+        discrepancies.append(
             Discrepancy(
                 "only-there",
                 f"{there.external_id} was put up, and there is no money for it here: {problem}",
@@ -317,12 +323,12 @@ def _sync_publication(
     backend: CrowdBackend,
     publication: Publication,
     there: SeenPublication,
-    found: list[Discrepancy],
+    discrepancies: list[Discrepancy],
     *,
     asked_at: datetime,
     thorough: bool,
 ) -> None:
-    _compare(backend, publication, there, found)
+    _compare(backend, publication, there, discrepancies)
     began = timezone.now()
     # do not give up unconfirmed work without reading it first
     if thorough or _has_news(publication, there) or (there.over and _has_unconfirmed(publication)):
@@ -331,7 +337,7 @@ def _sync_publication(
                 record_work(backend=backend, publication=publication, work=work)
             except IncompleteWork as problem:
                 name = backend.session_id(publication.place, work.external_id)
-                found.append(_without_answers(publication, name, problem))
+                discrepancies.append(_without_answers(publication, name, problem))
         _end_superseded(publication)
     if there.over and there.readable:
         _end(publication, began_before=began, asked_at=asked_at)
@@ -346,33 +352,33 @@ def _has_news(publication: Publication, there: SeenPublication) -> bool:
 
 
 def _has_unconfirmed(publication: Publication) -> bool:
-    own = CrowdSession.objects.filter(publication=publication, confirmed=False)
-    return own.filter(status__in=[Status.WORKING, Status.SUBMITTED]).exists()
+    sessions = CrowdSession.objects.filter(publication=publication, confirmed=False)
+    return sessions.filter(status__in=[Status.WORKING, Status.SUBMITTED]).exists()
 
 
 def _compare(
-    backend: CrowdBackend, publication: Publication, there: SeenPublication, found: list[Discrepancy]
+    backend: CrowdBackend, publication: Publication, there: SeenPublication, discrepancies: list[Discrepancy]
 ) -> None:
     ids = {"publication": publication.external_id}
     if not there.readable:
-        words = f"{publication.external_id} was deleted at {backend.title}; what was handed in is not shown there."
-        found.append(Discrepancy("deleted-there", words, ids))
+        message = f"{publication.external_id} was deleted at {backend.title}; what was handed in is not shown there."
+        discrepancies.append(Discrepancy("deleted-there", message, ids))
     currency = design_of(publication.study).currency
     if there.reward_cents is not None and there.reward_cents != publication.reward_cents:
-        words = (
+        message = (
             f"{publication.external_id} pays {spell_cents(there.reward_cents, currency)} at {backend.title}, and "
             f"{spell_cents(publication.reward_cents, currency)} by our rows."
         )
-        found.append(Discrepancy("money", words, ids))
-    asked = CrowdCall.objects.filter(publication=publication, kind=Ability.EXTEND).exclude(
+        discrepancies.append(Discrepancy("money", message, ids))
+    extensions = CrowdCall.objects.filter(publication=publication, kind=Ability.EXTEND).exclude(
         state__in=[CrowdCall.State.DONE, CrowdCall.State.DROPPED]
     )
-    if there.places != publication.places and not asked.exists():
-        words = (
+    if there.places != publication.places and not extensions.exists():
+        message = (
             f"{publication.external_id} is for {there.places} people at {backend.title}, and for "
             f"{publication.places} by our rows."
         )
-        found.append(Discrepancy("places", words, ids))
+        discrepancies.append(Discrepancy("places", message, ids))
 
 
 def _without_answers(publication: Publication, external_id: str, problem: IncompleteWork) -> Discrepancy:
@@ -385,9 +391,9 @@ def _without_answers(publication: Publication, external_id: str, problem: Incomp
 
 def _end_superseded(publication: Publication) -> None:
     """End the sessions of ids that passed to another worker who submitted: the crowd took the work back."""
-    own = CrowdSession.objects.filter(publication=publication)
-    named = own.filter(confirmed=True).values("external_id")
-    for session in own.filter(confirmed=False, external_id__in=named):
+    sessions = CrowdSession.objects.filter(publication=publication)
+    named = sessions.filter(confirmed=True).values("external_id")
+    for session in sessions.filter(confirmed=False, external_id__in=named):
         if session.status == Status.WORKING:
             end_session(session=session, status=Status.RETURNED)
         elif session.status == Status.SUBMITTED:
@@ -443,20 +449,22 @@ def approve_what_is_due(*, study: Study) -> int:
         return 0
     asked_for = CrowdCall.objects.filter(study=study, kind__in=[Ability.APPROVE, Ability.REJECT])
     asked_for = asked_for.filter(session__isnull=False).exclude(state=CrowdCall.State.DROPPED)
-    waiting = CrowdSession.objects.filter(
-        study=study,
-        place=study.place,
-        confirmed=True,
-        status=Status.SUBMITTED,
-        submitted_at__lte=timezone.now() - timedelta(hours=hours),
-    ).exclude(pk__in=asked_for.values("session"))
+    waiting = (
+        at_crowd(CrowdSession, study)
+        .filter(
+            confirmed=True,
+            status=Status.SUBMITTED,
+            submitted_at__lte=timezone.now() - timedelta(hours=hours),
+        )
+        .exclude(pk__in=asked_for.values("session"))
+    )
     answered = waiting.annotate(
         pages=Count("assignments"),
         fine=Count("assignments", filter=Q(assignments__state=Assignment.State.SUBMITTED)),
     ).filter(pages__gt=0, fine__gt=0)
     sessions = list(answered.select_related("study", "worker", "publication").order_by("pk"))
     against = reasons_against(study, {session.worker_id for session in sessions})
-    asked = 0
+    count = 0
     for session in sessions:
         if session.worker_id in against or not _is_all_fine(session):
             continue
@@ -464,15 +472,15 @@ def approve_what_is_due(*, study: Study) -> int:
             decide_session(session=session, approve=True)
         except WrongState:  # decided since it was found
             continue
-        asked += 1
-    if asked:
+        count += 1
+    if count:
         note_event(
             study=study,
             what="approve",
-            words=f"{asked} pieces of work are approved {hours} hours after they were handed in.",
-            count=asked,
+            words=f"{count} pieces of work are approved {hours} hours after they were handed in.",
+            count=count,
         )
-    return asked
+    return count
 
 
 def delete_what_is_over(*, study: Study) -> int:

@@ -1,7 +1,7 @@
 """Workers, assignments, judgments, quality control, crowds and money."""
 
 from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport, WrittenCaption
-from annotation.models.crowds import CrowdCall, CrowdSession, Demographics, Publication, RawId
+from annotation.models.crowds import CrowdCall, CrowdSession, Demographics, Publication, RawId, at_crowd
 from annotation.models.money import (
     Budget,
     Commitment,
@@ -58,4 +58,5 @@ __all__ = [
     "WebhookDelivery",
     "Worker",
     "WrittenCaption",
+    "at_crowd",
 ]

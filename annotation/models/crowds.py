@@ -6,7 +6,7 @@ Every row has its ``place``: the crowd, and for Mechanical Turk sandbox or live.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import models
@@ -19,6 +19,12 @@ from judgments.models import HIT, Study
 
 PLACE_LENGTH = 20
 TOKEN_LENGTH = 64  # of Mechanical Turk's UniqueRequestToken
+Row = TypeVar("Row", bound=models.Model)
+
+
+def at_crowd(model: type[Row], study: Study) -> models.QuerySet[Row]:
+    """Return a study's rows at the crowd to which it was opened."""
+    return model._default_manager.filter(study=study, place=study.place)
 
 
 class Publication(models.Model):

@@ -115,25 +115,25 @@ class MoneyView(APIView):
         """Return the study, and the row in the address as an argument of the operation."""
         return study_for(request, self.kwargs["slug"], self.operation.right), {}
 
-    def get(self, request: Request, **place: str) -> Response:
+    def get(self, request: Request, **address: str) -> Response:
         study, row = self.study_and_row(request)
         assert self.operation.preview is not None
-        asked = self.previewed.read(request.query_params)
-        preview: previews.Preview = self.operation.preview(study=study, **asked, **row)
+        parameters = self.previewed.read(request.query_params)
+        preview: previews.Preview = self.operation.preview(study=study, **parameters, **row)
         return Response(preview.as_json(), headers={"Cache-Control": "no-store"})
 
-    def post(self, request: Request, **place: str) -> Response:
+    def post(self, request: Request, **address: str) -> Response:
         study, row = self.study_and_row(request)
         sent, operation, by = request.data, self.operation, staff_of(request)
         key = _key_of(request)  # after the body: one of another type is 415
-        asked = {"why": "", **self.confirmed.read(sent)}
+        parameters = {"why": "", **self.confirmed.read(sent)}
         assert operation.do is not None
-        do = partial(operation.do, study=study, by=by, **asked, **row)
+        do = partial(operation.do, study=study, by=by, **parameters, **row)
         answer, replayed = previews.run_once(
             key=key,
             study=study,
             step=operation.name,
-            asked={**asked, **row},
+            request={**parameters, **row},
             by=by,
             do=lambda: do().value,
         )
@@ -298,4 +298,4 @@ class SpendingView(APIView):
         return self._spending()
 
     def _spending(self) -> Response:
-        return Response(StandingReply([asdict(one) for one in spending_by_account()], many=True).data)
+        return Response(StandingReply([asdict(row) for row in spending_by_account()], many=True).data)

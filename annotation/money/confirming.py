@@ -74,23 +74,23 @@ def _ask(
 ) -> Outcome:
     # as stored, since the refused service has changed the caller's; the same order asked for twice is one request
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    kept = json.loads(json.dumps(values, default=_stored))
+    stored = json.loads(json.dumps(values, default=_stored))
     request, created = SpendingRequest.objects.get_or_create(
         study=study,
         operation=name,
-        values=kept,
+        values=stored,
         asked_by=by,
         state=State.WAITING,
         defaults={
             "cents": needed.cents,
             "currency": needed.currency,
-            "situation": _situation(name, study, kept),
+            "situation": _situation(name, study, stored),
             "door": current_act().door,
         },
     )
-    words = f"{spell_cents(needed.cents, needed.currency)} wait for a second person: request {request.pk} ({name})."
+    event = f"{spell_cents(needed.cents, needed.currency)} wait for a second person: request {request.pk} ({name})."
     if created:
-        note_event(study=study, what="spending-asked", words=words, by=by, request=request.pk)
+        note_event(study=study, what="spending-asked", words=event, by=by, request=request.pk)
     value = {
         "step": name,
         "request": request.pk,
@@ -99,9 +99,9 @@ def _ask(
         "left_cents": left_cents(study),
         "calls": [],
     }
-    said = _("%(sum)s wait for a second person: request %(pk)s (%(operation)s).")
+    message = _("%(sum)s wait for a second person: request %(pk)s (%(operation)s).")
     amount = spell_cents(needed.cents, needed.currency)
-    return Outcome(said % {"sum": amount, "pk": request.pk, "operation": name}, value, waits=True)
+    return Outcome(message % {"sum": amount, "pk": request.pk, "operation": name}, value, waits=True)
 
 
 def _stored(value: Any) -> Any:
@@ -125,64 +125,64 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
     """
     problem = ""
     with transaction.atomic():
-        found = _waiting(request)
-        if by.pk == found.asked_by_id:
+        order = _waiting(request)
+        if by.pk == order.asked_by_id:
             raise WrongState(
                 _("Nothing was done: who asks for money cannot confirm it; another account must.")
             )
         try:
             with translation.override("en"):  # what it says is stored
-                outcome = _carry_out(found)
+                outcome = _carry_out(order)
         except (OverLimit, OverBudget):
             raise
         except QuorumError as error:
             problem = str(error)
-            _end(found, State.VOID, problem, by)
+            _end(order, State.VOID, problem, by)
         else:
-            _end(found, State.DONE, outcome.words, by)
-            words = f"{spell_cents(found.cents, found.currency)} of request {found.pk} are confirmed."
-            note_event(study=found.study, what="spending-confirmed", words=words, by=by, request=found.pk)
+            _end(order, State.DONE, outcome.words, by)
+            message = f"{spell_cents(order.cents, order.currency)} of request {order.pk} are confirmed."
+            note_event(study=order.study, what="spending-confirmed", words=message, by=by, request=order.pk)
     if problem:
         raise WrongState(_("The request is void, and nothing was done. %(problem)s") % {"problem": problem})
-    if CrowdCall.objects.filter(study=found.study, state=CrowdCall.State.WAITING).exists():
-        ask_to_sync(study=found.study, by=found.asked_by)
-    return found
+    if CrowdCall.objects.filter(study=order.study, state=CrowdCall.State.WAITING).exists():
+        ask_to_sync(study=order.study, by=order.asked_by)
+    return order
 
 
 @transaction.atomic
 def refuse_request(*, request: int, by: User, why: str = "") -> SpendingRequest:
     """End a request without doing it; who asked may do so too."""
-    found = _waiting(request)
-    _end(found, State.REFUSED, why.strip(), by)
-    words = (
-        f"Request {found.pk} ({found.operation}) for {spell_cents(found.cents, found.currency)} is refused."
+    order = _waiting(request)
+    _end(order, State.REFUSED, why.strip(), by)
+    message = (
+        f"Request {order.pk} ({order.operation}) for {spell_cents(order.cents, order.currency)} is refused."
     )
-    note_event(study=found.study, what="spending-refused", words=words, why=why, by=by, request=found.pk)
-    return found
+    note_event(study=order.study, what="spending-refused", words=message, why=why, by=by, request=order.pk)
+    return order
 
 
 def _waiting(pk: int) -> SpendingRequest:
-    found = (
+    order = (
         SpendingRequest.objects.select_for_update(of=("self",)).select_related("study").filter(pk=pk).first()
     )
-    if found is None:
+    if order is None:
         raise NotThere(_("There is no spending request %(pk)s.") % {"pk": pk})
-    if found.state != State.WAITING:
+    if order.state != State.WAITING:
         raise WrongState(
             _("Nothing was done: request %(pk)s is %(state)s.")
-            % {"pk": pk, "state": found.get_state_display()}
+            % {"pk": pk, "state": order.get_state_display()}
         )
-    return found
+    return order
 
 
-def _carry_out(found: SpendingRequest) -> Outcome:
-    study, asker, act = found.study, found.asked_by, current_act()
-    if asker is not None and not has_right(asker, _confirmable[found.operation].right, study):
+def _carry_out(order: SpendingRequest) -> Outcome:
+    study, asker, act = order.study, order.asked_by, current_act()
+    if asker is not None and not has_right(asker, _confirmable[order.operation].right, study):
         raise WrongState(
             _("%(name)s, who asked, may not spend money of study %(slug)r any more.")
             % {"name": asker.get_username(), "slug": study.slug}
         )
-    if _situation(found.operation, study, found.values) != found.situation:
+    if _situation(order.operation, study, order.values) != order.situation:
         raise WrongState(
             _("The plan or the state of study %(slug)r has changed since it was asked for.")
             % {"slug": study.slug}
@@ -190,11 +190,12 @@ def _carry_out(found: SpendingRequest) -> Outcome:
     with (
         transaction.atomic(),
         acting_as(lambda: asker, door=act.door, call=act.call),
-        without_second_person(found.cents),
+        without_second_person(order.cents),
     ):
-        return _confirmable[found.operation].do(study=study, by=asker, **found.values)
+        return _confirmable[order.operation].do(study=study, by=asker, **order.values)
 
 
-def _end(found: SpendingRequest, state: str, words: str, by: User) -> None:
-    found.state, found.words, found.decided_by, found.decided_at = state, words[:1000], by, timezone.now()
-    found.save(update_fields=["state", "words", "decided_by", "decided_at"])
+def _end(order: SpendingRequest, state: str, message: str, by: User) -> None:
+    order.state, order.words = state, message[:1000]
+    order.decided_by, order.decided_at = by, timezone.now()
+    order.save(update_fields=["state", "words", "decided_by", "decided_at"])

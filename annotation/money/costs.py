@@ -15,7 +15,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from annotation.crowds import CrowdBackend, backend_for, backend_of
-from annotation.models import Assignment, CrowdCall, CrowdSession, LedgerEntry, Publication
+from annotation.models import Assignment, CrowdCall, CrowdSession, LedgerEntry, Publication, at_crowd
 from annotation.words import spell_seconds
 from annotation.work.leases import PAYABLE, paid_times
 from judgments.design.study_design import StudyDesign
@@ -62,8 +62,8 @@ def forecast_of(study: Study) -> Forecast:
         count = publication.places if planned else publication.held + publication.paid
         reward, fee = publication.reward_cents, publication.fee_cents
         places, rewards, fees = places + count, rewards + count * reward, fees + count * fee
-        kept = publication.screen_outs if planned else publication.screen_outs_held
-        screen_outs += kept * publication.screen_out_cents
+        reserved = publication.screen_outs if planned else publication.screen_outs_held
+        screen_outs += reserved * publication.screen_out_cents
     paid_out = LedgerEntry.objects.filter(publication__study=study, what="screened-out")
     screen_outs += paid_out.aggregate(cents=Sum("spent_cents"))["cents"] or 0
     if not places:
@@ -220,13 +220,13 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
             )
         )
     pays.sort(key=lambda pay: (pay.wage_cents, pay.session))
-    claims.sort(key=lambda one: (one.seen - one.claimed, one.session))
+    claims.sort(key=lambda claim: (claim.seen - claim.claimed, claim.session))
     return pays, claims
 
 
 def _counted(study: Study) -> QuerySet[CrowdSession]:
-    own = CrowdSession.objects.filter(study=study, place=study.place)
-    return own.filter(status__in=PAYABLE)
+    sessions = at_crowd(CrowdSession, study)
+    return sessions.filter(status__in=PAYABLE)
 
 
 def _bonuses(study: Study) -> dict[int, int]:

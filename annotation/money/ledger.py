@@ -37,9 +37,9 @@ class OverBudget(QuorumError):
     title = "Beyond the budget"
 
 
-def budget_of(study: Study, place: str) -> Budget:
+def budget_of(study: Study, platform: str) -> Budget:
     defaults = {"currency": lambda: design_of(study).currency}
-    return Budget.objects.get_or_create(study=study, place=place, defaults=defaults)[0]
+    return Budget.objects.get_or_create(study=study, place=platform, defaults=defaults)[0]
 
 
 @transaction.atomic
@@ -160,7 +160,7 @@ def _share(budget: Budget, cents: int, account: int | None) -> None:
     if not left:
         return
     shares = Commitment.objects.filter(budget=budget, cents__gt=0).order_by("-cents", "pk")
-    for share in sorted(shares, key=lambda one: account is None or one.account_id != account):
+    for share in sorted(shares, key=lambda row: account is None or row.account_id != account):
         back = min(left, share.cents)
         Commitment.objects.filter(pk=share.pk).update(cents=F("cents") - back)
         left -= back
@@ -253,11 +253,11 @@ def release_places(*, publication: Publication, places: int) -> bool:
 
 def release_screen_outs(*, publication: Publication) -> None:
     """Release the money of screen-outs that will not come any more. The caller has locked the row."""
-    held = publication.screen_outs_held
-    if not held:
+    reserved = publication.screen_outs_held
+    if not reserved:
         return
-    _release_unfilled(publication, held * publication.screen_out_cents)
-    Publication.objects.filter(pk=publication.pk).update(screen_outs_held=F("screen_outs_held") - held)
+    _release_unfilled(publication, reserved * publication.screen_out_cents)
+    Publication.objects.filter(pk=publication.pk).update(screen_outs_held=F("screen_outs_held") - reserved)
     publication.screen_outs_held = 0
 
 
@@ -282,14 +282,14 @@ def pay_screen_out(*, session: CrowdSession) -> bool:
     CrowdSession.objects.select_for_update().get(pk=session.pk)  # a sync at the same moment waits
     if _is_booked(key):
         return False
-    held = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
+    reserved = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
         screen_outs_held=F("screen_outs_held") - 1
     )
     return book(
         budget=budget_of(session.study, session.place),
         key=key,
         what="screened-out",
-        reserved=-publication.screen_out_cents * held,
+        reserved=-publication.screen_out_cents * reserved,
         spent=publication.screen_out_cents,
         publication=publication,
         session=session,
@@ -322,25 +322,25 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
             session=session,
         )
     rejected_before = session.booked == CrowdSession.Booked.RELEASED
-    held = 0 if rejected_before else _take_place(publication)
+    reserved = 0 if rejected_before else _take_place(publication)
     with one_order(session.study, None) as order:
-        if not held and not fact:
+        if not reserved and not fact:
             order.add(budget.currency, publication.price_cents)
         return book(
             budget=budget,
             key=_key(session, "reward"),
             what="reward",
-            reserved=-publication.price_cents * held,
+            reserved=-publication.price_cents * reserved,
             spent=publication.price_cents,
             publication=publication,
             session=session,
-            fact=fact and not held,
+            fact=fact and not reserved,
         )
 
 
-def unmatched_key(place: str, worker: str, external_id: str) -> str:
+def unmatched_key(platform: str, worker: str, external_id: str) -> str:
     """Return the key of ``pay_unmatched`` for pseudonyms of a person, who can be erased, and a submission."""
-    return f"{place}:{installation_mark('unmatched', worker)[:16]}:{external_id}:unmatched"
+    return f"{platform}:{installation_mark('unmatched', worker)[:16]}:{external_id}:unmatched"
 
 
 def pay_unmatched(

@@ -139,19 +139,19 @@ def bounds_of(currency: str, account: User | None) -> list[Bound]:
     """Return the limits of the installation and of an account, with current commitments."""
     rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
     common = rows.get(None) or SpendingLimit()
-    found = [
+    bounds = [
         Bound("this installation", "a day", common.day_cents, cents_committed_today(currency)),
         Bound("this installation", "all time", common.total_cents, committed_cents(currency)),
     ]
     if account is not None:
-        own, name = rows.get(account.pk), f"the account {account.get_username()}"
-        day = own.day_cents if own else common.account_day_cents
-        total = own.total_cents if own else common.account_total_cents
-        found += [
+        limit, name = rows.get(account.pk), f"the account {account.get_username()}"
+        day = limit.day_cents if limit else common.account_day_cents
+        total = limit.total_cents if limit else common.account_total_cents
+        bounds += [
             Bound(name, "a day", day, cents_committed_today(currency, account.pk)),
             Bound(name, "all time", total, committed_cents(currency, account.pk)),
         ]
-    return found
+    return bounds
 
 
 def _limits(currency: str, account: int | None) -> QuerySet[SpendingLimit]:
@@ -164,10 +164,10 @@ def _check(order: Order) -> None:
         return
     # the next order waits here, and then counts this one
     lock = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
-    asked = spell_cents(order.cents, order.currency)
+    amount = spell_cents(order.cents, order.currency)
     if lock is None:
         raise OverLimit(
-            f"Nothing was done: this asks for {asked}, and this installation has limits, but none in "
+            f"Nothing was done: this asks for {amount}, and this installation has limits, but none in "
             f"{order.currency}; who manages its limits can set one."
         )
     account = User.objects.filter(pk=order.account).first() if order.account else None
@@ -176,22 +176,22 @@ def _check(order: Order) -> None:
             before = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
             raise OverLimit(
                 f"Nothing was done: the limit of {bound.whose} for {bound.of} is "
-                f"{spell_cents(bound.limit_cents, order.currency)}; {before} are committed, and this asks for {asked}."
+                f"{spell_cents(bound.limit_cents, order.currency)}; {before} are committed, and this asks for {amount}."
             )
     _check_agreed(order, lock.confirm_cents)
 
 
 def _check_agreed(order: Order, above: int | None) -> None:
     agreed = _agreed.get()
-    asked = spell_cents(order.cents, order.currency)
+    amount = spell_cents(order.cents, order.currency)
     if agreed is not None and agreed != order.cents:
         raise WrongState(
             _("Nothing was done: %(agreed)s were asked for, and now it would take %(asked)s.")
-            % {"agreed": spell_cents(agreed, order.currency), "asked": asked}
+            % {"agreed": spell_cents(agreed, order.currency), "asked": amount}
         )
     if agreed is None and above is not None and order.cents > above:
         raise NeedsConfirmation(
-            f"Nothing was done yet: this asks for {asked}, and a second person must confirm what is above "
+            f"Nothing was done yet: this asks for {amount}, and a second person must confirm what is above "
             f"{spell_cents(above, order.currency)}.",
             cents=order.cents,
             currency=order.currency,
@@ -255,10 +255,10 @@ def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None
     row, created = SpendingLimit.objects.update_or_create(
         account=whose, currency=currency, defaults={name: sums.get(name) for name in SUMS}
     )
-    said = ", ".join(f"{name} {sums.get(name)}" for name in SUMS)
-    words = f"{said} ({current_act().door})"
+    listed = ", ".join(f"{name} {sums.get(name)}" for name in SUMS)
+    message = f"{listed} ({current_act().door})"
     flag = ADDITION if created else CHANGE
-    LogEntry.objects.log_actions(by.pk, [row], flag, words, single_object=True)  # as the page does
+    LogEntry.objects.log_actions(by.pk, [row], flag, message, single_object=True)  # as the page does
     return row
 
 
@@ -318,10 +318,10 @@ def spending_by_account() -> list[AccountSpending]:
         *Budget.objects.order_by().values_list("currency", flat=True).distinct(),
         *(key[0] for key in limits),
     }
-    found = []
+    rows = []
     for currency in sorted(currencies):
         common = limits.get((currency, None)) or SpendingLimit(currency=currency)
-        found.append(
+        rows.append(
             AccountSpending(
                 account="",
                 currency=currency,
@@ -336,16 +336,16 @@ def spending_by_account() -> list[AccountSpending]:
         for pk, name in sorted(names.items(), key=lambda pair: pair[1]):
             if not {(currency, pk)} & {*limits, *sums, *today}:
                 continue
-            own = limits.get((currency, pk))
-            found.append(
+            limit = limits.get((currency, pk))
+            rows.append(
                 AccountSpending(
                     account=name,
                     currency=currency,
                     today_cents=today.get((currency, pk), 0),
-                    day_cents=own.day_cents if own else common.account_day_cents,
+                    day_cents=limit.day_cents if limit else common.account_day_cents,
                     committed_cents=sums.get((currency, pk), 0),
-                    total_cents=own.total_cents if own else common.account_total_cents,
-                    limit=own.pk if own else None,
+                    total_cents=limit.total_cents if limit else common.account_total_cents,
+                    limit=limit.pk if limit else None,
                 )
             )
-    return found
+    return rows

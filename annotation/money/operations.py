@@ -157,13 +157,13 @@ def bonus(
     """Ask the crowd to pay a bonus, in the background; /api/crowd-calls/ has the outcome."""
     session = approved_session(study, worker)
     number = hold_for_bonus(session)
-    found = preview_bonus(study=study, worker=worker, cents=cents)
-    check_confirmed(found, confirm)
+    current = preview_bonus(study=study, worker=worker, cents=cents)
+    check_confirmed(current, confirm)
     if seen is not None:
         _check_none_since(session, seen)
     call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
     return Outcome(
-        _("A bonus for %(worker)s is on its way.") % {"worker": session.worker}, _done(found, [call])
+        _("A bonus for %(worker)s is on its way.") % {"worker": session.worker}, _done(current, [call])
     )
 
 
@@ -200,15 +200,15 @@ def top_up(
     """
     approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
-    found = preview_top_ups(study=study, worker=worker)
-    check_confirmed(found, confirm)
+    current = preview_top_ups(study=study, worker=worker)
+    check_confirmed(current, confirm)
     calls, left_out = pay_top_ups(study=study, why=why, worker=worker, by=by)
-    words = ngettext("One bonus is on its way.", "%(n)s bonuses are on their way.", len(calls))
-    words %= {"n": len(calls)}
+    message = ngettext("One bonus is on its way.", "%(n)s bonuses are on their way.", len(calls))
+    message %= {"n": len(calls)}
     if left_out:
-        words += " " + _("The budget does not reach for %(people)s.") % {"people": ", ".join(left_out)}
+        message += " " + _("The budget does not reach for %(people)s.") % {"people": ", ".join(left_out)}
     total = sum(int(call.payload["cents"]) for call in calls)
-    return Outcome(words, _done(found, calls) | {"total_cents": total, "left_out": left_out})
+    return Outcome(message, _done(current, calls) | {"total_cents": total, "left_out": left_out})
 
 
 @operation("budget", "Set the budget", parameters=BudgetRequest, scope="money", preview=preview_budget)
@@ -219,10 +219,10 @@ def budget(
     """Set the budget; it cannot fall below spent and reserved money."""
     if study.place:  # ensures a row to lock
         Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.place).pk)
-    found = preview_budget(study=study, cents=cents)
-    check_confirmed(found, confirm)
+    current = preview_budget(study=study, cents=cents)
+    check_confirmed(current, confirm)
     set_budget(study=study, place=study.place, cents=cents, why=why, by=by)
-    return Outcome(_("The budget is changed."), _done(found, []))
+    return Outcome(_("The budget is changed."), _done(current, []))
 
 
 def _decision(
@@ -285,12 +285,12 @@ def _call(study: Study, key: str) -> CrowdCall:
     return row_of(CrowdCall.objects.filter(study=study).select_related("study"), key)
 
 
-def _done(found: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
+def _done(preview: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
     """Return the answer of an HTTP call."""
     return {
-        "step": found.step,
-        "total_cents": found.total_cents,
-        "currency": currency_of(found.study),
-        "left_cents": left_cents(found.study),
+        "step": preview.step,
+        "total_cents": preview.total_cents,
+        "currency": currency_of(preview.study),
+        "left_cents": left_cents(preview.study),
         "calls": [call.pk for call in calls],
     }

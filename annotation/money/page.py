@@ -78,9 +78,9 @@ def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
 def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignError]:
     """Return problems that prevent opening, or pay people too little."""
     cost = cost_of_plan(design, hits, items)
-    found = []
+    problems = []
     if cost.sends_people and cost.missing_cents:
-        found.append(
+        problems.append(
             DesignError(
                 f"The study costs {cents(cost.forecast.cents, cost.currency)} with fees: the budget is "
                 f"{cents(cost.missing_cents, cost.currency)} "
@@ -89,14 +89,14 @@ def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignE
             )
         )
     if cost.fair_cents:
-        found.append(
+        problems.append(
             DesignError(
                 f"At this pace an hour earns less than the floor; a page of work would have to "
                 f"pay {cents(cost.fair_cents, cost.currency)}.",
                 field="crowd.reward_cents",
             )
         )
-    return found
+    return problems
 
 
 add_plan_part(
@@ -136,15 +136,15 @@ class LimitForm(_Form):
         fields = ["account", "currency", *SUMS]
 
     def clean(self) -> dict[str, Any]:
-        found = super().clean() or {}
+        values = super().clean() or {}
         try:
-            refuse_rules_of_one_account(found.get("account"), found)
+            refuse_rules_of_one_account(values.get("account"), values)
         except WrongState as problem:
             raise forms.ValidationError(str(problem)) from problem
-        same = SpendingLimit.objects.filter(account=found.get("account"), currency=found.get("currency"))
+        same = SpendingLimit.objects.filter(account=values.get("account"), currency=values.get("currency"))
         if same.exclude(pk=self.instance.pk).exists():
             raise forms.ValidationError(_("There are such limits already; change those."))
-        return found
+        return values
 
 
 @admin.register(SpendingLimit)

@@ -170,8 +170,8 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     if not calls and problem is not None:
         raise problem
     total = spell_cents(sum(int(call.payload["bonus_cents"]) for call in calls), design_of(study).currency)
-    words = f"Bonuses of {total} for {len(calls)} pieces of work below the floor."
+    message = f"Bonuses of {total} for {len(calls)} pieces of work below the floor."
     if left_out:
-        words += f" The budget does not reach for {', '.join(left_out)}."
-    note_event(study=study, what="top-up", words=words, by=by)
+        message += f" The budget does not reach for {', '.join(left_out)}."
+    note_event(study=study, what="top-up", words=message, by=by)
     return TopUps(calls, left_out)

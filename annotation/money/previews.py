@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.sync import ask_to_sync
-from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest
+from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest, at_crowd
 from annotation.money.costs import Overclaim, Pay, overclaims_of, pay_of_sessions
 from annotation.words import spell_cents
 from annotation.work.joining import find_worker
@@ -78,13 +78,13 @@ def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
     session = approved_session(study, worker)
     _can_pay(study)
     fee = backend_of(study).bonus_fee(cents)
-    asked = CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count()
+    bonuses = CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count()
     facts = {
         "worker": worker,
         "session": session.pk,
         "bonus_cents": cents,
         "fee_cents": fee,
-        "bonuses_before": asked,
+        "bonuses_before": bonuses,
     }
     return Preview(study, "bonus", cents + fee, left_cents(study), facts)
 
@@ -145,7 +145,7 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
         raise WrongState(
             _("Nothing was changed: the budget of a study that was never opened is in its design.")
         )
-    budget = Budget.objects.filter(study=study, place=study.place).first()
+    budget = at_crowd(Budget, study).first()
     before = budget.budget_cents if budget else 0
     facts = {"place": study.place, "budget_cents": cents, "budget_cents_before": before}
     return Preview(study, "budget", max(0, cents - before), left_cents(study), facts)
@@ -170,19 +170,19 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
 
 def currency_of(study: Study) -> str:
     """Return the currency of the study's budget, or of its design before there is one."""
-    budget = Budget.objects.filter(study=study, place=study.place).first()
+    budget = at_crowd(Budget, study).first()
     return budget.currency if budget else design_of(study).currency
 
 
 def left_cents(study: Study) -> int:
-    budget = Budget.objects.filter(study=study, place=study.place).first()
+    budget = at_crowd(Budget, study).first()
     return budget.left_cents if budget else 0
 
 
-def check_confirmed(found: Preview, confirm: str | None) -> None:
+def check_confirmed(preview: Preview, confirm: str | None) -> None:
     """Raise NotConfirmed unless this preview was confirmed; a page (None) confirms nothing."""
-    if confirm is not None and confirm != found.confirm:
-        total = spell_cents(found.total_cents, currency_of(found.study))
+    if confirm is not None and confirm != preview.confirm:
+        total = spell_cents(preview.total_cents, currency_of(preview.study))
         raise NotConfirmed(
             f"Nothing was done: it is not what was confirmed, or no longer; now it would take {total}. Look "
             "at the preview again, and send its confirm."
@@ -190,7 +190,13 @@ def check_confirmed(found: Preview, confirm: str | None) -> None:
 
 
 def run_once(
-    *, key: str, study: Study, step: str, asked: Mapping[str, Any], by: User, do: Callable[[], dict[str, Any]]
+    *,
+    key: str,
+    study: Study,
+    step: str,
+    request: Mapping[str, Any],
+    by: User,
+    do: Callable[[], dict[str, Any]],
 ) -> tuple[dict[str, Any], bool]:
     """Run ``do`` once per key, in one transaction with its record. Return the answer, and whether it is a repetition.
 
@@ -199,7 +205,7 @@ def run_once(
     Raises:
         KeyUsed: the key was used for another request.
     """
-    digest = content_key(study.slug, step, dict(asked))
+    digest = content_key(study.slug, step, dict(request))
     with transaction.atomic():
         try:
             with transaction.atomic():  # a concurrent request with the same key waits here

@@ -80,7 +80,9 @@ class ConsentView(WorkView):
         version = consent_version(design)
         return {
             "text": design.consent,
-            "translations": {code: one.consent for code, one in design.translations.items() if one.consent},
+            "translations": {
+                code: texts.consent for code, texts in design.translations.items() if texts.consent
+            },
             "version": version,
             "agreed": part.consent_version == version,
         }
@@ -170,7 +172,7 @@ class ErasurePreviewView(APIView):
             raise NotThere("The person was erased already.")
         seen = preview(study=study, worker=worker, way=way)
         rows = {
-            name: [{"what": words, "count": n} for words, n in getattr(seen, name)]
+            name: [{"what": label, "count": n} for label, n in getattr(seen, name)]
             for name in ("removed", "kept")
         }
         return Response({**rows, "elsewhere": seen.elsewhere, "waits": seen.waits})

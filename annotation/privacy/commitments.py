@@ -43,9 +43,9 @@ def commitments(*, study: Study, worker: Worker, receipt: str) -> list[str]:
 
 def _rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
     kind = KINDS[study.protocol]
-    own = Judgment.objects.of_study(study).filter(assignment__worker=worker, replaced_by=None)
+    judgments = Judgment.objects.of_study(study).filter(assignment__worker=worker, replaced_by=None)
     names = ("unit__key", "unit__content", "value", "answer", "assignment__submitted_at")
-    for key, content, value, answer, submitted in own.values_list(*names).iterator():
+    for key, content, value, answer, submitted in judgments.values_list(*names).iterator():
         yield {
             "unit": key,
             "value": value,

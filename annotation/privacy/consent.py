@@ -114,8 +114,10 @@ def change_consent(
     if not text.strip():
         raise DesignError(_("The consent text is empty; expected the new text."), field="consent")
     before = design_of(locked)
-    given = {language: words for language, words in (translations or {}).items() if words.strip()}
-    design = _with_consent(locked, text, given)
+    translated = {
+        language: translation for language, translation in (translations or {}).items() if translation.strip()
+    }
+    design = _with_consent(locked, text, translated)
     note_version(locked)
     if consent_version(design) == consent_version(before):
         return None
@@ -128,7 +130,7 @@ def change_consent(
         number=last.number + 1 if last else 1,
         version=consent_version(design),
         text=design.consent,
-        translations=given,
+        translations=translated,
         why=why[:500],
         made_by=by,
     )
@@ -148,16 +150,16 @@ def _with_consent(study: Study, text: str, translations: Mapping[str, str]) -> S
     values: dict[str, Any] = design_of(study).model_dump(mode="json")
     values["consent"] = text
     of_languages = {code: {**texts, "consent": ""} for code, texts in values.get("translations", {}).items()}
-    for language, words in translations.items():
-        of_languages.setdefault(language, {})["consent"] = words
+    for language, translation in translations.items():
+        of_languages.setdefault(language, {})["consent"] = translation
     if of_languages:
         values["translations"] = of_languages
     try:
         design = StudyDesign.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise DesignError(f"{place}: {first['msg']}.", field="consent") from None
+        key = ".".join(map(str, first["loc"]))
+        raise DesignError(f"{key}: {first['msg']}.", field="consent") from None
     for problem in contradictions_of_translations(design):
         raise DesignError(f"{problem}.", field="consent")
     return design
@@ -178,8 +180,8 @@ def versions_of(study: Study) -> list[CountedVersion]:
     pages = _counts(Assignment, study)
     rows = ConsentVersion.objects.filter(study=study).select_related("made_by").order_by("-number")
     return [
-        CountedVersion(one, people.get(one.version, 0), pages.get(one.version, 0))
-        for one in rows[:MOST_VERSIONS]
+        CountedVersion(version, people.get(version.version, 0), pages.get(version.version, 0))
+        for version in rows[:MOST_VERSIONS]
     ]
 
 

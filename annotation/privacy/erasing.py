@@ -145,13 +145,13 @@ def find_person(study: Study, name: str) -> Worker | None:
     """
     name = name.strip()
     names = [name, pseudonym(study.place, name)]
-    found = people_of(study).filter(name__in=names).first()
-    if found is None and erasure_of(study, name) is None:
+    person = people_of(study).filter(name__in=names).first()
+    if person is None and erasure_of(study, name) is None:
         raise NotThere(
             _("Nothing was changed: no worker %(name)r took part in study %(slug)r.")
             % {"name": name[:80], "slug": study.slug}
         )
-    return found
+    return person
 
 
 def people_of(study: Study) -> QuerySet[Worker]:
@@ -168,18 +168,19 @@ def _any_of(parts: Iterable[QuerySet[Any, Any]]) -> Q:
 
 def erasure_of(study: Study, name: str) -> Erasure | None:
     marks = [
-        erased_mark(source, place, one) for source, place, one in _possible_identities(study, name.strip())
+        erased_mark(source, platform, identity)
+        for source, platform, identity in _possible_identities(study, name.strip())
     ]
     return Erasure.objects.filter(study=study, mark__in=marks).first()
 
 
 def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
-    crowd, place = Worker.Source.CROWD, study.place
+    crowd, platform = Worker.Source.CROWD, study.place
     return [
         (Worker.Source.LOCAL, "", name),
         (Worker.Source.IMPORTED, "", name),
-        (crowd, place, name),
-        (crowd, place, pseudonym(place, name)),
+        (crowd, platform, name),
+        (crowd, platform, pseudonym(platform, name)),
     ]
 
 
@@ -188,7 +189,7 @@ def preview(*, study: Study, worker: Worker, way: str) -> Preview:
     going = judgments if way == Way.ALL else _texts_only(study, judgments)
     written = judgments.exclude(comment="").count()
     named = dict.fromkeys((worker.name, *_identifying_words(study, worker)), GONE)
-    removed = [(words, _rows(model, study, worker).count()) for model, words in DELETED.items()]
+    removed = [(label, _rows(model, study, worker).count()) for model, label in DELETED.items()]
     removed += [
         (gettext_noop("judgments"), going.count()),
         (gettext_noop("comments"), written),
@@ -196,12 +197,12 @@ def preview(*, study: Study, worker: Worker, way: str) -> Preview:
         (gettext_noop("messages in appeals"), _appeals(study, worker).count()),
         (gettext_noop("log entries that name them, renamed"), len(_entries(study, named))),
     ]
-    kept = [(words, _rows(model, study, worker).count()) for model, words in {**MOVED, **MONEY}.items()]
-    kept.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
+    staying = [(label, _rows(model, study, worker).count()) for model, label in {**MOVED, **MONEY}.items()]
+    staying.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
     return Preview(
         worker=worker,
-        removed=[(_(words), n) for words, n in removed if n],
-        kept=[(_(words), n) for words, n in kept if n],
+        removed=[(_(label), n) for label, n in removed if n],
+        kept=[(_(label), n) for label, n in staying if n],
         elsewhere=_is_elsewhere(study, worker),
         waits=why_not_erasable(study, worker),
     )
@@ -292,7 +293,7 @@ def erase_person(
     receipt = new_receipt() if texts and kept_row is None else ""
     proofs = commitments(study=study, worker=locked, receipt=receipt) if receipt else []
     name, mark = locked.name, mark_of(locked)
-    removed, words = _replace([locked], study, way, texts=texts)
+    removed, replacements = _replace([locked], study, way, texts=texts)
     content = {
         "asked_at": asked_at and asked_at.isoformat(),
         "removed": {table: count for table, count in removed.items() if count},
@@ -313,17 +314,17 @@ def erase_person(
         removed=dict(removed),
     )
     job = enqueue(kind=JOB, args={"study": study.slug, "withdraw": withdraw}, user=by)
-    return Erased(erasure, receipt, job, names={name: words[name]})
+    return Erased(erasure, receipt, job, names={name: replacements[name]})
 
 
 @transaction.atomic
 def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
     """Remove several people's names at the promised time: texts and judgments stay. Return their number."""
-    found = {one.pk for one in _locked(study, workers)}
-    people = list(Worker.objects.filter(pk__in=found).exclude(cannot_be_erased_now(study)).order_by("pk"))
+    keys = {worker.pk for worker in _locked(study, workers)}
+    people = list(Worker.objects.filter(pk__in=keys).exclude(cannot_be_erased_now(study)).order_by("pk"))
     if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
         return 0
-    marks = [mark_of(one) for one in people]
+    marks = [mark_of(worker) for worker in people]
     _replace(people, study, Way.IDENTITY, texts=False)
     for mark in marks:
         content = {"retention": True, "removed": {}, "commitments": [], "releases": _releases(study)}
@@ -350,23 +351,23 @@ def _replace(
 ) -> tuple[Counter[str], dict[str, str]]:
     """Replace people by stand-ins. Return the deleted rows by table, and word -> replacement."""
     removed = Counter[str]()
-    words: dict[str, str] = {}
+    replacements: dict[str, str] = {}
     stand_ins = []
     for worker in people:
         _end_work(study, worker)
-        told = WebhookDelivery.objects.filter(webhook__study=study, state__in=["delivered", "given-up"])
-        told.filter(payload__worker=pseudonym_for_webhook(study, worker)).delete()
+        deliveries = WebhookDelivery.objects.filter(webhook__study=study, state__in=["delivered", "given-up"])
+        deliveries.filter(payload__worker=pseudonym_for_webhook(study, worker)).delete()
         unnamed = list(_unnamed(study, worker).values_list("pk", flat=True))
         stand_in, payee = _stand_ins(study, worker)
         stand_ins.append((worker, stand_in, payee, unnamed))
-        words |= {**dict.fromkeys(_identifying_words(study, worker), GONE), worker.name: stand_in.name}
+        replacements |= {**dict.fromkeys(_identifying_words(study, worker), GONE), worker.name: stand_in.name}
         if texts:
             _forget_quotes(study, worker)
     if len(people) == 1:  # several are ended with the longest names first
         (person,) = people
-        others = Worker.objects.filter(name__contains=person.name).exclude(name__in=words)
-        words = {**{name: name for name in others.values_list("name", flat=True)}, **words}
-    _rename_in_logs(study, words)
+        others = Worker.objects.filter(name__contains=person.name).exclude(name__in=replacements)
+        replacements = {**{name: name for name in others.values_list("name", flat=True)}, **replacements}
+    _rename_in_logs(study, replacements)
     for worker, stand_in, payee, unnamed in stand_ins:
         _move(study, worker, stand_in, payee)
         for model in DELETED:
@@ -374,8 +375,8 @@ def _replace(
         if not _is_elsewhere(study, worker):
             worker.delete()
         removed["judgment"] += _erase_answers(study, stand_in, way, unnamed=unnamed, texts=texts)
-    person_erased.send(Study, study=study, words=words)
-    return removed, words
+    person_erased.send(Study, study=study, words=replacements)
+    return removed, replacements
 
 
 def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
@@ -383,7 +384,7 @@ def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
     Erasure.objects.select_for_update().order_by("pk").first()  # the chain grows by one at a time
     last = Erasure.objects.order_by("-pk").first()
     at = datetime.fromisoformat(row["at"]) if "at" in row else timezone.now()
-    found = Erasure(
+    erasure = Erasure(
         study=study,
         mark=row["mark"],
         way=row["way"],
@@ -391,14 +392,14 @@ def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
         previous=last.digest if last else "",
         at=at,
     )
-    found.digest = digest_of(found)
-    found.save()
-    return found
+    erasure.digest = digest_of(erasure)
+    erasure.save()
+    return erasure
 
 
 def digest_of(row: Erasure) -> str:
-    said = [row.study.slug, row.mark, row.way, row.content, row.previous, row.at.isoformat()]
-    return hashlib.sha256(canonical_json(said)).hexdigest()
+    content = [row.study.slug, row.mark, row.way, row.content, row.previous, row.at.isoformat()]
+    return hashlib.sha256(canonical_json(content)).hexdigest()
 
 
 def _about(worker: Worker) -> Q:
@@ -440,8 +441,8 @@ def _is_elsewhere(study: Study, worker: Worker) -> bool:
 
 def _end_work(study: Study, worker: Worker) -> None:
     """Return claimed HITs and end running sessions; drafts go with the texts."""
-    held = Assignment.objects.filter(study=study, worker=worker)
-    release_slots(held, Assignment.State.RETURNED)
+    work = Assignment.objects.filter(study=study, worker=worker)
+    release_slots(work, Assignment.State.RETURNED)
     working = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
     working.update(status=CrowdSession.Status.RETURNED)
     seats = Seat.objects.filter(study=study)
@@ -484,12 +485,12 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
     _reports(study, worker).update(created_at=TruncMinute("created_at", tzinfo=UTC))
     if texts:
         _redact_texts(study, worker)
-    own = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
-    for number, assignment in enumerate(own):
-        place = timedelta(microseconds=number)  # pages keep their order: an arena is drawn again by it
+    pages = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
+    for number, assignment in enumerate(pages):
+        offset = timedelta(microseconds=number)  # pages keep their order: an arena is drawn again by it
         accepted, submitted = _minute(assignment.accepted_at), _minute(assignment.submitted_at)
         Assignment.objects.filter(pk=assignment.pk).update(
-            accepted_at=accepted and accepted + place, submitted_at=submitted and submitted + place
+            accepted_at=accepted and accepted + offset, submitted_at=submitted and submitted + offset
         )
     work.update(answers={}, answered_at=None, expires_at=None, gaps=[], reason="", external_id="")
     return removed
@@ -501,31 +502,33 @@ def _minute(moment: datetime | None) -> datetime | None:
 
 
 def _redact_texts(study: Study, worker: Worker) -> None:
-    kind, own = kind_of(study), _judgments(study, worker)
-    for one in own.only("pk", "answer").iterator():
+    kind, judgments = kind_of(study), _judgments(study, worker)
+    for judgment in judgments.only("pk", "answer").iterator():
         values: dict[str, Any] = {"comment": "", "signals": {}}
-        if one.answer is not None:
-            values["answer"] = kind.without_texts(one.answer)
-        Judgment.objects.filter(pk=one.pk).redact(**values)
+        if judgment.answer is not None:
+            values["answer"] = kind.without_texts(judgment.answer)
+        Judgment.objects.filter(pk=judgment.pk).redact(**values)
     _reports(study, worker).update(comment="")
     _appeals(study, worker).delete()
 
 
 def _forget_quotes(study: Study, worker: Worker) -> None:
     """Remove the person's texts from detectors' evidence, also beside those of others."""
-    said = {
+    texts = {
         text
-        for given in _judgments(study, worker).values_list("answer", "comment")
-        for text in _texts_within(list(given))
+        for pair in _judgments(study, worker).values_list("answer", "comment")
+        for text in _texts_within(list(pair))
     }
-    if not said:
+    if not texts:
         return
     for model in (Case, Exclusion):
         for row in model._default_manager.filter(study=study, evidence__numbers__texts__isnull=False):
             quoted = row.evidence["numbers"]["texts"]
-            kept = [{key: GONE if value in said else value for key, value in one.items()} for one in quoted]
-            if kept != quoted:
-                row.evidence["numbers"]["texts"] = kept
+            redacted = [
+                {key: GONE if value in texts else value for key, value in entry.items()} for entry in quoted
+            ]
+            if redacted != quoted:
+                row.evidence["numbers"]["texts"] = redacted
                 row.save(update_fields=["evidence"])
 
 
@@ -534,18 +537,18 @@ def _texts_within(answer: Any) -> Iterator[str]:
         if answer:
             yield answer
     elif isinstance(answer, dict | list):
-        for one in answer.values() if isinstance(answer, dict) else answer:
-            yield from _texts_within(one)
+        for part in answer.values() if isinstance(answer, dict) else answer:
+            yield from _texts_within(part)
 
 
 def _identifying_words(study: Study, worker: Worker) -> list[str]:
     """Return words besides the name that identify the person."""
-    words = {pseudonym_for_webhook(study, worker)} - {worker.name}
-    words |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
-    words |= set(
+    identifying = {pseudonym_for_webhook(study, worker)} - {worker.name}
+    identifying |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
+    identifying |= set(
         Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
     )
-    return sorted(words - {""})
+    return sorted(identifying - {""})
 
 
 def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
@@ -595,39 +598,49 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
     invitations.update(worker=None, note="", used_at=TruncDay("used_at", tzinfo=UTC))
 
 
-def replace_words(value: Any, words: Mapping[str, str]) -> Any:
+def replace_words(value: Any, replacements: Mapping[str, str]) -> Any:
     """Return a result with each of ``words`` replaced where it names a worker."""
-    return _replacer(words, sentences=False)(value)
+    return _replacer(replacements, sentences=False)(value)
 
 
-def _replacer(words: Mapping[str, str], *, sentences: bool = True) -> Callable[[Any], Any]:
+def _replacer(replacements: Mapping[str, str], *, sentences: bool = True) -> Callable[[Any], Any]:
     """Return a function that replaces words in JSON: values of workers and, if wanted, within sentences.
 
     People choose their names: one may be called like a system, a state, or a field of the JSON.
     """
-    given = sorted((word for word in words if word), key=len, reverse=True)
-    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, given))})(?![\w-])") if given else None
+    longest_first = sorted((word for word in replacements if word), key=len, reverse=True)
+    pattern = (
+        re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])")
+        if longest_first
+        else None
+    )
 
     def within(value: Any, field: str = "") -> Any:
         of_worker = bool(OF_WORKERS.search(field))
         if isinstance(value, str):
-            if value in words:
-                return words[value] if of_worker or not field else value
-            return pattern.sub(lambda found: words[found.group()], value) if pattern and sentences else value
+            if value in replacements:
+                return replacements[value] if of_worker or not field else value
+            return (
+                pattern.sub(lambda match: replacements[match.group()], value)
+                if pattern and sentences
+                else value
+            )
         if isinstance(value, list):
-            return [within(one, field) for one in value]
+            return [within(part, field) for part in value]
         if isinstance(value, dict):
             return {
-                words.get(name, name) if of_worker else name: within(one, field if of_worker else name)
-                for name, one in value.items()
+                replacements.get(name, name) if of_worker else name: within(
+                    part, field if of_worker else name
+                )
+                for name, part in value.items()
             }
         return value
 
     return within
 
 
-def _entries(study: Study, words: Mapping[str, str]) -> list[StudyEvent]:
-    within = _replacer(words)
+def _entries(study: Study, replacements: Mapping[str, str]) -> list[StudyEvent]:
+    within = _replacer(replacements)
     return [
         event
         for event in StudyEvent.objects.filter(study=study).iterator()
@@ -635,9 +648,9 @@ def _entries(study: Study, words: Mapping[str, str]) -> list[StudyEvent]:
     ]
 
 
-def _rename_in_logs(study: Study, words: Mapping[str, str]) -> None:
-    within = _replacer(words)
-    for event in _entries(study, words):
+def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
+    within = _replacer(replacements)
+    for event in _entries(study, replacements):
         StudyEvent.objects.filter(pk=event.pk).redact(
             words=within(event.words)[:1000], why=within(event.why)[:500], details=within(event.details)
         )

@@ -62,8 +62,8 @@ def erase(
     if person is None:
         before = erasure_of(study, worker)
         assert before is not None
-        words = _("Nothing was changed: the person was erased already, on %(day)s.")
-        return Outcome(words % {"day": before.at.date().isoformat()}, Erased(before, already=True))
+        message = _("Nothing was changed: the person was erased already, on %(day)s.")
+        return Outcome(message % {"day": before.at.date().isoformat()}, Erased(before, already=True))
     request = request_of(study, person)
     done = erase_person(
         study=study,
@@ -73,11 +73,11 @@ def erase(
         by=by,
         asked_at=request.asked_at if request else None,
     )
-    words = _(
+    message = _(
         "The person is erased. Receipt, shown once: %(receipt)s. Give it to the person: it proves which rows of "
         "published releases were theirs."
     )
-    return Outcome(words % {"receipt": done.receipt}, done)
+    return Outcome(message % {"receipt": done.receipt}, done)
 
 
 class DeclineRequest(Reason):
@@ -121,8 +121,8 @@ def change(
     *, study: Study, by: User | None, consent: str, why: str, translations: Mapping[str, str] | None = None
 ) -> Outcome:
     """Make a new version of the consent text. Participants agree to it before they begin another page of work."""
-    made = change_consent(study=study, text=consent, translations=translations, why=why, by=by)
-    if made is None:
+    version = change_consent(study=study, text=consent, translations=translations, why=why, by=by)
+    if version is None:
         return Outcome(_("The text is the same as before; nothing was changed."))
-    words = _("The consent text has version %(n)s. Who comes back is asked again.")
-    return Outcome(words % {"n": made.number}, made)
+    message = _("The consent text has version %(n)s. Who comes back is asked again.")
+    return Outcome(message % {"n": version.number}, version)

@@ -49,17 +49,17 @@ def _looked_at(request: HttpRequest, study: Study, context: Context) -> dict[str
         return {}
     way = request.GET.get("way", design_of(study).erasure.way)
     way = way if way in Erasure.Way.values else Erasure.Way.IDENTITY.value
-    found: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Way.choices}
+    shown: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Way.choices}
     try:
         person = find_person(study, name)
     except NotThere as error:
-        return found | {"nobody": str(error)}
+        return shown | {"nobody": str(error)}
     if person is None:
         before = erasure_of(study, name)
         assert before is not None
-        words = _("The person was erased already, on %(day)s.") % {"day": before.at.date().isoformat()}
-        return found | {"nobody": words}
-    return found | {"seen": preview(study=study, worker=person, way=way)}
+        message = _("The person was erased already, on %(day)s.") % {"day": before.at.date().isoformat()}
+        return shown | {"nobody": message}
+    return shown | {"seen": preview(study=study, worker=person, way=way)}
 
 
 def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:

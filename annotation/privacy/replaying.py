@@ -77,8 +77,8 @@ def replay(lines: Path) -> Replayed:
         stored = Erasure.objects.filter(study=study, mark=row["mark"], at=at).exists()
         if study.pk not in by_mark:
             marks = by_mark.setdefault(study.pk, {})
-            for one in people_of(study):
-                marks.setdefault(mark_of(one), []).append(one.pk)
+            for worker in people_of(study):
+                marks.setdefault(mark_of(worker), []).append(worker.pk)
         keys = by_mark[study.pk].get(row["mark"], ())
         people = list(people_of(study).filter(pk__in=keys, created_at__lte=at)) if keys else []
         try:

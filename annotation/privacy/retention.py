@@ -84,8 +84,8 @@ def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
         progress(done / len(people), f"{done:,} of {len(people):,} people")
     forget_raw_ids(study=study)  # also of people who never came
     if done:
-        words = f"The promised time is over: {done} people stand under random names now."
-        note_event(study=study, what="retention-ended", words=words, people=done)
+        message = f"The promised time is over: {done} people stand under random names now."
+        note_event(study=study, what="retention-ended", words=message, people=done)
     return done
 
 
@@ -94,8 +94,8 @@ def end_what_is_over() -> None:
         state=Study.State.CLOSED, design__retention__identities_days__gt=0, closed_at__isnull=False
     )
     for study in promised:
-        found = retention_of(study)
-        if not found.over or found.waiting == found.people:
+        due = retention_of(study)
+        if not due.over or due.waiting == due.people:
             continue
         if not Job.objects.under_way().filter(kind=JOB, args__study=study.slug).exists():
             enqueue(kind=JOB, args={"study": study.slug})

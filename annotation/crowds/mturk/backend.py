@@ -71,12 +71,12 @@ class MTurkBackend(CrowdBackend):
         return LIVE if design.crowd.live and settings.MTURK_LIVE else SANDBOX
 
     def entrance_in_words(self, study: Study) -> str:
-        place = study.place or self.place(design_of(study))
-        if place == LIVE:
-            words = _("Participants find it at %(site)s; what they do there costs real money.")
+        platform = study.place or self.place(design_of(study))
+        if platform == LIVE:
+            sentence = _("Participants find it at %(site)s; what they do there costs real money.")
         else:
-            words = _("Participants find it at %(site)s, the sandbox; no money is paid there.")
-        return words % {"site": sites_of(place)[0]}
+            sentence = _("Participants find it at %(site)s, the sandbox; no money is paid there.")
+        return sentence % {"site": sites_of(platform)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         """Add a fee of 20 %, 40 % from ten slots on, and 5 % for Masters; at least a cent, rounded half up."""
@@ -87,8 +87,8 @@ class MTurkBackend(CrowdBackend):
     def bonus_fee(self, cents: int) -> int:
         return fee_of(cents, FEE, least=LEAST_FEE)
 
-    def fetch_balance(self, place: str) -> int | None:
-        return client_of(place).balance_cents()
+    def fetch_balance(self, platform: str) -> int | None:
+        return client_of(platform).balance_cents()
 
     def publication_plans(self, study: Study) -> Iterable[Plan]:
         hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
@@ -157,7 +157,7 @@ class MTurkBackend(CrowdBackend):
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
         """Yield HITs with this study's annotation from the list of all, then missing ones one by one."""
         client = client_of(study.place)
-        wanted = {one.external_id: one for one in known if one.external_id}
+        wanted = {publication.external_id: publication for publication in known if publication.external_id}
         seen: set[str] = set()
         for hit in client.hits():
             token = token_of(hit.annotation, study)
@@ -197,11 +197,11 @@ class MTurkBackend(CrowdBackend):
         units = units_of_hit(publication.hit.pk)
         return answers_of_page(work.receipt, design=design, hit=publication.hit, units=units)
 
-    def ids_with_news(self, place: str) -> Iterator[str]:
+    def ids_with_news(self, platform: str) -> Iterator[str]:
         """Yield HITs from the queue, if there is one. Read messages are deleted, as a sync finds out the same."""
         if not settings.MTURK_SQS_QUEUE:
             return
-        for body in receive_messages(place):
+        for body in receive_messages(platform):
             try:
                 yield from read_sqs(body)
             except NotificationProblem:  # another sender's; nothing is lost

@@ -208,34 +208,34 @@ def _hit_named(message: str) -> str:
     return named.group() if named else ""
 
 
-def endpoint_of(place: str) -> str:
-    if place == LIVE and not settings.MTURK_LIVE:
+def endpoint_of(platform: str) -> str:
+    if platform == LIVE and not settings.MTURK_LIVE:
         raise TryLater(
             "Nothing was asked of Mechanical Turk: the study is live and the setting MTURK_LIVE is off.",
             undone=True,
         )
-    endpoint: str = settings.MTURK_ENDPOINT or ENDPOINTS[place]
+    endpoint: str = settings.MTURK_ENDPOINT or ENDPOINTS[platform]
     host = urlsplit(endpoint).hostname
     for other, address in ENDPOINTS.items():
-        if other != place and host == urlsplit(address).hostname:
+        if other != platform and host == urlsplit(address).hostname:
             raise TryLater(
                 f"Nothing was asked of Mechanical Turk: AWS_ENDPOINT_URL_MTURK is the address of {other}, and the "
-                f"study belongs to {place}.",
+                f"study belongs to {platform}.",
                 undone=True,
             )
     return endpoint
 
 
-def client_of(place: str, *, hurried: bool = False) -> TurkClient:
+def client_of(platform: str, *, hurried: bool = False) -> TurkClient:
     """Return a client; a ``hurried`` one tries once and waits only as long as a visitor would."""
     seconds = VISITOR_SECONDS if hurried else READ_SECONDS
-    client = _client("mturk", place, endpoint_of(place), seconds=seconds)
+    client = _client("mturk", platform, endpoint_of(platform), seconds=seconds)
     return TurkClient(client, reads=1 if hurried else READS)
 
 
-def receive_messages(place: str) -> Iterator[str]:
+def receive_messages(platform: str) -> Iterator[str]:
     """Yield the bodies of the queue's messages; delete each after its use."""
-    client = _client("sqs", place, settings.SQS_ENDPOINT)
+    client = _client("sqs", platform, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
         for _ in range(MOST_RECEIVES):
@@ -252,13 +252,13 @@ def receive_messages(place: str) -> Iterator[str]:
         raise TryLater(f"The queue of notifications cannot be read: {error}") from None
 
 
-def _client(service: str, place: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
+def _client(service: str, platform: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
     """Create a client once; boto3 sessions are not thread-safe."""
     import boto3  # takes half a second to load, and most processes never need it
     import botocore.session
     from botocore.config import Config
 
-    key = (service, place, endpoint, seconds)
+    key = (service, platform, endpoint, seconds)
     with _making:
         if key not in _clients:
             session = botocore.session.Session()
@@ -296,8 +296,8 @@ class TurkClient:
 
     def hit_type(self, properties: Mapping[str, Any]) -> str:
         """Return the id of the HIT type with these properties; equal ones give the same id."""
-        made: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
-        return made
+        type_id: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
+        return type_id
 
     def tell_events(self, hit_type: str, *, transport: str, destination: str) -> None:
         notification = {
@@ -398,19 +398,19 @@ class TurkClient:
 
     def own_qualification(self, name: str) -> str | None:
         """Return the id of the account's qualification type with exactly this name."""
-        found = self._pages(
+        rows = self._pages(
             "list_qualification_types",
             "QualificationTypes",
             Query=name,
             MustBeRequestable=False,
             MustBeOwnedByCaller=True,
         )
-        return next((row["QualificationTypeId"] for row in found if row["Name"] == name), None)
+        return next((row["QualificationTypeId"] for row in rows if row["Name"] == name), None)
 
     def create_qualification(self, properties: Mapping[str, Any]) -> str:
         answer = self._ask("create_qualification_type", "QualificationType", **properties)
-        made: str = answer["QualificationType"]["QualificationTypeId"]
-        return made
+        qualification: str = answer["QualificationType"]["QualificationTypeId"]
+        return qualification
 
     def qualify(self, qualification: str, worker: str, value: int) -> None:
         self._ask(

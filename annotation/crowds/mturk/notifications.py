@@ -116,10 +116,10 @@ def topic() -> str:
 def certificate(address: str) -> bytes:
     """Return the certificate (PEM) at a verified address; raise NotFetched."""
     if address not in _certificates:
-        found = _fetched(address)
+        pem = _fetched(address)
         if len(_certificates) >= MOST_CERTIFICATES:
             _certificates.clear()
-        _certificates[address] = found
+        _certificates[address] = pem
     return _certificates[address]
 
 
@@ -141,10 +141,10 @@ def _parsed(body: str | bytes) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise NotificationUnreadable("The notification has a name twice; expected each once.")
-    return found
+    return members
 
 
 def _hits_of(document: Mapping[str, Any]) -> Set[str]:
@@ -242,8 +242,8 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
     try:
         key.verify(signature, string_to_sign(message), PKCS1v15(), method)
     except InvalidSignature:
-        words = f"The signature does not fit the message {message['MessageId'][:80]!r}."
-        raise NotificationForged(words) from None
+        problem = f"The signature does not fit the message {message['MessageId'][:80]!r}."
+        raise NotificationForged(problem) from None
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -120,15 +120,15 @@ def _is_old(call: CrowdCall) -> bool:
 def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication, study = call.publication_now(), call.study
     if _is_old(call):
-        found = _marked(client, study, call.key)
-        if found is not None:
-            return _published(found)
+        existing = _marked(client, study, call.key)
+        if existing is not None:
+            return _published(existing)
     design = design_of(study)
     assert publication.hit is not None  # every plan here has one
     question = question_of(study, design, publication.hit)
     hit_type = _hit_type(client, call.place, study, design)
     try:
-        made = client.create_hit(
+        hit = client.create_hit(
             hit_type,
             places=publication.places,
             seconds=design.crowd.lifetime_hours * 3600,
@@ -137,17 +137,17 @@ def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             token=call.key,
         )
     except HitAlreadyExists as there:
-        found = client.hit(there.hit) if there.hit else _marked(client, study, call.key)
-        if found is None:
+        existing = client.hit(there.hit) if there.hit else _marked(client, study, call.key)
+        if existing is None:
             raise TryLater(
                 "Mechanical Turk says that the HIT is there already, and does not show it."
             ) from None
-        made = found
+        hit = existing
     except NotAtTurk as problem:  # the HIT type was removed meanwhile
         _types.clear()
         _qualifications.clear()
         raise TryLater(str(problem), undone=True) from None
-    return _published(made)
+    return _published(hit)
 
 
 def _marked(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
@@ -162,10 +162,10 @@ def _published(hit: TurkHIT) -> dict[str, Any]:
     }
 
 
-def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign) -> str:
+def _hit_type(client: TurkClient, platform: str, study: Study, design: StudyDesign) -> str:
     crowd = design.crowd
-    more = [is_master(live=place == LIVE)] if crowd.masters else []
-    more += _has_or_lacks(client, design.workers, place=place)
+    more = [is_master(live=platform == LIVE)] if crowd.masters else []
+    more += _has_or_lacks(client, design.workers, platform=platform)
     if is_tested_there(design):
         test = qualification_test(design.quiz, seed=design.seed, title=title_of(design))
         more.append(score_at_least(_test(client, study, design), test.needed))
@@ -180,16 +180,16 @@ def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign)
     if crowd.keywords:
         properties["Keywords"] = crowd.keywords
     names = (*design.workers.requires, *design.workers.forbids)
-    people = {name: ids_not_passed_on(place, name) for name in names}
-    key = (f"{place} {settings.MTURK_ENDPOINT}", json.dumps([properties, people], sort_keys=True))
+    people = {name: ids_not_passed_on(platform, name) for name in names}
+    key = (f"{platform} {settings.MTURK_ENDPOINT}", json.dumps([properties, people], sort_keys=True))
     if key not in _types:
         _pass_on(client, people)
-        made = client.hit_type(properties)
+        type_id = client.hit_type(properties)
         if settings.MTURK_SQS_QUEUE:
-            client.tell_events(made, transport="SQS", destination=settings.MTURK_SQS_QUEUE)
+            client.tell_events(type_id, transport="SQS", destination=settings.MTURK_SQS_QUEUE)
         elif settings.MTURK_SNS_TOPIC:
-            client.tell_events(made, transport="SNS", destination=settings.MTURK_SNS_TOPIC)
-        _types[key] = made
+            client.tell_events(type_id, transport="SNS", destination=settings.MTURK_SNS_TOPIC)
+        _types[key] = type_id
     return _types[key]
 
 
@@ -347,29 +347,33 @@ def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return {"qualification": qualification}
 
 
-def _has_or_lacks(client: TurkClient, workers: Workers, *, place: str) -> list[Requirement]:
+def _has_or_lacks(client: TurkClient, workers: Workers, *, platform: str) -> list[Requirement]:
     """Return the requirements of our qualifications. Create a missing one that keeps people out."""
-    asked = []
+    requirements = []
     for name in (*workers.requires, *workers.forbids):
         wanted = name in workers.requires
-        if wanted and not ids_not_passed_on(place, name) and not _find_qualification(client, place, name):
+        if (
+            wanted
+            and not ids_not_passed_on(platform, name)
+            and not _find_qualification(client, platform, name)
+        ):
             raise Refused(
                 f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
                 "qualification to somebody first."
             )
-        asked.append(
-            has(_find_qualification(client, place, name) or _given_by_us(client, name), wanted=wanted)
+        requirements.append(
+            has(_find_qualification(client, platform, name) or _given_by_us(client, name), wanted=wanted)
         )
-    return asked
+    return requirements
 
 
-def _find_qualification(client: TurkClient, place: str, name: str) -> str | None:
-    key = (f"{place} {settings.MTURK_ENDPOINT}", name)
+def _find_qualification(client: TurkClient, platform: str, name: str) -> str | None:
+    key = (f"{platform} {settings.MTURK_ENDPOINT}", name)
     if key not in _qualifications:
-        found = client.own_qualification(_own_name(name))
-        if found is None:
+        qualification = client.own_qualification(_own_name(name))
+        if qualification is None:
             return None
-        _qualifications[key] = found
+        _qualifications[key] = qualification
     return _qualifications[key]
 
 
@@ -426,18 +430,18 @@ def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
 
 def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
     """Return the qualification of that name, unique in an account; create it if missing."""
-    found = client.own_qualification(name)
-    if found is not None:
-        return found
+    existing = client.own_qualification(name)
+    if existing is not None:
+        return existing
     try:
         return client.create_qualification({"Name": name, **properties})
     except TurkRefused as problem:
         if "AlreadyExists" not in problem.code:
             raise
-        found = client.own_qualification(name)
-        if found is None:
+        existing = client.own_qualification(name)
+        if existing is None:
             raise TryLater(str(problem)) from None
-        return found
+        return existing
 
 
 def _raw_id_of(call: CrowdCall) -> str:
@@ -447,10 +451,10 @@ def _raw_id_of(call: CrowdCall) -> str:
 
 def raw_id(worker: Worker) -> str:
     """Return a worker's WorkerId; raise Refused if it was deleted here."""
-    found = RawId.objects.filter(worker=worker, session=None, name="WorkerId").first()
-    if found is None:
+    row = RawId.objects.filter(worker=worker, session=None, name="WorkerId").first()
+    if row is None:
         raise Refused(f"The WorkerId of {worker} was deleted here, so that nothing can be asked about them.")
-    return found.value
+    return row.value
 
 
 def _once(order: Callable[[], None]) -> None:

@@ -87,7 +87,7 @@ def styles_for(page: str, sheet: str) -> str:
 
     No string in the sheet may contain a brace or a semicolon.
     """
-    classes = {name for found in CLASS.findall(page) for name in found.split()}
+    classes = {name for value in CLASS.findall(page) for name in value.split()}
     tags = ALWAYS | set(TAG.findall(page))
     return "".join(_kept(COMMENT.sub("", sheet), classes, tags))
 
@@ -99,7 +99,7 @@ def _kept(sheet: str, classes: Collection[str], tags: Collection[str]) -> Iterat
             if inner:
                 yield f"{head}{{{inner}}}"
             continue
-        wanted = [one for one in _split_selectors(head) if _may_match(one, classes, tags)]
+        wanted = [selector for selector in _split_selectors(head) if _may_match(selector, classes, tags)]
         if wanted:
             yield f"{','.join(wanted)}{{{_minified(body)}}}"
 
@@ -107,27 +107,27 @@ def _kept(sheet: str, classes: Collection[str], tags: Collection[str]) -> Iterat
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
     """Yield the outermost rules: (selector or @media, content of the braces)."""
     depth, start, opened = 0, 0, 0
-    for place, sign in enumerate(sheet):
+    for index, sign in enumerate(sheet):
         if sign == "{":
             depth += 1
             if depth == 1:
-                opened = place
+                opened = index
         elif sign == "}":
             depth -= 1
             if not depth:
-                yield " ".join(sheet[start:opened].split()), sheet[opened + 1 : place]
-                start = place + 1
+                yield " ".join(sheet[start:opened].split()), sheet[opened + 1 : index]
+                start = index + 1
 
 
 def _split_selectors(selectors: str) -> list[str]:
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for sign in selectors:
         depth += (sign == "(") - (sign == ")")
         if sign == "," and not depth:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += sign
-    return [one.strip() for one in found]
+            parts[-1] += sign
+    return [selector.strip() for selector in parts]
 
 
 def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -> bool:
@@ -138,8 +138,8 @@ def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -
 
 
 def _minified(declarations: str) -> str:
-    parts = (one.strip() for one in declarations.split(";"))
-    return ";".join(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", " ".join(one.split())) for one in parts if one)
+    parts = (part.strip() for part in declarations.split(";"))
+    return ";".join(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", " ".join(part.split())) for part in parts if part)
 
 
 def html_question(*, design: StudyDesign, hit: HIT, **page: Any) -> str:
@@ -233,10 +233,10 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
             "Its worker did not agree to the study's consent text: nothing of it is used."
         )
     places = place_units(units, layout.order, layout.sides)
-    given = answers_of_form(fields, places, kind=kind, final=True, saved={})
-    answers, _unfinished = split_unfinished(given, design=design, places=places)
-    kept = {str(answer["position"]): answer for answer in answers}
-    missing = {*open_positions(places, kept, kind=kind), *undecided_positions(fields, places, kind)}
+    posted = answers_of_form(fields, places, kind=kind, final=True, saved={})
+    answers, _unfinished = split_unfinished(posted, design=design, places=places)
+    by_position = {str(answer["position"]): answer for answer in answers}
+    missing = {*open_positions(places, by_position, kind=kind), *undecided_positions(fields, places, kind)}
     return HandedIn(
         layout=layout,
         answers=[dict(answer) for answer in answers if answer["position"] not in missing],
@@ -248,8 +248,8 @@ def _pictures(hit: HIT, design: StudyDesign) -> Callable[[Place], str]:
     kind = KINDS[design.protocol].for_design(design)
     needed = kind.page.shows_picture and design.about_pictures
 
-    def address(place: Place) -> str:
-        item = place.unit.item
+    def address(placed: Place) -> str:
+        item = placed.unit.item
         there = needed or ((kind.page.shows_picture or kind.page.custom) and bool(item.picture or item.url))
         return _reachable(item.url, f"HIT {hit.key}: image {item.name!r}") if there else ""
 
@@ -372,14 +372,14 @@ class Frame:
         return self.session.worker
 
 
-def sites_of(place: str) -> tuple[str, ...]:
-    if place not in SITES:
+def sites_of(platform: str) -> tuple[str, ...]:
+    if platform not in SITES:
         return ()
-    return tuple(site.rstrip("/") for site in settings.MTURK_SITES) or SITES[place]
+    return tuple(site.rstrip("/") for site in settings.MTURK_SITES) or SITES[platform]
 
 
 def all_sites() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(site for place in SITES for site in sites_of(place)))
+    return tuple(dict.fromkeys(site for platform in SITES for site in sites_of(platform)))
 
 
 def new_ticket(session: CrowdSession, *, site: str) -> str:
@@ -392,15 +392,15 @@ def read_ticket(ticket: str) -> Frame | None:
         pk, site = signing.loads(ticket, salt=SALT, max_age=TICKET_SECONDS)
     except (signing.BadSignature, ValueError):
         return None
-    found = CrowdSession.objects.select_related("study", "worker", "publication").filter(pk=pk).first()
-    if found is None or site not in sites_of(found.place):
+    session = CrowdSession.objects.select_related("study", "worker", "publication").filter(pk=pk).first()
+    if session is None or site not in sites_of(session.place):
         return None
-    return Frame(session=found, site=site)
+    return Frame(session=session, site=site)
 
 
 def frame_of(request: HttpRequest) -> Frame | None:
-    found = request.META.get(KEY)
-    return found if isinstance(found, Frame) else None
+    frame = request.META.get(KEY)
+    return frame if isinstance(frame, Frame) else None
 
 
 def prefix_of(ticket: str) -> str:

@@ -49,28 +49,28 @@ def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> li
 
     The limit of HITs per person cannot be stated there and is checked here.
     """
-    asked: list[Requirement] = []
+    requirements: list[Requirement] = []
     if workers.countries:
         if len(workers.countries) > MOST_LOCALES:
             raise QuestionProblem(
                 f"workers.countries names {len(workers.countries)} countries; Mechanical Turk takes {MOST_LOCALES}."
             )
         places = [{"Country": code} for code in workers.countries]
-        asked.append(_hidden(LOCALE, "In", LocaleValues=places))
+        requirements.append(_hidden(LOCALE, "In", LocaleValues=places))
     if workers.approval_above:
-        asked.append(
+        requirements.append(
             _hidden(PERCENT_APPROVED, "GreaterThan", IntegerValues=[_percent(workers.approval_above)])
         )
     if workers.approved_at_least:
-        asked.append(
+        requirements.append(
             _hidden(NUMBER_APPROVED, "GreaterThanOrEqualTo", IntegerValues=[workers.approved_at_least])
         )
-    asked += more
-    if len(asked) > MOST_REQUIREMENTS:
+    requirements += more
+    if len(requirements) > MOST_REQUIREMENTS:
         raise QuestionProblem(
-            f"The study has {len(asked)} requirements of its workers; Mechanical Turk takes {MOST_REQUIREMENTS}."
+            f"The study has {len(requirements)} requirements of its workers; Mechanical Turk takes {MOST_REQUIREMENTS}."
         )
-    return asked
+    return requirements
 
 
 def score_at_least(qualification: str, value: int) -> Requirement:
@@ -134,55 +134,55 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
         )
     known = questions_of(quiz)
     rng = rng_for(seed, "mturk test")
-    asked = [known[key] for key in shuffled(list(known), rng)[: questions_asked(quiz)]]
-    orders = [shuffled(range(len(question.options)), rng) for question in asked]
+    questions = [known[key] for key in shuffled(list(known), rng)[: questions_asked(quiz)]]
+    orders = [shuffled(range(len(question.options)), rng) for question in questions]
     return QualificationTest(
-        test=_short_enough("test", serialized(_form(title, asked, orders))),
-        answer_key=_short_enough("answer key", serialized(_key(asked))),
-        questions=len(asked),
-        needed=percent_needed(len(asked), quiz.pass_mark),
+        test=_short_enough("test", serialized(_form(title, questions, orders))),
+        answer_key=_short_enough("answer key", serialized(_key(questions))),
+        questions=len(questions),
+        needed=percent_needed(len(questions), quiz.pass_mark),
     )
 
 
-def percent_needed(asked: int, pass_mark: float) -> int:
+def percent_needed(questions: int, pass_mark: float) -> int:
     """Return the least passing percentage, rounded so that whoever passes here passes there.
 
     The rounding of halves is undocumented, so require the lower neighbour; it is still above the percentage of one
     correct answer less.
     """
-    right = next(right for right in range(asked + 1) if reaches_pass_mark(right, asked, pass_mark))
-    return math.ceil(Fraction(100 * right, asked) - Fraction(1, 2))
+    right = next(right for right in range(questions + 1) if reaches_pass_mark(right, questions, pass_mark))
+    return math.ceil(Fraction(100 * right, questions) - Fraction(1, 2))
 
 
-def _form(title: str, asked: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
+def _form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
     document = root("QuestionForm", QUESTION_FORM)
     add(add(document, "Overview"), "Title", title)
-    for number, (question, order) in enumerate(zip(asked, orders, strict=True), start=1):
+    for number, (question, order) in enumerate(zip(questions, orders, strict=True), start=1):
         part = add(document, "Question")
         add(part, "QuestionIdentifier", _identifier(number))
-        add(part, "DisplayName", f"{number} / {len(asked)}")
+        add(part, "DisplayName", f"{number} / {len(questions)}")
         add(part, "IsRequired", "true")
         add(add(part, "QuestionContent"), "Text", question.text)
         answer = add(add(part, "AnswerSpecification"), "SelectionAnswer")
         add(answer, "StyleSuggestion", "radiobutton")
         selections = add(answer, "Selections")
-        for place in order:
+        for option in order:
             selection = add(selections, "Selection")
-            add(selection, "SelectionIdentifier", _selection(place))
-            add(selection, "Text", question.options[place])
+            add(selection, "SelectionIdentifier", _selection(option))
+            add(selection, "Text", question.options[option])
     return document
 
 
-def _key(asked: Sequence[Question]) -> Element:
+def _key(questions: Sequence[Question]) -> Element:
     document = root("AnswerKey", ANSWER_KEY)
-    for number, question in enumerate(asked, start=1):
+    for number, question in enumerate(questions, start=1):
         part = add(document, "Question")
         add(part, "QuestionIdentifier", _identifier(number))
         option = add(part, "AnswerOption")
         add(option, "SelectionIdentifier", _selection(question.right))
         add(option, "AnswerScore", 1)
     mapping = add(add(document, "QualificationValueMapping"), "PercentageMapping")
-    add(mapping, "MaximumSummedScore", len(asked))
+    add(mapping, "MaximumSummedScore", len(questions))
     return document
 
 
@@ -190,12 +190,12 @@ def _identifier(number: int) -> str:
     return f"q{number}"
 
 
-def _selection(place: int) -> str:
+def _selection(option: int) -> str:
     """Return an option's id by its index in the study, so that reshuffled tests have equal keys.
 
     The service wants letters and digits; the random order shown hides the index.
     """
-    return f"o{place + 1}"
+    return f"o{option + 1}"
 
 
 def _short_enough(what: str, document: str) -> str:

@@ -152,26 +152,26 @@ def read_answers(document: str) -> tuple[FieldAnswer, ...]:
             f"The answers are {size:,} bytes long; expected at most {MOST_ANSWER_BYTES:,}."
         )
     try:
-        found: Element = fromstring(_repaired(document), forbid_dtd=True)
+        tree: Element = fromstring(_repaired(document), forbid_dtd=True)
     except ParseError as error:
         raise AnswersUnreadable(f"The answers are no XML: {error}.") from None
     except DefusedXmlException:
         raise AnswersUnreadable(
             "The answers declare a document type or entities; expected a plain QuestionFormAnswers."
         ) from None
-    if not ANSWERS.fullmatch(found.tag):
-        raise AnswersUnreadable(f"The answers are a {found.tag[:200]!r}; expected QuestionFormAnswers.")
-    if len(found) > MOST_FIELDS:
-        raise AnswersUnreadable(f"The answers have {len(found):,} fields; expected at most {MOST_FIELDS:,}.")
-    namespace = found.tag.removesuffix("QuestionFormAnswers")
-    return tuple(_answer(one, namespace, place) for place, one in enumerate(found, start=1))
+    if not ANSWERS.fullmatch(tree.tag):
+        raise AnswersUnreadable(f"The answers are a {tree.tag[:200]!r}; expected QuestionFormAnswers.")
+    if len(tree) > MOST_FIELDS:
+        raise AnswersUnreadable(f"The answers have {len(tree):,} fields; expected at most {MOST_FIELDS:,}.")
+    namespace = tree.tag.removesuffix("QuestionFormAnswers")
+    return tuple(_answer(element, namespace, number) for number, element in enumerate(tree, start=1))
 
 
-def _answer(answer: Element, namespace: str, place: int) -> FieldAnswer:
+def _answer(answer: Element, namespace: str, number: int) -> FieldAnswer:
     names = [part.text or "" for part in answer if part.tag == f"{namespace}QuestionIdentifier"]
     if answer.tag != f"{namespace}Answer" or len(names) != 1 or not names[0].strip():
         raise AnswersUnreadable(
-            f"Answer {place} names no field; expected an Answer with one QuestionIdentifier."
+            f"Answer {number} names no field; expected an Answer with one QuestionIdentifier."
         )
     wanted = {f"{namespace}{value}" for value in VALUES}
     return FieldAnswer(
@@ -187,9 +187,9 @@ def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
     """
     values: dict[str, list[str]] = {}
     for answer in answers:
-        kept = values.setdefault(answer.name, [])
-        kept += [value for value in answer.values if value not in kept]
-    return {name: JOINED.join(kept) for name, kept in values.items()}
+        distinct = values.setdefault(answer.name, [])
+        distinct += [value for value in answer.values if value not in distinct]
+    return {name: JOINED.join(distinct) for name, distinct in values.items()}
 
 
 def _repaired(document: str) -> str:

@@ -69,7 +69,7 @@ def arrive(request: HttpRequest, slug: str) -> HttpResponseBase:
     mark_as_framed(request)
     policy = {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
     arrived = errors_as_pages(_arrive)
-    response = csp_replace(policy)(lambda asked: arrived(asked, study=study, sites=sites))(request)
+    response = csp_replace(policy)(lambda framed: arrived(framed, study=study, sites=sites))(request)
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
@@ -103,17 +103,17 @@ def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
 
 def _publication(study: Study, arrival: Arrival) -> Publication:
     rows = Publication.objects.select_related("study", "hit")
-    found = rows.filter(
+    publication = rows.filter(
         study=study, place=study.place, external_id=arrival.hit, state__in=UP, hit__isnull=False
     ).first()
-    if found is None:
+    if publication is None:
         raise ArrivalRefused(
             _(
                 "Nothing was recorded: this study has no such HIT at the moment. If you just accepted it, load the "
                 "page again in a minute; else please return it."
             )
         )
-    return found
+    return publication
 
 
 def _is_known(study: Study, arrival: Arrival) -> bool:

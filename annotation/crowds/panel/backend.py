@@ -97,11 +97,11 @@ class ExternalBackend(CrowdBackend):
             )
 
     def entrance_in_words(self, study: Study) -> str:
-        words = pgettext(
+        sentence = pgettext(
             "staff",
             "The panel sends its people to /s/%(slug)s/panel/ on this server; the study's page has the link.",
         ) % {"slug": study.slug}
-        return words if design_of(study).panel.knows_its_people else f"{words} {unsigned_in_words()}"
+        return sentence if design_of(study).panel.knows_its_people else f"{sentence} {unsigned_in_words()}"
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         reward = design.crowd.reward_cents * design.panel.hits
@@ -161,8 +161,8 @@ def ids_of_link(panel: Panel, query: Mapping[str, str]) -> PanelIds:
 
 
 def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
-    found = query.get(name, "").strip() if name else ""
-    if name and not found and needed:
+    value = query.get(name, "").strip() if name else ""
+    if name and not value and needed:
         raise LinkProblem(
             _(
                 "Nothing was recorded: the link that brought you here lacks %(name)s. Please go back to where you "
@@ -170,7 +170,7 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
             )
             % {"name": name}
         )
-    if found and not AN_ID.fullmatch(found):
+    if value and not AN_ID.fullmatch(value):
         if not needed:
             return ""
         raise LinkProblem(
@@ -180,7 +180,7 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
             )
             % {"name": name}
         )
-    return found
+    return value
 
 
 def session_name(study: Study, ids: PanelIds) -> str:
@@ -200,13 +200,13 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
     Args:
         session: our name of a session, which has its own code if ``panel.personal_codes``.
     """
-    own = design.panel.code_of(outcome)
-    if own:
-        return own
+    chosen = design.panel.code_of(outcome)
+    if chosen:
+        return chosen
     person = [session] if design.panel.personal_codes and session else []
     drawn = int(installation_mark("code", str(study.pk), study.slug, outcome, *person), 16)
     letters = []
-    for _place in range(CODE_LENGTH):
+    for _letter in range(CODE_LENGTH):
         drawn, letter = divmod(drawn, len(CAPITALS))
         letters.append(CAPITALS[letter])
     return "".join(letters)
@@ -289,9 +289,9 @@ def end_with(*, session: CrowdSession, status: str, why: str = "") -> bool:
 def idle_since(study: Study, *, minutes: int) -> QuerySet[CrowdSession]:
     """Return running sessions without a lease in the last ``minutes``."""
     now = timezone.now()
-    held = Assignment.objects.filter(session=OuterRef("pk"), expires_at__gt=now)
+    leased = Assignment.objects.filter(session=OuterRef("pk"), expires_at__gt=now)
     before = now - timedelta(minutes=minutes)
-    return panel_sessions(study).filter(~Exists(held), status=Status.WORKING, arrived_at__lte=before)
+    return panel_sessions(study).filter(~Exists(leased), status=Status.WORKING, arrived_at__lte=before)
 
 
 def link_key(study: Study) -> str:
@@ -307,8 +307,8 @@ def signature_of(study: Study, ids: PanelIds) -> str:
 
 def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: Mapping[str, str]) -> None:
     name = design.panel.signature
-    given = query.get(name, "").strip().lower() if name else ""
-    if name and not hmac.compare_digest(given.encode(), signature_of(study, ids).encode()):
+    signature = query.get(name, "").strip().lower() if name else ""
+    if name and not hmac.compare_digest(signature.encode(), signature_of(study, ids).encode()):
         raise LinkProblem(
             _(
                 "Nothing was recorded: the link that brought you here was changed or is not complete. Please open it "
@@ -336,21 +336,21 @@ def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, 
     ids = [line.strip() for line in people.splitlines() if line.strip()]
     if not 1 <= len(ids) <= MOST_LINKS:
         raise WrongState(f"No links were made: {len(ids)} ids were given; expected 1 to {MOST_LINKS:,}.")
-    wrong = next((one for one in ids if not AN_ID.fullmatch(one)), None)
+    wrong = next((worker for worker in ids if not AN_ID.fullmatch(worker)), None)
     if wrong is not None:
         raise WrongState(
             f"No links were made: {wrong[:80]!r} is no id; expected letters, digits and ._@+:~-, one id a line."
         )
     return [
         (
-            one,
+            worker,
             f"{address}/s/{study.slug}/panel/?"
             + urlencode(
                 {
-                    worker_parameter(panel): one,
-                    panel.signature: signature_of(study, PanelIds(worker=one)),
+                    worker_parameter(panel): worker,
+                    panel.signature: signature_of(study, PanelIds(worker=worker)),
                 }
             ),
         )
-        for one in dict.fromkeys(ids)
+        for worker in dict.fromkeys(ids)
     ]

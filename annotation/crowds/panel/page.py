@@ -126,7 +126,7 @@ def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
         "places": _places(study),
         "kinds": KINDS,
         "partial": len(partial),
-        "partial_cents": sum(one.cents for one in partial),
+        "partial_cents": sum(part.cents for part in partial),
         "bonus_lists": range(1, last + 1),
         "unlisted": unlisted,
         "raw_ids": RawId.objects.filter(worker__crowd_sessions__study=study).distinct().count(),
@@ -159,8 +159,10 @@ def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
 
 def _needs_address(design: StudyDesign) -> bool:
     """Return whether people who are done return to an address that only the panel's own page tells."""
-    own = PANEL_PRESETS[design.panel.preset].addresses
-    return design.panel.preset in ("connect", "sona") and not (own or design.panel.addresses.get("completed"))
+    addresses = PANEL_PRESETS[design.panel.preset].addresses
+    return design.panel.preset in ("connect", "sona") and not (
+        addresses or design.panel.addresses.get("completed")
+    )
 
 
 def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
@@ -218,26 +220,26 @@ def _show_problem(request: HttpRequest, study: Study, problem: dict[str, Any]) -
 def _show_list(request: HttpRequest, study: Study, submissions: Sequence[Submission]) -> HttpResponse:
     page = _page(request, study)
     compared = compare(study=study, submissions=submissions)
-    rows = [one.as_json() for one in submissions]
+    rows = [submission.as_json() for submission in submissions]
     page |= {
         "subtitle": _("The panel's list"),
         "groups": [
-            {"title": _(title), "about": _(about), "rows": found[:SHOWN], "count": len(found)}
+            {"title": _(title), "about": _(about), "rows": group[:SHOWN], "count": len(group)}
             for name, title, about in GROUPS
-            if (found := [one for one in compared if one.verdict == name])
+            if (group := [row for row in compared if row.verdict == name])
         ],
-        "odd": sum(one.odd for one in compared),
+        "odd": sum(row.odd for row in compared),
         "count": len(submissions),
-        "pay": sum(one.verdict == "pay" for one in compared),
-        "to_approve": sum(_to_approve(one) for one in compared),
-        "books": sum(bool(one.books or one.unmatched) for one in compared),
+        "pay": sum(row.verdict == "pay" for row in compared),
+        "to_approve": sum(_to_approve(row) for row in compared),
+        "books": sum(bool(row.books or row.unmatched) for row in compared),
         "sealed": signing.dumps([study.pk, rows], salt=SALT, compress=True),
     }
     return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)
 
 
-def _to_approve(one: Compared) -> bool:
-    return one.verdict == "pay" and one.here is not None and one.here.status == CrowdSession.Status.SUBMITTED
+def _to_approve(row: Compared) -> bool:
+    return row.verdict == "pay" and row.here is not None and row.here.status == CrowdSession.Status.SUBMITTED
 
 
 def _page(request: HttpRequest, study: Study) -> dict[str, Any]:
@@ -278,7 +280,7 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
         by=signed_in(request),
     )
     if booked.changed:
-        words = (
+        message = (
             _(
                 "Booked: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s paid there that "
                 "do not count here. The same list again changes nothing."
@@ -291,7 +293,7 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
         )
         messages.success(
             request,
-            words % asdict(booked),
+            message % asdict(booked),
         )
     else:
         messages.info(request, _("Nothing was changed: all that the list says was booked before."))
@@ -328,12 +330,12 @@ def _signed_links(request: HttpRequest, study: Study) -> HttpResponse:
 @confirmable("pay-pages")
 def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
     count = pay_pages(study=study, why=why, by=by)
-    words = ngettext(
+    message = ngettext(
         "One bonus is booked; the next bonus list has it.",
         "%(count)s bonuses are booked; the next bonus list has them.",
         count,
     )
-    return Outcome(words % {"count": count})
+    return Outcome(message % {"count": count})
 
 
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
@@ -350,8 +352,8 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
             _("Nothing was deleted: type %(slug)s to say that you mean it.") % {"slug": study.slug}
         )
     gone = forget_raw_ids(study=study, by=signed_in(request))
-    words = ngettext("One raw id is deleted.", "%(gone)s raw ids are deleted.", gone)
-    messages.success(request, words % {"gone": gone})
+    message = ngettext("One raw id is deleted.", "%(gone)s raw ids are deleted.", gone)
+    messages.success(request, message % {"gone": gone})
     return redirect(page_address(study, "panel"))
 
 

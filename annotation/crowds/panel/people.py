@@ -44,7 +44,7 @@ from annotation.errors import (
     WorkerExcluded,
     WorkPaused,
 )
-from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker
+from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker, at_crowd
 from annotation.models.workers import hash_secret
 from annotation.quality.flags import refuse_paused_study
 from annotation.work.claims import LEASED_STATES, LONGEST_UNANSWERED, release_slots
@@ -69,8 +69,8 @@ class PlacesTaken(Exception):
 
 
 def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
-    found = CrowdSession.objects.filter(place=study.place, external_id=session_name(study, ids))
-    session = found.select_related("worker", "publication").first()
+    rows = CrowdSession.objects.filter(place=study.place, external_id=session_name(study, ids))
+    session = rows.select_related("worker", "publication").first()
     if session is None:
         return None
     if session.study_id != study.pk:
@@ -140,10 +140,10 @@ def _ask_for_room(study: Study, ids: PanelIds) -> Room:
     for session in _unmatched_sessions(publication):
         if session.external_id in there:
             continue
-        own = ids_of(session)  # a list may lag behind: only the answer about the one submission counts
-        if not own.session:  # the raw ids were deleted
+        raw = ids_of(session)  # a list may lag behind: only the answer about the one submission counts
+        if not raw.session:  # the raw ids were deleted
             continue
-        if backend.knows_work(publication, worker=own.worker, work=own.session, at_work=False) is False:
+        if backend.knows_work(publication, worker=raw.worker, work=raw.session, at_work=False) is False:
             why = "The panel does not know of it."
             ended = end_panel_session(session=session, status=Status.RETURNED, why=why)
             if pages_handed_in(session) and exclude_unknown_work(session=session):
@@ -154,7 +154,7 @@ def _ask_for_room(study: Study, ids: PanelIds) -> Room:
 
 
 def _publications(study: Study) -> QuerySet[Publication]:
-    return Publication.objects.filter(study=study, place=study.place, hit=None)
+    return at_crowd(Publication, study).filter(hit=None)
 
 
 def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
@@ -177,9 +177,9 @@ def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     last = pages.order_by().values("session").annotate(at=Max(Coalesce("submitted_at", "answered_at")))
     stopped = Coalesce(Subquery(last.values("at")), "arrived_at") + longest_pause(publication.study)
     running = _unmatched_sessions(publication).filter(status=Status.WORKING)
-    found = running.annotate(people=people_beside("session")).filter(silent | Q(people__gt=1))
+    candidates = running.annotate(people=people_beside("session")).filter(silent | Q(people__gt=1))
     due = Case(When(people__gt=1, then=stopped), default=F("arrived_at") + LONGEST_UNANSWERED)
-    return found.annotate(due=due).order_by("due")
+    return candidates.annotate(due=due).order_by("due")
 
 
 def _retry_on_conflict(attempt: Callable[[], CrowdSession]) -> CrowdSession:
@@ -232,10 +232,11 @@ def _enter(
             worker=worker, session=session, name=session_parameter(design.panel), value=ids.session
         )
     earlier = list(panel_sessions(study).filter(worker=worker).exclude(pk=session.pk))
-    for one in earlier:
-        if one.status == Status.WORKING:  # the panel gave them a new submission: the former one is over there
+    for previous in earlier:
+        # the panel gave them a new submission: the former one is over there
+        if previous.status == Status.WORKING:
             why = "The panel sent the person again, with another submission."
-            end_panel_session(session=one, status=Status.RETURNED, why=why)
+            end_panel_session(session=previous, status=Status.RETURNED, why=why)
     _settle_arrival(session, design, earlier=earlier, country=country, replace=replace)
     if session.status == Status.WORKING:
         join_from_crowd(study=study, worker=worker, consent=consent)
@@ -253,10 +254,10 @@ def _settle_arrival(
     replace: bool | None,
 ) -> None:
     worker = session.worker
-    if any(one.status in TOOK_PART for one in earlier):
+    if any(previous.status in TOOK_PART for previous in earlier):
         end_with(session=session, status=Status.RETURNED, why="The person took part before.")
         return
-    if any(one.status == Status.SCREENED_OUT for one in earlier):
+    if any(previous.status == Status.SCREENED_OUT for previous in earlier):
         end_with(session=session, status=Status.SCREENED_OUT, why="The person was screened out before.")
         return
     if country and not worker.country:  # the first declaration stays
@@ -360,12 +361,12 @@ def end_without_work(*, session: CrowdSession) -> bool:
 @transaction.atomic
 def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> bool:
     """End a session, keep submitted work, and release its other assignments. Return False if it was over."""
-    held = Assignment.objects.filter(session=session)
+    work = Assignment.objects.filter(session=session)
     # assignments are locked before sessions, as in a submission
-    list(held.filter(state__in=LEASED_STATES).select_for_update().order_by("pk"))
+    list(work.filter(state__in=LEASED_STATES).select_for_update().order_by("pk"))
     if not end_with(session=session, status=status, why=why):
         return False
-    release_slots(held, Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED)
+    release_slots(work, Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED)
     release_unfilled(publication=session.publication)
     return True
 
@@ -379,8 +380,8 @@ def ids_of(session: CrowdSession) -> PanelIds:
     design = design_of(session.study)
     rows = RawId.objects.filter(worker=session.worker_id)
     worker = rows.filter(session=None, name=worker_parameter(design.panel)).first()
-    own = rows.filter(session=session, name=session_parameter(design.panel)).first()
-    return PanelIds(worker=worker.value if worker else "", session=own.value if own else "")
+    submission = rows.filter(session=session, name=session_parameter(design.panel)).first()
+    return PanelIds(worker=worker.value if worker else "", session=submission.value if submission else "")
 
 
 def code_of(session: CrowdSession) -> str:

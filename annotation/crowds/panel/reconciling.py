@@ -25,7 +25,7 @@ from annotation.crowds.outbox import release_unfilled, settle_session
 from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
 from annotation.crowds.panel.people import end_panel_session, tidy_up
 from annotation.crowds.people import erased_people, is_session_of, pseudonym
-from annotation.models import CrowdCall, CrowdSession, LedgerEntry, RawId
+from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, RawId, at_crowd
 from annotation.money.ledger import pay_unmatched, unmatched_key
 from annotation.money.limits import one_order
 from annotation.money.payments import ask_for_bonus, decide_session
@@ -87,13 +87,13 @@ class ListProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A line of the list; ``said`` is the panel's own status, ``status`` the one of ``CrowdSession.Status``."""
+    """A line of the list; ``panel_status`` is the panel's own status, ``status`` the one of ``CrowdSession.Status``."""
 
     line: int
     worker: str
     session: str
     status: str
-    said: str
+    panel_status: str
     code: str
 
     def as_json(self) -> list[object]:
@@ -124,19 +124,19 @@ def read_submissions(
         )
     header = [cell.strip() for cell in lines[0][1]]
     places = _places(header, panel, columns or {})
-    found: dict[tuple[str, str], Submission] = {}
+    submissions: dict[tuple[str, str], Submission] = {}
     for number, cells in lines[1:]:
-        one = _submission(number, cells, places)
-        before = found.setdefault((one.worker, one.session), one)
-        if (before.status, before.code) != (one.status, one.code):
+        submission = _submission(number, cells, places)
+        before = submissions.setdefault((submission.worker, submission.session), submission)
+        if (before.status, before.code) != (submission.status, submission.code):
             raise ListProblem(
                 _(
                     "Lines %(line)s and %(line_2)s are about the same submission and differ; expected "
                     "one line for each."
                 )
-                % {"line": before.line, "line_2": one.line}
+                % {"line": before.line, "line_2": submission.line}
             )
-    return list(found.values())
+    return list(submissions.values())
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -156,7 +156,7 @@ def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> d
     """Return column indices by KINDS; the worker's column is required."""
     plain = [_plain(name) for name in header]
     usual = PANEL_PRESETS[panel.preset].columns
-    places: dict[str, int] = {}
+    columns: dict[str, int] = {}
     for kind in KINDS:
         if name := chosen.get(kind, ""):
             if name not in header:
@@ -165,31 +165,31 @@ def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> d
                     % {"name": name[:80], "header": ", ".join(header)[:500]},
                     columns=header,
                 )
-            places[kind] = header.index(name)
+            columns[kind] = header.index(name)
             continue
         names = [_plain(name) for name in (*getattr(usual, kind), getattr(panel, kind, ""))]
-        place = next((plain.index(name) for name in names if name and name in plain), None)
-        if place is not None:
-            places[kind] = place
-    if "worker" not in places:
+        column = next((plain.index(name) for name in names if name and name in plain), None)
+        if column is not None:
+            columns[kind] = column
+    if "worker" not in columns:
         raise ListProblem(
             _("Which column of the list holds the person's id? It has %(header)s.")
             % {"header": ", ".join(header)[:500]},
             columns=header,
         )
-    return places
+    return columns
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _submission(number: int, cells: Sequence[str], places: Mapping[str, int]) -> Submission:
+def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -> Submission:
     def cell(kind: str) -> str:
-        place = places.get(kind)
-        return cells[place].strip() if place is not None and place < len(cells) else ""
+        column = columns.get(kind)
+        return cells[column].strip() if column is not None and column < len(cells) else ""
 
-    said, code = cell("status"), cell("code")
+    status, code = cell("status"), cell("code")
     if not cell("worker"):
         raise ListProblem(
             _("Line %(number)s of the list names nobody; expected the person's id.") % {"number": number}
@@ -198,8 +198,8 @@ def _submission(number: int, cells: Sequence[str], places: Mapping[str, int]) ->
         line=number,
         worker=cell("worker")[:200],
         session=cell("session")[:200],
-        status=STATUSES.get(_plain(said), ""),
-        said=said[:80],
+        status=STATUSES.get(_plain(status), ""),
+        panel_status=status[:80],
         code="" if code.lower() in NO_CODE else code[:80],
     )
 
@@ -259,50 +259,52 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
             % {"slug": study.slug}
         )
     rows = panel_sessions(study).select_related("worker", "study").order_by("pk")
-    sessions = {one.external_id: one for one in rows}
-    against = reasons_against(study, {one.worker_id for one in sessions.values()})
+    sessions = {session.external_id: session for session in rows}
+    against = reasons_against(study, {session.worker_id for session in sessions.values()})
     design = design_of(study)
     codes = {name: code_for(study, design, "completed", name) for name in sessions}
     finished = {code.lower() for code in codes.values()}
-    by_worker = {one.worker.name for one in sessions.values()}
+    by_worker = {session.worker.name for session in sessions.values()}
     with_ids = bool(session_parameter(design.panel))
     erased = erased_people(study)
-    found = []
+    compared = []
     for there in submissions:
         ids = PanelIds(worker=there.worker, session=there.session if with_ids else "")
         name = pseudonym(study.place, there.worker)
         here = sessions.get(session_name(study, ids))
         if with_ids and not there.session:  # a list of people without submissions: use their latest session
             here = next(
-                (one for one in reversed(sessions.values()) if is_session_of(one, name, erased)), None
+                (session for session in reversed(sessions.values()) if is_session_of(session, name, erased)),
+                None,
             )
         if here is None or not is_session_of(here, name, erased):
-            found.append(_only_there(there, another=name in by_worker, known_id=here is not None))
+            compared.append(_only_there(there, another=name in by_worker, known_id=here is not None))
             continue
         del sessions[here.external_id]
         reasons, code = against.get(here.worker_id, []), here.code or codes[here.external_id]
         verdict = _compare_both(there, here, code=code, finished=finished, against=reasons)
-        found.append(Compared(there, here, there.worker, *verdict))
-    found = _with_unmatched(study, found)
-    kept = _raw_ids(study)
-    found += [_only_here(here, kept.get(here.worker_id, "")) for here in sessions.values()]
-    return found
+        compared.append(Compared(there, here, there.worker, *verdict))
+    compared = _with_unmatched(study, compared)
+    raw_ids = _raw_ids(study)
+    compared += [_only_here(here, raw_ids.get(here.worker_id, "")) for here in sessions.values()]
+    return compared
 
 
-def _with_unmatched(study: Study, found: list[Compared]) -> list[Compared]:
+def _with_unmatched(study: Study, compared: list[Compared]) -> list[Compared]:
     entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
     booked = set(entries.values_list("key", flat=True))
     return [
-        replace(one, unmatched=key) if (key := _unmatched(study, one)) not in booked else one for one in found
+        replace(row, unmatched=key) if (key := _unmatched(study, row)) not in booked else row
+        for row in compared
     ]
 
 
-def _unmatched(study: Study, one: Compared) -> str:
-    there = one.there
-    if there is None or there.status != Status.APPROVED or one.verdict not in ("no", "only-there"):
+def _unmatched(study: Study, row: Compared) -> str:
+    there = row.there
+    if there is None or there.status != Status.APPROVED or row.verdict not in ("no", "only-there"):
         return ""
     ids = PanelIds(worker=there.worker, session=there.session)
-    submission = one.here.external_id if one.here else session_name(study, ids)
+    submission = row.here.external_id if row.here else session_name(study, ids)
     return unmatched_key(study.place, pseudonym(study.place, there.worker), submission)
 
 
@@ -334,8 +336,8 @@ def _compare_both(
     if here.booked == CrowdSession.Booked.SPENT:
         return _paid_here(there)
     if there.status == "":
-        words = _("The panel says %(said)r, which is not understood here.") % {"said": there.said}
-        return Verdict("wait", words, odd=True)
+        sentence = _("The panel says %(said)r, which is not understood here.") % {"said": there.panel_status}
+        return Verdict("wait", sentence, odd=True)
     if here.status in (Status.SUBMITTED, Status.REJECTED):
         return _finished_here(there, here, code=code, against=against)
     return _unfinished_here(there, here, finished=finished)
@@ -346,7 +348,9 @@ def _paid_here(there: Submission) -> Verdict:
         return Verdict("paid", _("Approved here and there."))
     if there.status == Status.SUBMITTED:
         return Verdict("pay", _("Approved here, and not there yet."))
-    return Verdict("no", _("Approved here, but the panel says %(said)r.") % {"said": there.said}, odd=True)
+    return Verdict(
+        "no", _("Approved here, but the panel says %(said)r.") % {"said": there.panel_status}, odd=True
+    )
 
 
 def _finished_here(there: Submission, here: CrowdSession, *, code: str, against: Sequence[str]) -> Verdict:
@@ -370,18 +374,18 @@ def _finished_here(there: Submission, here: CrowdSession, *, code: str, against:
     if there.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
         return Verdict(
             "pay",
-            _("Finished here; there it is %(said)r: pay it by hand there.") % {"said": there.said},
+            _("Finished here; there it is %(said)r: pay it by hand there.") % {"said": there.panel_status},
             odd=True,
         )
     if there.code.lower() != code.lower():
-        given = (
+        difference = (
             _("the code there is %(code)r") % {"code": there.code}
             if there.code
             else _("there is no code there")
         )
         return Verdict(
             "pay",
-            _("Finished here; %(given)s instead of %(code)s.") % {"given": given, "code": code},
+            _("Finished here; %(given)s instead of %(code)s.") % {"given": difference, "code": code},
             odd=True,
         )
     return Verdict("pay", _("Finished here and there."))
@@ -417,7 +421,8 @@ def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collect
         return Verdict("wait", _("Under way here and there."))
     return Verdict(
         "no",
-        _("There it is %(said)r, here %(state)s%(why)s.") % {"said": there.said, "state": state, "why": why},
+        _("There it is %(said)r, here %(state)s%(why)s.")
+        % {"said": there.panel_status, "state": state, "why": why},
         books,
     )
 
@@ -431,26 +436,28 @@ def book_list(
     Unmatched payments of the panel count as spent, and are flagged.
     """
     counts: Counter[str] = Counter()
-    for one in compare(study=study, submissions=submissions):
-        if one.unmatched:
-            publication = study.publications.filter(place=study.place, hit=None).order_by("-pk")[0]
+    for row in compare(study=study, submissions=submissions):
+        if row.unmatched:
+            publication = at_crowd(Publication, study).filter(hit=None).order_by("-pk")[0]
             counts["unmatched"] += pay_unmatched(
-                publication=publication, key=one.unmatched, session=one.here, by=by
+                publication=publication, key=row.unmatched, session=row.here, by=by
             )
-        if one.here is None or one.there is None:
+        if row.here is None or row.there is None:
             continue
-        if one.books in (Status.APPROVED, Status.REJECTED):
-            words = "The panel rejected it." if one.books == Status.REJECTED else ""
-            counts[one.books] += settle_session(session=one.here, status=one.books, feedback=words, fact=True)
-        elif one.books:
-            counts["ended"] += _end(one.here, one.books)
-        elif approve and one.verdict == "pay" and one.here.status == Status.SUBMITTED:
-            decide_session(session=one.here, approve=True, by=by)
+        if row.books in (Status.APPROVED, Status.REJECTED):
+            feedback = "The panel rejected it." if row.books == Status.REJECTED else ""
+            counts[row.books] += settle_session(
+                session=row.here, status=row.books, feedback=feedback, fact=True
+            )
+        elif row.books:
+            counts["ended"] += _end(row.here, row.books)
+        elif approve and row.verdict == "pay" and row.here.status == Status.SUBMITTED:
+            decide_session(session=row.here, approve=True, by=by)
             counts[Status.APPROVED] += 1
-        fresh = CrowdSession.objects.filter(pk=one.here.pk, confirmed=False)
+        fresh = CrowdSession.objects.filter(pk=row.here.pk, confirmed=False)
         counts["confirmed"] += fresh.update(confirmed=True, seen_at=timezone.now())
     tidy_up(study=study)
-    for publication in study.publications.filter(place=study.place, hit=None):
+    for publication in at_crowd(Publication, study).filter(hit=None):
         release_unfilled(publication=publication)
     booked = Booked(
         counts[Status.APPROVED],
@@ -480,16 +487,18 @@ def _end(session: CrowdSession, status: str) -> int:
 
 
 def payment_list(study: Study, compared: Sequence[Compared]) -> list[list[object]]:
-    publications = {one.pk: one for one in study.publications.all()}
+    publications = {publication.pk: publication for publication in study.publications.all()}
     rows: list[list[object]] = [
         ["participant id", "submission id", "amount", "status there", "code there", "why"]
     ]
-    for one in compared:
-        if one.verdict != "pay" or one.here is None or one.there is None:
+    for row in compared:
+        if row.verdict != "pay" or row.here is None or row.there is None:
             continue
-        cents = publications[one.here.publication_id].reward_cents
+        cents = publications[row.here.publication_id].reward_cents
         amount = spell_cents(cents)
-        rows.append([one.there.worker, one.there.session, amount, one.there.said, one.there.code, one.reason])
+        rows.append(
+            [row.there.worker, row.there.session, amount, row.there.panel_status, row.there.code, row.reason]
+        )
     return rows
 
 
@@ -505,15 +514,15 @@ class Partial:
 def unpaid_pages(study: Study) -> list[Partial]:
     """Return ended, incomplete sessions with the pay due for assignments neither rejected nor paid."""
     reward = design_of(study).crowd.reward_cents
-    asked = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
+    requested = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     good = Q(assignments__state__in=["submitted", "approved"])
     paid_there = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
-    found = panel_sessions(study).filter(status__in=ABANDONED)
-    found = found.exclude(pk__in=asked.values("session")).exclude(pk__in=paid_there.values("session"))
+    ended = panel_sessions(study).filter(status__in=ABANDONED)
+    ended = ended.exclude(pk__in=requested.values("session")).exclude(pk__in=paid_there.values("session"))
     counted = (
-        found.annotate(n=Count("assignments", filter=good)).filter(n__gt=0).select_related("worker", "study")
+        ended.annotate(n=Count("assignments", filter=good)).filter(n__gt=0).select_related("worker", "study")
     )
-    return [Partial(one, one.n, one.n * reward) for one in counted.order_by("pk") if reward]
+    return [Partial(session, session.n, session.n * reward) for session in counted.order_by("pk") if reward]
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
@@ -522,12 +531,12 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
         partial = unpaid_pages(study)
         if not partial:
             raise WrongState(_("Nothing was paid: no pages of sessions that ended early wait for their pay."))
-        for one in partial:
-            call = ask_for_bonus(session=one.session, cents=one.cents, why=why, number=PARTIAL, by=by)
+        for part in partial:
+            call = ask_for_bonus(session=part.session, cents=part.cents, why=why, number=PARTIAL, by=by)
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
-        total = spell_cents(sum(one.cents for one in partial), design_of(study).currency)
-        words = f"Bonuses of {total} for the pages of {len(partial)} sessions."
-        note_event(study=study, what="partial-pay", words=words, by=by)
+        total = spell_cents(sum(part.cents for part in partial), design_of(study).currency)
+        message = f"Bonuses of {total} for the pages of {len(partial)} sessions."
+        note_event(study=study, what="partial-pay", words=message, by=by)
     return len(partial)
 
 

@@ -43,7 +43,7 @@ from annotation.crowds.prolific.shapes import (
     SubmissionState,
     known_id,
 )
-from annotation.models import CrowdCall, CrowdSession, Publication
+from annotation.models import CrowdCall, CrowdSession, Publication, at_crowd
 from common.downloads import batched
 from common.errors import WrongState
 from common.markup import plain_text
@@ -99,8 +99,8 @@ class ProlificBackend(ExternalBackend):
                 )
                 % {"slug": study.slug, "public_url": settings.PUBLIC_URL}
             )
-        asked = design.workers
-        if not settings.PROLIFIC_WORKSPACE and (asked.requires or asked.forbids or asked.grants):
+        workers = design.workers
+        if not settings.PROLIFIC_WORKSPACE and (workers.requires or workers.forbids or workers.grants):
             raise WrongState(
                 _(
                     "Study %(slug)r was not opened: qualifications are groups of a workspace at "
@@ -138,7 +138,7 @@ class ProlificBackend(ExternalBackend):
         cents = design.crowd.screen_out_cents
         return Price(reward_cents=cents, fee_cents=self.fee(design, cents))
 
-    def fetch_balance(self, place: str) -> int | None:
+    def fetch_balance(self, platform: str) -> int | None:
         if not settings.PROLIFIC_WORKSPACE:
             return None
         try:
@@ -172,8 +172,10 @@ class ProlificBackend(ExternalBackend):
         raise Refused(f"Prolific cannot be asked to {call.kind}.")
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
-        ours = {one.external_id: one.token for one in known if one.external_id}
-        lost = Publication.objects.filter(study=study, place=study.place, external_id="")
+        ours = {
+            publication.external_id: publication.token for publication in known if publication.external_id
+        }
+        lost = at_crowd(Publication, study).filter(external_id="")
         tokens = set(lost.values_list("token", flat=True))
         with open_client() as client:
             for external_id, token in ours.items():
@@ -183,21 +185,21 @@ class ProlificBackend(ExternalBackend):
                     if row.internal_name in tokens and row.state in UP:
                         yield _read_publication(client, row, row.internal_name)
 
-    def session_id(self, place: str, raw: str) -> str:
-        return session_pseudonym(place, raw)
+    def session_id(self, platform: str, raw: str) -> str:
+        return session_pseudonym(platform, raw)
 
     def knows_work(
         self, publication: Publication, *, worker: str, work: str, at_work: bool = True
     ) -> bool | None:
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
-                one = client.submission(work)
+                submission = client.submission(work)
         except (TryLater, OutOfFunds):
             return None
         except Refused:
             return False
-        mine = (one.participant, one.study) == (worker, publication.external_id)
-        return mine and (one.state in AT_WORK or not at_work)
+        mine = (submission.participant, submission.study) == (worker, publication.external_id)
+        return mine and (submission.state in AT_WORK or not at_work)
 
     def fetch_work_ids(self, publication: Publication) -> frozenset[str] | None:
         try:
@@ -205,7 +207,7 @@ class ProlificBackend(ExternalBackend):
                 there = client.submissions(publication.external_id)
         except (TryLater, OutOfFunds, Refused):
             return None
-        return frozenset(self.session_id(publication.place, one.id) for one in there)
+        return frozenset(self.session_id(publication.place, submission.id) for submission in there)
 
     def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
         """Yield the work of everybody who came here, and of others who were paid or rejected there.
@@ -215,8 +217,9 @@ class ProlificBackend(ExternalBackend):
         """
         here = dict(CrowdSession.objects.filter(publication=publication).values_list("external_id", "status"))
         with open_client() as client:
-            for one in client.submissions(publication.external_id):
-                status, ours = STATUS[one.state], here.get(self.session_id(publication.place, one.id))
+            for submission in client.submissions(publication.external_id):
+                status = STATUS[submission.state]
+                ours = here.get(self.session_id(publication.place, submission.id))
                 paid = status in DECIDED_THERE or (
                     status == Status.SCREENED_OUT and publication.screen_out_cents
                 )
@@ -225,26 +228,28 @@ class ProlificBackend(ExternalBackend):
                 if status == Status.SUBMITTED and ours not in FINISHED_HERE:
                     status = Status.WORKING
                 yield SeenWork(
-                    external_id=one.id,
-                    worker=one.participant,
+                    external_id=submission.id,
+                    worker=submission.participant,
                     status=str(status),
-                    accepted_at=one.started_at,
-                    submitted_at=one.completed_at,
-                    receipt=one.code,
+                    accepted_at=submission.started_at,
+                    submitted_at=submission.completed_at,
+                    receipt=submission.code,
                 )
 
 
 def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Find or create the study of our token, store it, and publish it."""
     publication = call.publication_now()
-    found = client.find_studies(publication.token, project=settings.PROLIFIC_PROJECT)
-    up = [study for study in found if study.state in UP]
+    studies = client.find_studies(publication.token, project=settings.PROLIFIC_PROJECT)
+    up = [study for study in studies if study.state in UP]
     if up:
         return {"external_id": up[0].id}
-    chosen = call.answer.get("draft") or (found[0].id if found else "")
+    chosen = call.answer.get("draft") or (studies[0].id if studies else "")
     if not chosen:
         reserved = call.reserved_cents - publication.screen_outs * publication.screen_out_cents
-        refuse_dearer(client, reward_cents=publication.reward_cents, places=publication.places, kept=reserved)
+        refuse_dearer(
+            client, reward_cents=publication.reward_cents, places=publication.places, reserved=reserved
+        )
         design = design_of(publication.study)
         if publication.screen_outs:
             _refuse_dearer_screen_outs(client, publication, design, count=publication.screen_outs)
@@ -262,8 +267,8 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 def _refuse_dearer_screen_outs(
     client: ProlificClient, publication: Publication, design: StudyDesign, *, count: int
 ) -> None:
-    kept = count * publication.screen_out_cents
-    refuse_dearer(client, reward_cents=design.crowd.screen_out_cents, places=count, kept=kept)
+    reserved = count * publication.screen_out_cents
+    refuse_dearer(client, reward_cents=design.crowd.screen_out_cents, places=count, reserved=reserved)
 
 
 def draft_of(client: ProlificClient, publication: Publication) -> dict[str, object]:
@@ -273,11 +278,9 @@ def draft_of(client: ProlificClient, publication: Publication) -> dict[str, obje
     units = HIT.objects.filter(study=study).annotate(n=Count("units")).aggregate(most=Max("n"))["most"] or 1
     minutes = max(1, math.ceil(units * design.panel.hits * design.seconds_per_unit / 60))
     least = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))  # docs.prolific.com, maximum_allowed_time
-    words = design.crowd.description or plain_text(design.question) or design.name
-    earlier = (
-        Publication.objects.filter(study=study, place=study.place).exclude(external_id="").order_by("pk")
-    )
-    blocked, needed = groups_of(client, design, place=publication.place)
+    description = design.crowd.description or plain_text(design.question) or design.name
+    earlier = at_crowd(Publication, study).exclude(external_id="").order_by("pk")
+    blocked, needed = groups_of(client, design, platform=publication.place)
     studies = list(earlier.values_list("external_id", flat=True))
     # nobody in a blocked group or study sees it, nor anybody outside all groups of a needed qualification
     filters = [
@@ -291,7 +294,7 @@ def draft_of(client: ProlificClient, publication: Publication) -> dict[str, obje
     return {
         "name": design.crowd.title or design.name,
         "internal_name": publication.token,
-        "description": f"<p>{html.escape(words)}</p>",
+        "description": f"<p>{html.escape(description)}</p>",
         "external_study_url": settings.PUBLIC_URL + entry_path(study, design),
         "prolific_id_option": "url_parameters",
         "completion_codes": completion_codes(study, design, screen_outs=publication.screen_outs),
@@ -313,7 +316,7 @@ def _id_filter(name: str, ids: Collection[str], what: str) -> list[dict[str, obj
 
 
 def groups_of(
-    client: ProlificClient, design: StudyDesign, *, place: str
+    client: ProlificClient, design: StudyDesign, *, platform: str
 ) -> tuple[list[str], list[list[str]]]:
     """Return the groups whose members are kept out, and for each needed qualification the groups of its name.
 
@@ -331,7 +334,7 @@ def groups_of(
     for group in client.groups(workspace):
         by_name.setdefault(group.name, []).append(group.id)
     for name in (blocked_group_name(), *workers.forbids, *workers.requires):
-        people = ids_not_passed_on(place, name)
+        people = ids_not_passed_on(platform, name)
         if name in workers.requires and name not in by_name and not people:
             raise Refused(
                 f"Nothing was made at Prolific: workers.requires names {name!r}, and the workspace has no such group, "
@@ -396,7 +399,7 @@ def _extend(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
             client,
             reward_cents=publication.reward_cents,
             places=more + reopened,
-            kept=call.reserved_cents - (screen_outs + again) * publication.screen_out_cents,
+            reserved=call.reserved_cents - (screen_outs + again) * publication.screen_out_cents,
         )
         client.increase_places(publication.external_id, total)
         there = client.get_study(publication.external_id)
@@ -417,7 +420,9 @@ def _expire(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         client.transition_study(publication.external_id, StudyAction.PAUSE)
         there = client.get_study(publication.external_id)
     if there.state is StudyState.PAUSED and not call.payload.get("pause"):
-        at_work = any(one.state in AT_WORK for one in client.submissions(publication.external_id))
+        at_work = any(
+            submission.state in AT_WORK for submission in client.submissions(publication.external_id)
+        )
         if not at_work:
             client.transition_study(publication.external_id, StudyAction.STOP)
             there = client.get_study(publication.external_id)
@@ -425,7 +430,7 @@ def _expire(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _read_publication(client: ProlificClient, study: PanelStudy, token: str) -> SeenPublication:
-    states = [one.state for one in client.submissions(study.id)]
+    states = [submission.state for submission in client.submissions(study.id)]
     closed = study.state in {StudyState.PAUSED, StudyState.AWAITING_REVIEW, StudyState.COMPLETED}
     return SeenPublication(
         external_id=study.id,

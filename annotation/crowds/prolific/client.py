@@ -87,8 +87,8 @@ class ProlificClient(Caller):
     def list_studies(self, *, project: str = "") -> list[PanelStudy]:
         """Return the studies of a project or the account, oldest first (ids grow with time)."""
         path = f"projects/{known_id(project, 'project')}/studies/" if project else "studies/"
-        found = self._listed(path, {}, PanelStudy.read)
-        return sorted(found, key=lambda study: study.id)
+        studies = self._listed(path, {}, PanelStudy.read)
+        return sorted(studies, key=lambda study: study.id)
 
     def find_studies(self, internal_name: str, *, project: str = "") -> list[PanelStudy]:
         return [study for study in self.list_studies(project=project) if study.internal_name == internal_name]
@@ -184,7 +184,7 @@ class ProlificClient(Caller):
 
     def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:
         path = f"participant-groups/{known_id(group, 'participant group')}/participants/"
-        members = [known_id(one, "participant") for one in participants]
+        members = [known_id(participant, "participant") for participant in participants]
         self._ask(method, path, json={"participant_ids": members})
 
     def send_message(self, *, participant: str, study: str, text: str) -> None:
@@ -238,9 +238,9 @@ class ProlificClient(Caller):
             "target_url": address,
         }
         answer = self._ask("POST", "hooks/subscriptions/", json=body)
-        made = Hook.read(_object(answer, "POST hooks/subscriptions/"))
+        hook = Hook.read(_object(answer, "POST hooks/subscriptions/"))
         secret = answer.headers.get("X-Hook-Secret", "")
-        self._ask("POST", f"hooks/subscriptions/{made.id}/", json={"secret": secret})
+        self._ask("POST", f"hooks/subscriptions/{hook.id}/", json={"secret": secret})
 
     def _listed(
         self, path: str, parameters: Parameters, read: Callable[[Mapping[str, Any]], Row]
@@ -251,10 +251,10 @@ class ProlificClient(Caller):
 
     def _pages(self, path: str, parameters: Parameters) -> Iterator[list[Mapping[str, Any]]]:
         """Yield the pages of a list. Some endpoints link the next page, some count, some do not page."""
-        asked: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
+        query: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
         before: list[Mapping[str, Any]] = []
         for number in range(2, MOST_PAGES + 2):
-            answer = self._answered("GET", path, params=asked)
+            answer = self._answered("GET", path, params=query)
             rows = answer.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise TryLater(f"Prolific's list of {path} holds no results; expected a list of objects.")
@@ -268,11 +268,11 @@ class ProlificClient(Caller):
                 if not following:
                     return
                 # Follow the link's parameters only: the token is sent to the configured address alone.
-                asked = {**asked, "page": number, **dict(parse_qsl(urlsplit(str(following)).query))}
+                query = {**query, "page": number, **dict(parse_qsl(urlsplit(str(following)).query))}
             elif len(rows) < PAGE_SIZE:
                 return
             else:
-                asked = {**asked, "page": number}
+                query = {**query, "page": number}
         raise TryLater(f"Prolific's list of {path} did not end after {MOST_PAGES} pages.")
 
     def _answered(self, method: str, path: str, **request: Any) -> dict[str, Any]:
@@ -314,13 +314,13 @@ def _object_rows(answer: httpx.Response, path: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _object(answer: httpx.Response, asked: str) -> dict[str, Any]:
+def _object(answer: httpx.Response, request: str) -> dict[str, Any]:
     try:
         read = load_json(answer.content, parse_float=Decimal)
     except ValueError as error:
-        raise TryLater(f"Prolific's answer to {asked} was cut short.") from error
+        raise TryLater(f"Prolific's answer to {request} was cut short.") from error
     if not isinstance(read, dict):
-        raise TryLater(f"Prolific's answer to {asked} is no object.")
+        raise TryLater(f"Prolific's answer to {request} is no object.")
     return read
 
 
@@ -331,18 +331,18 @@ def _not_configured(why: str) -> TryLater:
 def _failure(method: str, path: str, answer: httpx.Response) -> CrowdProblem:
     status = answer.status_code
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        words = f"{method} {path} was not carried out: Prolific asks to wait."
-        return TryLater(words, after=seconds_to_wait(answer.headers), undone=True)
+        message = f"{method} {path} was not carried out: Prolific asks to wait."
+        return TryLater(message, after=seconds_to_wait(answer.headers), undone=True)
     if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
         return TryLater(
             f"{method} {path} was answered with {status}; Prolific may have carried it out or not."
         )
     token = answer.request.headers["Authorization"].partition(" ")[2]  # some repeat what they were sent
     detail = _detail(answer).replace(token, "***")[:_LONGEST_DETAIL]
-    words = f"Prolific refused {method} {path} ({status}): {detail}"
+    message = f"Prolific refused {method} {path} ({status}): {detail}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return TryLater(f"{words} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True)
-    return OutOfFunds(words) if _OUT_OF_FUNDS.search(detail) else Refused(words)
+        return TryLater(f"{message} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True)
+    return OutOfFunds(message) if _OUT_OF_FUNDS.search(detail) else Refused(message)
 
 
 def _detail(answer: httpx.Response) -> str:
@@ -357,9 +357,9 @@ def _detail(answer: httpx.Response) -> str:
     return _words(error)
 
 
-def _words(said: object) -> str:
-    if isinstance(said, dict):
-        return "; ".join(f"{name}: {_words(what)}" for name, what in said.items())
-    if isinstance(said, list):
-        return " ".join(_words(one) for one in said)
-    return str(said)
+def _words(error: object) -> str:
+    if isinstance(error, dict):
+        return "; ".join(f"{name}: {_words(what)}" for name, what in error.items())
+    if isinstance(error, list):
+        return " ".join(_words(part) for part in error)
+    return str(error)

@@ -12,7 +12,7 @@ from annotation.crowds import backend_of
 from annotation.crowds.base import CrowdProblem
 from annotation.crowds.people import pseudonym
 from annotation.crowds.prolific.client import open_client
-from annotation.models import CrowdSession, Demographics, Publication, RawId
+from annotation.models import CrowdSession, Demographics, Publication, RawId, at_crowd
 from common.errors import WrongState
 from judgments.models import Study
 from judgments.studies.log import note_event
@@ -46,7 +46,7 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
         raise WrongState(
             f"Nothing was fetched: the design of study {study.slug!r} names no crowd.demographics."
         )
-    there = Publication.objects.filter(study=study, place=study.place).exclude(external_id="")
+    there = at_crowd(Publication, study).exclude(external_id="")
     rows: list[Row] = []
     try:
         with open_client() as client:
@@ -65,20 +65,22 @@ def _store(study: Study, rows: list[Row], wanted: tuple[str, ...], by: User | No
     sessions = CrowdSession.objects.filter(Exists(known), study=study, submitted_at__isnull=False)
     sessions = sessions.select_related("worker")
     here = {(session.external_id, session.worker.name): session.worker_id for session in sessions}
-    found: dict[int, dict[str, str]] = {}
+    answers_by_worker: dict[int, dict[str, str]] = {}
     for row in rows:
         ids = (
             backend.session_id(study.place, _cell(row, SUBMISSION)),
             pseudonym(study.place, _cell(row, PARTICIPANT)),
         )
         if ids in here:
-            said = {name: _cell(row, COLUMNS[name]) for name in wanted}
-            found[here[ids]] = {name: words for name, words in said.items() if words not in NOT_SAID}
-    for worker, answers in found.items():
+            described = {name: _cell(row, COLUMNS[name]) for name in wanted}
+            answers_by_worker[here[ids]] = {
+                name: answer for name, answer in described.items() if answer not in NOT_SAID
+            }
+    for worker, answers in answers_by_worker.items():
         Demographics.objects.update_or_create(study=study, worker_id=worker, defaults={"answers": answers})
-    words = f"Demographics of {len(found)} people were fetched: {', '.join(wanted)}."
-    note_event(study=study, what="demographics", words=words, by=by, people=len(found))
-    return len(found)
+    message = f"Demographics of {len(answers_by_worker)} people were fetched: {', '.join(wanted)}."
+    note_event(study=study, what="demographics", words=message, by=by, people=len(answers_by_worker))
+    return len(answers_by_worker)
 
 
 def _cell(row: Row, columns: tuple[str, ...]) -> str:

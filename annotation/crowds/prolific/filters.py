@@ -51,20 +51,20 @@ def filters_of(client: ProlificClient, workers: Workers, *, workspace: str) -> l
     """
     if not needs_the_list(workers):
         return []
-    return list(_filters(workers, {one.id: one for one in client.filters(workspace=workspace)}))
+    return list(_filters(workers, {listed.id: listed for listed in client.filters(workspace=workspace)}))
 
 
 def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[Filter]:
-    countries = {one.value: one.share for one in workers.quotas if one.by == "country"}
+    countries = {quota.value: quota.share for quota in workers.quotas if quota.by == "country"}
     if countries:
         choices = _choices(listed, COUNTRY, "workers.quotas", countries, _country_names)
         yield _select(COUNTRY, choices, countries)
     elif workers.countries:
-        asked = workers.countries
-        yield _select(COUNTRY, _choices(listed, COUNTRY, "workers.countries", asked, _country_names))
+        values = workers.countries
+        yield _select(COUNTRY, _choices(listed, COUNTRY, "workers.countries", values, _country_names))
     if workers.languages:
-        asked = workers.languages
-        yield _select(LANGUAGE, _choices(listed, LANGUAGE, "workers.languages", asked))
+        values = workers.languages
+        yield _select(LANGUAGE, _choices(listed, LANGUAGE, "workers.languages", values))
     if workers.approval_above:
         percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
         upper = _find_filter(listed, APPROVAL_RATE, "workers.approval_above").most or 100
@@ -79,19 +79,19 @@ def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[F
             )
         bound = {} if most is None else {"upper": most}
         yield {"filter_id": APPROVED, "selected_range": {"lower": workers.approved_at_least, **bound}}
-    sexes = {one.value: one.share for one in workers.quotas if one.by == "sex"}
+    sexes = {quota.value: quota.share for quota in workers.quotas if quota.by == "sex"}
     if sexes:
         yield _select(SEX, _choices(listed, SEX, "workers.quotas", sexes), sexes)
-    ages = sorted((one.ages, one.share) for one in workers.quotas if one.by == "age")
+    ages = sorted((quota.ages, quota.share) for quota in workers.quotas if quota.by == "age")
     if ages:
         yield _ages(_find_filter(listed, AGE, "workers.quotas"), ages)
 
 
 def _select(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | None = None) -> Filter:
-    made: Filter = {"filter_id": name, "selected_values": list(choices.values())}
+    filter_json: Filter = {"filter_id": name, "selected_values": list(choices.values())}
     if shares:
-        made["weightings"] = {choices[value]: share for value, share in shares.items()}
-    return made
+        filter_json["weightings"] = {choices[value]: share for value, share in shares.items()}
+    return filter_json
 
 
 def _ages(known: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filter:
@@ -112,10 +112,10 @@ def _ages(known: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filte
 
 
 def _find_filter(listed: Mapping[str, ListedFilter], name: str, key: str) -> ListedFilter:
-    found = listed.get(name)
-    if found is None:
+    listed_filter = listed.get(name)
+    if listed_filter is None:
         raise _not_available(f"{key} needs its filter {name!r}, which is not in its list")
-    return found
+    return listed_filter
 
 
 def _choices(
@@ -126,17 +126,17 @@ def _choices(
     names: Callable[[str], tuple[str, ...]] = lambda value: (value,),
 ) -> dict[str, str]:
     """Return value -> id of Prolific's answer."""
-    ids = {words.casefold(): choice for choice, words in _find_filter(listed, name, key).choices.items()}
-    found: dict[str, str] = {}
+    ids = {text.casefold(): choice for choice, text in _find_filter(listed, name, key).choices.items()}
+    choices: dict[str, str] = {}
     for value in values:
-        called = [one.casefold() for one in names(value)]
-        choice = next((ids[one] for one in called if one in ids), None)
+        called = [text.casefold() for text in names(value)]
+        choice = next((ids[label] for label in called if label in ids), None)
         if choice is None:
             near = difflib.get_close_matches(called[0], ids, n=1)
             hint = f"; did you mean {listed[name].choices[ids[near[0]]]!r}?" if near else ""
             raise _not_available(f"{key} names {names(value)[0]!r}, which is not among its answers{hint}")
-        found[value] = choice
-    return found
+        choices[value] = choice
+    return choices
 
 
 def _country_names(code: str) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ def subscribe() -> tuple[str, list[str]]:
         )
     with open_client() as client:
         secret = client.hook_secret(workspace) or client.create_hook_secret(workspace)
-        there = {one.event for one in client.hooks(workspace) if one.address == address}
+        there = {hook.event for hook in client.hooks(workspace) if hook.address == address}
         new = [event for event in EVENTS if event not in there]
         for event in new:
             client.subscribe(workspace, event=event, address=address)

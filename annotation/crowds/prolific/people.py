@@ -44,13 +44,13 @@ def store_facts(call: CrowdCall, **facts: object) -> None:
         raise TryLater("Somebody else carries this call out by now.")
 
 
-def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, kept: int) -> None:
+def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, reserved: int) -> None:
     """Raise Refused if the cost with fee and tax exceeds the reservation."""
     cost = client.cost_cents(reward_cents=reward_cents, places=places)
-    if cost > kept:
+    if cost > reserved:
         raise Refused(
             f"Nothing was bought: Prolific asks {cost} cents for {places} places at {reward_cents} cents, and "
-            f"{kept} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
+            f"{reserved} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
         )
 
 
@@ -68,34 +68,35 @@ def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
 
 def decide(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Approve or reject, unless decided before; return the current decision."""
-    one = _submission(client, call)
-    if one.state in (State.RESERVED, State.ACTIVE, State.PROCESSING):
+    submission = _submission(client, call)
+    if submission.state in (State.RESERVED, State.ACTIVE, State.PROCESSING):
         raise TryLater(
-            f"Submission {one.id} is {one.state.value} at Prolific; it can be decided once its author is back there.",
+            f"Submission {submission.id} is {submission.state.value} at Prolific; it can be decided once its author is "
+            "back there.",
             after=COMES_BACK_SECONDS,
         )
     approve = call.kind == Ability.APPROVE
-    undo = approve and one.state is State.REJECTED
-    if undo or one.state in (State.RETURNED, State.TIMED_OUT, State.SCREENED_OUT, State.UNKNOWN):
+    undo = approve and submission.state is State.REJECTED
+    if undo or submission.state in (State.RETURNED, State.TIMED_OUT, State.SCREENED_OUT, State.UNKNOWN):
         hint = "; undo the rejection on Prolific's page of the study" if undo else ""
         raise Refused(
-            f"Submission {one.id} is {one.state.value} at Prolific and cannot be decided here{hint}."
+            f"Submission {submission.id} is {submission.state.value} at Prolific and cannot be decided here{hint}."
         )
-    if one.state is State.AWAITING_REVIEW:
+    if submission.state is State.AWAITING_REVIEW:
         if approve:
-            client.approve(one.id)
+            client.approve(submission.id)
         else:
-            client.reject(one.id, message=rejection_words(call.why))
+            client.reject(submission.id, message=rejection_words(call.why))
         return {"status": str(CrowdSession.Status.APPROVED if approve else CrowdSession.Status.REJECTED)}
-    return {"status": str(STATUS[one.state])}
+    return {"status": str(STATUS[submission.state])}
 
 
 def rejection_words(why: str) -> str:
     """Return the reason, lengthened to the hundred characters that Prolific requires."""
-    words = f"{why.strip()}\n\n" + _(
+    message = f"{why.strip()}\n\n" + _(
         "If you think that this is a mistake, please answer this message: a person will look at your work again."
     )
-    return words.ljust(SHORTEST_REJECTION, ".")
+    return message.ljust(SHORTEST_REJECTION, ".")
 
 
 def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
@@ -103,16 +104,16 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
     After a lost answer it is only looked for, as the service pays a set-up as often as it is asked.
     """
-    one = _submission(client, call)
+    submission = _submission(client, call)
     cents = int(call.payload["bonus_cents"])
-    seen = list(one.bonus_cents or ()).count(cents)
+    seen = list(submission.bonus_cents or ()).count(cents)
     if "paying" in call.answer:
         return _look_for_bonus(call, seen)
     earlier = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS).exclude(pk=call.pk)
     if any("paying" in other.answer for other in earlier.exclude(state=CrowdCall.State.DONE)):
         raise TryLater("Another bonus of this submission is being looked for.", after=LOOK_AGAIN_SECONDS)
     if "set_up" not in call.answer:
-        set_up = client.set_up_bonus(_study_there(call), one.id, cents)
+        set_up = client.set_up_bonus(_study_there(call), submission.id, cents)
         if set_up.total_cents > call.reserved_cents:
             raise Refused(
                 f"Nothing was paid: Prolific asks {set_up.total_cents} cents for this bonus, and "
@@ -208,12 +209,13 @@ def _submission(client: ProlificClient, call: CrowdCall) -> Submission:
         raise Refused(
             f"The ids of session {session.external_id} were deleted here; decide it on Prolific's own pages."
         )
-    one = client.submission(raw.value)
-    if one.participant != _person(call) or one.study != session.publication.external_id:
+    submission = client.submission(raw.value)
+    if submission.participant != _person(call) or submission.study != session.publication.external_id:
         raise Refused(
-            f"Submission {one.id} belongs to another person or study at Prolific than to session {session.external_id}."
+            f"Submission {submission.id} belongs to another person or study at Prolific than to session "
+            f"{session.external_id}."
         )
-    return one
+    return submission
 
 
 def _person(call: CrowdCall) -> str:

@@ -111,7 +111,7 @@ class Submission:
             study=str(row.get("study_id") or study),
             bonus_cents=None
             if bonuses is None
-            else tuple(read_whole(one, "bonus_payments") for one in bonuses),
+            else tuple(read_whole(amount, "bonus_payments") for amount in bonuses),
         )
 
 
@@ -169,7 +169,7 @@ class ListedFilter:
         choices = row.get("choices")
         return cls(
             id=read_id(row.get("filter_id"), "filter"),
-            choices={str(one): str(words) for one, words in choices.items()}
+            choices={str(choice): str(text) for choice, text in choices.items()}
             if isinstance(choices, dict)
             else {},
             least=_bound(row.get("min")),

@@ -80,7 +80,7 @@ def _as_json(one: Any) -> dict[str, Any]:
         "id": one.raw,
         "submission": one.there.session if one.there else None,
         "here": one.here.status if one.here else None,
-        "there": one.there.said if one.there else None,
+        "there": one.there.panel_status if one.there else None,
         "code": one.there.code if one.there else None,
         "verdict": one.verdict,
         "reason": one.reason,

@@ -311,10 +311,10 @@ def test_a_hint_starts_one_job_and_no_more_for_a_minute(turk: MTurkEmulator) -> 
     study = one_hit()
     open_study(study=study)
     external_id = up(study)[0].external_id
-    assert note_hint(place=PLACE, external_id=external_id)
-    assert note_hint(place=PLACE, external_id=external_id)
-    assert not note_hint(place="mturk-live", external_id=external_id)
-    assert not note_hint(place=PLACE, external_id="3MADEUP")
+    assert note_hint(platform=PLACE, external_id=external_id)
+    assert note_hint(platform=PLACE, external_id=external_id)
+    assert not note_hint(platform="mturk-live", external_id=external_id)
+    assert not note_hint(platform=PLACE, external_id="3MADEUP")
     assert Job.objects.filter(kind="sync_crowd").count() == 1
 
 

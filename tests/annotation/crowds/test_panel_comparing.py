@@ -47,7 +47,7 @@ class TestReading:
 
     def test_an_unknown_word_for_the_status_is_kept_and_means_nothing(self) -> None:
         (one,) = read_submissions("\n".join((HEADER, line(ADA, "Under moon"))), self.panel())
-        assert (one.status, one.said) == ("", "Under moon")
+        assert (one.status, one.panel_status) == ("", "Under moon")
 
     @pytest.mark.parametrize(
         ("text", "said"),
