@@ -27,7 +27,7 @@ class AnnotationConfig(AppConfig):
             every=lambda: max(1, settings.WEBHOOK_SECONDS),
             queue=CROWD,
         )
-        schedule("annotation.privacy.retention.end_what_is_over", every=lambda: 3600)
+        schedule("annotation.privacy.retention.erase_expired_identities", every=lambda: 3600)
         schedule("annotation.work.seats.forget_addresses", every=lambda: 300)
         handlers = "annotation.handlers"
         register("import_judgments", f"{handlers}.import_judgments", queue=HEAVY, scope="judgments")

@@ -33,7 +33,7 @@ from annotation.models import (
 from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.privacy.erasing import digest_of
-from annotation.privacy.replaying import people_who_are_back
+from annotation.privacy.replaying import restored_after_erasure
 from annotation.words import spell_cents
 from annotation.work.arena import count_answers_by_pair, counts_for_pair
 from evaluation.judgment_sets.blocks import changed_blocks
@@ -561,7 +561,7 @@ def erasures_are_one_chain() -> Sentences:
 
 def erased_people_are_gone() -> Sentences:
     """No erased person is back, as after restoring a copy."""
-    for erasure, worker in people_who_are_back():
+    for erasure, worker in restored_after_erasure():
         yield (
             f"Study {erasure.study.slug}: worker {worker.pk} was erased on {erasure.at.date()} and is here again; "
             "`erase_person --replay FILE` erases them again."

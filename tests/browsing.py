@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Page
 
 WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"}
-PARKED = "/between-two-tests"
+FAILED = "/between-two-tests"
 PATIENCE = 120_000  # milliseconds, as a machine may be busy; what is there sooner is waited for no longer
 
 
@@ -67,8 +67,8 @@ class Tabs:
         context.unroute_all()
         page.unroute_all()
         # A page of the same site stays in the process, where an empty one would begin another.
-        page.route(f"**{PARKED}", lambda route: route.fulfill(body="", content_type="text/html"))
-        page.goto(_origin(page.url) + PARKED)
+        page.route(f"**{FAILED}", lambda route: route.fulfill(body="", content_type="text/html"))
+        page.goto(_origin(page.url) + FAILED)
         page.evaluate("sessionStorage.clear()")
         page.unroute_all()
         context.clear_cookies()

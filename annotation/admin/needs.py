@@ -27,7 +27,7 @@ add_needs(
         name="failed_messages",
         page="crowd",
         words=("one message to the crowd failed", "messages to the crowd failed"),
-        rows=lambda: CrowdCall.objects.filter(state=CrowdCall.State.PARKED),
+        rows=lambda: CrowdCall.objects.filter(state=CrowdCall.State.FAILED),
         button="See what failed",
         right=Right.CHANGE,
     ),

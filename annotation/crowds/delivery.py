@@ -37,7 +37,7 @@ IN_A_ROW = 25  # unanswered calls that end a run
 LONGEST_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
 COSTS = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
 UNDER_WAY = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
-UNDECIDED = (*UNDER_WAY, CrowdCall.State.PARKED)  # a slower runner may complete a failed call
+UNDECIDED = (*UNDER_WAY, CrowdCall.State.FAILED)  # a slower runner may complete a failed call
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
 def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
     """Mark the call failed and release its reservation, or indeterminate and keep it."""
     parked = _own_attempt(call).update(
-        state=CrowdCall.State.PARKED,
+        state=CrowdCall.State.FAILED,
         problem=problem[:1000] or "The crowd gave no reason.",
         answer={**call.answer, **({"unsure": True} if unsure else {})},
     )
@@ -239,7 +239,7 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
             "Nothing was changed: ask for the publication again; what stands there already is found."
         )
     # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
-    parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.PARKED).first()
+    parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.FAILED).first()
     if parked is None:
         raise WrongState("Nothing was changed: only a failed call can be marked as done.")
     apply_success(parked)
@@ -260,7 +260,7 @@ def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall
 
 
 def _start_again(call: CrowdCall, refusal: str, by: User | None, **changes: object) -> None:
-    moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.PARKED).update(
+    moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.FAILED).update(
         state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, **changes
     )
     if not moved:

@@ -296,22 +296,14 @@ def _expired(call: CrowdCall) -> None:
     release_unfilled(publication=publication)
 
 
-def _approved(call: CrowdCall) -> None:
+def _decided(call: CrowdCall) -> None:
+    """Take over the crowd's status: somebody else, or the crowd itself, may have decided before."""
     # reserved for an approval that overrides a rejection: the payment reserves it again
     release_call(call=call)
-    _settled(call, Status.APPROVED)
-
-
-def _rejected(call: CrowdCall) -> None:
-    _settled(call, Status.REJECTED)
-
-
-def _settled(call: CrowdCall, requested: str) -> None:
-    """Take over the crowd's status: somebody else, or the crowd itself, may have decided before."""
+    requested = Status.APPROVED if call.kind == Ability.APPROVE else Status.REJECTED
     status = call.answer.get("status", requested)
-    settle_session(
-        session=call.session_now(), status=status, feedback=call.why if status == requested else ""
-    )
+    feedback = call.why if status == requested else ""
+    settle_session(session=call.session_now(), status=status, feedback=feedback)
 
 
 def _paid_bonus(call: CrowdCall) -> None:
@@ -323,8 +315,8 @@ EFFECTS: dict[str, Callable[[CrowdCall], None]] = {
     Ability.PUBLISH: _published,
     Ability.EXTEND: _extended,
     Ability.EXPIRE: _expired,
-    Ability.APPROVE: _approved,
-    Ability.REJECT: _rejected,
+    Ability.APPROVE: _decided,
+    Ability.REJECT: _decided,
     Ability.BONUS: _paid_bonus,
 }
 

@@ -309,7 +309,7 @@ def _pause(seconds: int) -> str:
 
 def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
     """Return failed calls; of an indeterminate one, a person decides whether it was done."""
-    rows = calls.filter(state=CrowdCall.State.PARKED).select_related("worker", "publication__hit")[:SHOWN]
+    rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")[:SHOWN]
     return [
         {
             "call": call,

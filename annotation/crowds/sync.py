@@ -133,7 +133,7 @@ def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> Synced:
 
 
 def _parked_calls(study: Study) -> list[Discrepancy]:
-    rows = at_crowd(CrowdCall, study).filter(state=CrowdCall.State.PARKED)
+    rows = at_crowd(CrowdCall, study).filter(state=CrowdCall.State.FAILED)
     return [
         Discrepancy(
             "parked",
@@ -205,10 +205,11 @@ def sync_crowd(
     if backend.sends_people and study.place:
         discrepancies += _carry_out(study, wait, progress)
         if Ability.LIST in backend.can:
+            comparison = _Comparison(study, backend, thorough, discrepancies)
             try:
-                _compare_all(study, backend, discrepancies, thorough=thorough, progress=progress)
+                comparison.run(progress)
             except TryLater as problem:
-                discrepancies.append(Discrepancy("not-looked-at", f"Not all could be looked at: {problem}"))
+                comparison.note("not-looked-at", f"Not all could be looked at: {problem}")
         else:
             tidy_up(study=study)
         approve_what_is_due(study=study)
@@ -222,126 +223,125 @@ def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress |
     return [Discrepancy("stopped", carried.stopped)] if carried.stopped else []
 
 
-def _compare_all(
-    study: Study,
-    backend: CrowdBackend,
-    discrepancies: list[Discrepancy],
-    *,
-    thorough: bool,
-    progress: Progress | None,
-) -> None:
-    at_place = Publication.objects.filter(place=study.place)
-    for external_id in backend.ids_with_news(study.place):  # one queue serves all studies
-        at_place.filter(external_id=external_id).update(hinted_at=timezone.now())
-    expire_overdue(study=study)
-    known = list(at_place.filter(study=study, state__in=[State.PUBLISHED, State.EXPIRED]))
-    asked_at = timezone.now()
-    listed = list(backend.fetch_publications(study, known=known))
-    unread = 0
-    for number, there in enumerate(listed):
-        publication = _publication_of(study, there, discrepancies)
-        if publication is None:
-            continue
-        if publication.state == State.FINISHED and publication.seen == dict(there.facts) and not thorough:
-            continue
-        try:
-            _sync_publication(
-                backend, publication, there, discrepancies, asked_at=asked_at, thorough=thorough
-            )
-            unread = 0
-        except TryLater as problem:  # the next sync looks again, as nothing was noted as seen
-            unread += 1
-            ids = {"publication": publication.external_id}
-            discrepancies.append(Discrepancy("not-looked-at", f"{publication.external_id}: {problem}", ids))
-            if unread == UNREAD_IN_A_ROW:
-                break
-        if progress is not None:
-            progress((number + 1) / len(listed), f"{number + 1} of {len(listed)} looked at")
-    there_are = {there.external_id for there in listed}
-    for publication in known:
-        if publication.external_id not in there_are:
-            discrepancies.append(
-                Discrepancy(
-                    "only-here",
-                    f"{publication.external_id} is published by our rows, and {backend.title} does not have it; "
-                    f"{spell_cents(publication.held * publication.price_cents, design_of(study).currency)} stay "
-                    "reserved for it.",
-                    {"publication": publication.external_id},
-                )
-            )
-    remove_extra_slots(study=study)
+@dataclass(slots=True)
+class _Comparison:
+    """A look at all external HITs of a study at its crowd."""
 
+    study: Study
+    backend: CrowdBackend
+    thorough: bool
+    discrepancies: list[Discrepancy] = field(default_factory=list)
+    asked_at: datetime = field(default_factory=timezone.now)
 
-def _publication_of(
-    study: Study, there: SeenPublication, discrepancies: list[Discrepancy]
-) -> Publication | None:
-    """Return the row of an external HIT; adopt one from a call with unknown outcome."""
-    rows = at_crowd(Publication, study)
-    publication = rows.filter(external_id=there.external_id).first()
-    if publication is not None:
-        return publication
-    publication = rows.filter(token=there.token).first()
-    if publication is None:
-        discrepancies.append(
-            Discrepancy(
-                "only-there",
-                f"{there.external_id} was put up for this study, and our rows do not have it: it was put up by "
-                "another copy of this database. Nobody's work on it is taken.",
-                {"publication": there.external_id},
-            )
-        )
-        return None
-    if publication.external_id:
-        discrepancies.append(
-            Discrepancy(
-                "twice-there",
-                f"{there.external_id} was put up a second time for what {publication.external_id} is; close it by "
-                "hand.",
-                {"publication": there.external_id, "first": publication.external_id},
-            )
-        )
-        return None
-    call = CrowdCall.objects.get(key=publication.token)
-    expires_at = there.expires_at.isoformat() if there.expires_at else ""
-    answer = {"external_id": there.external_id, "group_id": there.group_id, "expires_at": expires_at}
-    try:
-        finish_call(call=call, answer=answer)
-    except OverBudget as problem:
-        discrepancies.append(
-            Discrepancy(
-                "only-there",
-                f"{there.external_id} was put up, and there is no money for it here: {problem}",
-                {"publication": there.external_id},
-            )
-        )
-        return None
-    publication.refresh_from_db()
-    return publication if publication.external_id else None
+    def note(self, kind: str, sentence: str, **ids: str) -> None:
+        self.discrepancies.append(Discrepancy(kind, sentence, ids))
 
-
-def _sync_publication(
-    backend: CrowdBackend,
-    publication: Publication,
-    there: SeenPublication,
-    discrepancies: list[Discrepancy],
-    *,
-    asked_at: datetime,
-    thorough: bool,
-) -> None:
-    _compare(backend, publication, there, discrepancies)
-    began = timezone.now()
-    # do not give up unconfirmed work without reading it first
-    if thorough or _has_news(publication, there) or (there.over and _has_unconfirmed(publication)):
-        for work in backend.fetch_work(publication):
+    def run(self, progress: Progress | None) -> None:
+        platform = Publication.objects.filter(place=self.study.place)
+        for external_id in self.backend.ids_with_news(self.study.place):  # one queue serves all studies
+            platform.filter(external_id=external_id).update(hinted_at=timezone.now())
+        expire_overdue(study=self.study)
+        known = list(platform.filter(study=self.study, state__in=[State.PUBLISHED, State.EXPIRED]))
+        self.asked_at = timezone.now()
+        listed = list(self.backend.fetch_publications(self.study, known=known))
+        unread = 0
+        for number, there in enumerate(listed):
+            publication = self.publication_of(there)
+            if publication is None or (
+                publication.state == State.FINISHED
+                and publication.seen == dict(there.facts)
+                and not self.thorough
+            ):
+                continue
             try:
-                record_work(backend=backend, publication=publication, work=work)
-            except IncompleteWork as problem:
-                name = backend.session_id(publication.place, work.external_id)
-                discrepancies.append(_without_answers(publication, name, problem))
-        _end_superseded(publication)
-    if there.over and there.readable:
-        _end(publication, began_before=began, asked_at=asked_at)
-    Publication.objects.filter(pk=publication.pk).update(seen=dict(there.facts), looked_at=began)
+                self.sync_publication(publication, there)
+                unread = 0
+            except TryLater as problem:  # the next sync looks again, as nothing was noted as seen
+                unread += 1
+                name = publication.external_id
+                self.note("not-looked-at", f"{name}: {problem}", publication=name)
+                if unread == UNREAD_IN_A_ROW:
+                    break
+            if progress is not None:
+                progress((number + 1) / len(listed), f"{number + 1} of {len(listed)} looked at")
+        there_are = {there.external_id for there in listed}
+        for publication in known:
+            if publication.external_id not in there_are:
+                cents = spell_cents(
+                    publication.held * publication.price_cents, design_of(self.study).currency
+                )
+                self.note(
+                    "only-here",
+                    f"{publication.external_id} is published by our rows, and {self.backend.title} does not have it; "
+                    f"{cents} stay reserved for it.",
+                    publication=publication.external_id,
+                )
+        remove_extra_slots(study=self.study)
+
+    def publication_of(self, there: SeenPublication) -> Publication | None:
+        """Return the row of an external HIT; adopt one from a call with unknown outcome."""
+        rows, name = at_crowd(Publication, self.study), there.external_id
+        publication = rows.filter(external_id=name).first()
+        if publication is not None:
+            return publication
+        publication = rows.filter(token=there.token).first()
+        if publication is None:
+            self.note(
+                "only-there",
+                f"{name} was put up for this study, and our rows do not have it: it was put up by another copy of "
+                "this database. Nobody's work on it is taken.",
+                publication=name,
+            )
+            return None
+        first = publication.external_id
+        if first:
+            sentence = f"{name} was put up a second time for what {first} is; close it by hand."
+            self.note("twice-there", sentence, publication=name, first=first)
+            return None
+        call = CrowdCall.objects.get(key=publication.token)
+        expires_at = there.expires_at.isoformat() if there.expires_at else ""
+        answer = {"external_id": name, "group_id": there.group_id, "expires_at": expires_at}
+        try:
+            finish_call(call=call, answer=answer)
+        except OverBudget as problem:
+            sentence = f"{name} was put up, and there is no money for it here: {problem}"
+            self.note("only-there", sentence, publication=name)
+            return None
+        publication.refresh_from_db()
+        return publication if publication.external_id else None
+
+    def sync_publication(self, publication: Publication, there: SeenPublication) -> None:
+        self.compare(publication, there)
+        began = timezone.now()
+        # do not give up unconfirmed work without reading it first
+        if self.thorough or _has_news(publication, there) or (there.over and _has_unconfirmed(publication)):
+            for work in self.backend.fetch_work(publication):
+                try:
+                    record_work(backend=self.backend, publication=publication, work=work)
+                except IncompleteWork as problem:
+                    name = self.backend.session_id(publication.place, work.external_id)
+                    sentence = f"Assignment {name} of {publication.external_id} was handed in at the crowd. {problem}"
+                    self.note("no-answers", sentence, publication=publication.external_id, assignment=name)
+            _end_superseded(publication)
+        if there.over and there.readable:
+            _end(publication, began_before=began, asked_at=self.asked_at)
+        Publication.objects.filter(pk=publication.pk).update(seen=dict(there.facts), looked_at=began)
+
+    def compare(self, publication: Publication, there: SeenPublication) -> None:
+        name, title = publication.external_id, self.backend.title
+        spelled = partial(spell_cents, currency=design_of(publication.study).currency)
+        if not there.readable:
+            sentence = f"{name} was deleted at {title}; what was handed in is not shown there."
+            self.note("deleted-there", sentence, publication=name)
+        if there.reward_cents is not None and there.reward_cents != publication.reward_cents:
+            pay = f"{spelled(there.reward_cents)} at {title}, and {spelled(publication.reward_cents)}"
+            self.note("money", f"{name} pays {pay} by our rows.", publication=name)
+        extensions = publication.calls.filter(kind=Ability.EXTEND).exclude(
+            state__in=[CrowdCall.State.DONE, CrowdCall.State.DROPPED]
+        )
+        if there.places != publication.places and not extensions.exists():
+            people = f"{there.places} people at {title}, and for {publication.places}"
+            self.note("places", f"{name} is for {people} by our rows.", publication=name)
 
 
 def _has_news(publication: Publication, there: SeenPublication) -> bool:
@@ -354,39 +354,6 @@ def _has_news(publication: Publication, there: SeenPublication) -> bool:
 def _has_unconfirmed(publication: Publication) -> bool:
     sessions = CrowdSession.objects.filter(publication=publication, confirmed=False)
     return sessions.filter(status__in=[Status.WORKING, Status.SUBMITTED]).exists()
-
-
-def _compare(
-    backend: CrowdBackend, publication: Publication, there: SeenPublication, discrepancies: list[Discrepancy]
-) -> None:
-    ids = {"publication": publication.external_id}
-    if not there.readable:
-        message = f"{publication.external_id} was deleted at {backend.title}; what was handed in is not shown there."
-        discrepancies.append(Discrepancy("deleted-there", message, ids))
-    currency = design_of(publication.study).currency
-    if there.reward_cents is not None and there.reward_cents != publication.reward_cents:
-        message = (
-            f"{publication.external_id} pays {spell_cents(there.reward_cents, currency)} at {backend.title}, and "
-            f"{spell_cents(publication.reward_cents, currency)} by our rows."
-        )
-        discrepancies.append(Discrepancy("money", message, ids))
-    extensions = CrowdCall.objects.filter(publication=publication, kind=Ability.EXTEND).exclude(
-        state__in=[CrowdCall.State.DONE, CrowdCall.State.DROPPED]
-    )
-    if there.places != publication.places and not extensions.exists():
-        message = (
-            f"{publication.external_id} is for {there.places} people at {backend.title}, and for "
-            f"{publication.places} by our rows."
-        )
-        discrepancies.append(Discrepancy("places", message, ids))
-
-
-def _without_answers(publication: Publication, external_id: str, problem: IncompleteWork) -> Discrepancy:
-    return Discrepancy(
-        "no-answers",
-        f"Assignment {external_id} of {publication.external_id} was handed in at the crowd. {problem}",
-        {"publication": publication.external_id, "assignment": external_id},
-    )
 
 
 def _end_superseded(publication: Publication) -> None:

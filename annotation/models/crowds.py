@@ -188,7 +188,7 @@ class CrowdCall(models.Model):
         WAITING = "waiting", gettext_lazy("waiting")
         STARTED = "started", gettext_lazy("under way")
         DONE = "done", gettext_lazy("done")
-        PARKED = "parked", gettext_lazy("failed")
+        FAILED = "parked", gettext_lazy("failed")
         DROPPED = "dropped", gettext_lazy("not wanted any more")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_calls")
@@ -253,7 +253,7 @@ class CrowdCall(models.Model):
 
     @property
     def unsure(self) -> bool:
-        return self.state == self.State.PARKED and bool(self.answer.get("unsure"))
+        return self.state == self.State.FAILED and bool(self.answer.get("unsure"))
 
     def publication_now(self) -> Publication:
         """Return the current row: its slots may have grown since the call was written."""

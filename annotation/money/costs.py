@@ -233,7 +233,7 @@ def _bonuses(study: Study) -> dict[int, int]:
     """Return bonus cents by session: paid, pending or indeterminate, which keep their reservation."""
     sums: dict[int, int] = {}
     calls = CrowdCall.objects.filter(study=study, kind="bonus", session__isnull=False)
-    refused = Q(state=CrowdCall.State.PARKED, reserved_cents=0)
+    refused = Q(state=CrowdCall.State.FAILED, reserved_cents=0)
     for session, payload in calls.exclude(refused).values_list("session", "payload"):
         sums[session] = sums.get(session, 0) + int(payload.get("bonus_cents", 0))
     return sums

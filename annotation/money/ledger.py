@@ -13,6 +13,8 @@ booked all the same; the budget records the excess.
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, Sum, Value
@@ -276,24 +278,17 @@ def _release_unfilled(publication: Publication, cents: int) -> None:
 def pay_screen_out(*, session: CrowdSession) -> bool:
     """Spend the pay of a person who was screened out. Return False if it was booked, or pays nothing."""
     publication = session.publication
-    key = _key(session, "screen-out")
     if not publication.screen_out_cents:
         return False
     CrowdSession.objects.select_for_update().get(pk=session.pk)  # a sync at the same moment waits
-    if _is_booked(key):
+    if _is_booked(_key(session, "screen-out")):
         return False
     reserved = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
         screen_outs_held=F("screen_outs_held") - 1
     )
-    return book(
-        budget=budget_of(session.study, session.place),
-        key=key,
-        what="screened-out",
-        reserved=-publication.screen_out_cents * reserved,
-        spent=publication.screen_out_cents,
-        publication=publication,
-        session=session,
-        fact=True,
+    cents = publication.screen_out_cents
+    return _book_for_session(
+        session, "screen-out", what="screened-out", reserved=-cents * reserved, spent=cents, fact=True
     )
 
 
@@ -310,30 +305,20 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
     if _is_booked(_key(session, "reward")):
         return False
     publication = session.publication
-    budget = budget_of(session.study, session.place)
     paid_before = unmatched_key(session.place, session.worker.name, session.external_id)
     if _is_booked(paid_before):  # the crowd paid it before it counted here
-        book(
-            budget=budget,
-            key=_key(session, "matched"),
-            what="matched",
-            spent=-publication.price_cents,
-            publication=publication,
-            session=session,
-        )
+        _book_for_session(session, "matched", what="matched", spent=-publication.price_cents)
     rejected_before = session.booked == CrowdSession.Booked.RELEASED
     reserved = 0 if rejected_before else _take_place(publication)
     with one_order(session.study, None) as order:
         if not reserved and not fact:
-            order.add(budget.currency, publication.price_cents)
-        return book(
-            budget=budget,
-            key=_key(session, "reward"),
+            order.add(budget_of(session.study, session.place).currency, publication.price_cents)
+        return _book_for_session(
+            session,
+            "reward",
             what="reward",
             reserved=-publication.price_cents * reserved,
             spent=publication.price_cents,
-            publication=publication,
-            session=session,
             fact=fact and not reserved,
         )
 
@@ -364,14 +349,13 @@ def release_rejected(*, session: CrowdSession) -> bool:
     publication = session.publication
     if _is_booked(_key(session, "rejected")) or not _take_place(publication):
         return False
-    return book(
-        budget=budget_of(session.study, session.place),
-        key=_key(session, "rejected"),
-        what="release",
-        reserved=-publication.price_cents,
-        publication=publication,
-        session=session,
-    )
+    return _book_for_session(session, "rejected", what="release", reserved=-publication.price_cents)
+
+
+def _book_for_session(session: CrowdSession, key: str, **booking: Any) -> bool:
+    budget = budget_of(session.study, session.place)
+    key = _key(session, key)
+    return book(budget=budget, key=key, publication=session.publication, session=session, **booking)
 
 
 def _is_booked(key: str) -> bool:

@@ -296,14 +296,14 @@ def spending_by_account() -> list[AccountSpending]:
         *of_today.values_list("by").annotate(n=Sum("moved")).order_by("-n")[:MOST_SHOWN],
     }
     pks = {pk for pk, _ in accounts} | set(limited.values_list("account", flat=True)[:MOST_SHOWN])
-    sums = {
+    sums: dict[tuple[str, int | None], int] = {
         (currency, account): cents
         for currency, account, cents in shares.filter(account__in=pks)
         .values_list("budget__currency", "account")
         .annotate(Sum("cents"))
         if cents
     }
-    today = {
+    today: dict[tuple[str, int | None], int] = {
         (currency, account): max(0, cents)
         for currency, account, cents in of_today.filter(by__in=pks)
         .values_list("budget__currency", "by")
@@ -321,30 +321,24 @@ def spending_by_account() -> list[AccountSpending]:
     rows = []
     for currency in sorted(currencies):
         common = limits.get((currency, None)) or SpendingLimit(currency=currency)
-        rows.append(
-            AccountSpending(
-                account="",
-                currency=currency,
-                today_cents=cents_committed_today(currency),
-                day_cents=common.day_cents,
-                committed_cents=committed_cents(currency),
-                total_cents=common.total_cents,
-                confirm_cents=common.confirm_cents,
-                limit=common.pk,
-            )
+        sums[currency, None], today[currency, None] = (
+            committed_cents(currency),
+            cents_committed_today(currency),
         )
-        for pk, name in sorted(names.items(), key=lambda pair: pair[1]):
-            if not {(currency, pk)} & {*limits, *sums, *today}:
+        for pk, name in [(None, ""), *sorted(names.items(), key=lambda pair: pair[1])]:
+            key = (currency, pk)
+            if key not in limits and key not in sums and key not in today:
                 continue
-            limit = limits.get((currency, pk))
+            limit = limits.get(key) if pk else common
             rows.append(
                 AccountSpending(
                     account=name,
                     currency=currency,
-                    today_cents=today.get((currency, pk), 0),
+                    today_cents=today.get(key, 0),
                     day_cents=limit.day_cents if limit else common.account_day_cents,
-                    committed_cents=sums.get((currency, pk), 0),
+                    committed_cents=sums.get(key, 0),
                     total_cents=limit.total_cents if limit else common.account_total_cents,
+                    confirm_cents=None if pk else common.confirm_cents,
                     limit=limit.pk if limit else None,
                 )
             )

@@ -156,7 +156,7 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
 
     An indeterminate call cannot be retried, except a publication, which is found if it exists.
     """
-    if call.state != CrowdCall.State.PARKED:
+    if call.state != CrowdCall.State.FAILED:
         raise WrongState(_("Nothing was changed: only a failed call can be decided on."))
     found_again = call.kind == Ability.PUBLISH and step == "retry"
     if call.unsure != (step != "retry") and not found_again:
@@ -190,13 +190,7 @@ def check_confirmed(preview: Preview, confirm: str | None) -> None:
 
 
 def run_once(
-    *,
-    key: str,
-    study: Study,
-    step: str,
-    request: Mapping[str, Any],
-    by: User,
-    do: Callable[[], dict[str, Any]],
+    *, key: str, study: Study, step: str, request: Mapping[str, Any], by: User, do: Callable[[], Any]
 ) -> tuple[dict[str, Any], bool]:
     """Run ``do`` once per key, in one transaction with its record. Return the answer, and whether it is a repetition.
 

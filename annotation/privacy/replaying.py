@@ -43,7 +43,7 @@ def erasure_list() -> Iterator[dict[str, Any]]:
         }
 
 
-def people_who_are_back() -> Iterator[tuple[Erasure, Worker]]:
+def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
     """Yield people who take part in a study that they were erased from, and did before: a copy was restored.
 
     Somebody who came later, perhaps under the same name, is another person, or wants to take part again.

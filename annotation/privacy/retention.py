@@ -89,7 +89,7 @@ def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
     return done
 
 
-def end_what_is_over() -> None:
+def erase_expired_identities() -> None:
     promised = Study.objects.filter(
         state=Study.State.CLOSED, design__retention__identities_days__gt=0, closed_at__isnull=False
     )

@@ -32,7 +32,7 @@ from annotation.models.privacy import person_erased
 from annotation.privacy import retention
 from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of, replace_words
 from annotation.privacy.replaying import erasure_list
-from annotation.privacy.retention import end_retention, end_what_is_over, retention_of
+from annotation.privacy.retention import end_retention, erase_expired_identities, retention_of
 from annotation.quality.flags import exclude_worker
 from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.claims import claim_assignment
@@ -281,12 +281,12 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     WebhookDelivery.objects.update(state="delivered", delivered_at=timezone.now())
     Invitation.objects.create(study=study, code="for-ada", worker=person(), used_at=timezone.now())
     assert end_retention(study=study) == 0
-    end_what_is_over()
+    erase_expired_identities()
     assert not Job.objects.filter(kind="end_retention").exists()
     assert (retention_of(study).people, retention_of(study).soon) == (3, True)
     Study.objects.update(closed_at=timezone.now() - timedelta(days=31))
-    end_what_is_over()
-    end_what_is_over()
+    erase_expired_identities()
+    erase_expired_identities()
     (job,) = Job.objects.filter(kind="end_retention")
     run_job(job.pk)
     study.refresh_from_db()

@@ -263,23 +263,30 @@ def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
 
 
 def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Read the state first: there is no token, and others decide too."""
-    session = call.session_now()
-    status = _status(client, session)
-    override = status == Status.REJECTED and bool(call.payload.get("override"))
-    if status == Status.SUBMITTED or override:
-        feedback = call.why[:LONGEST_FEEDBACK]
-        order = partial(client.approve, session.external_id, feedback=feedback, override=override)
-        status = _decided(client, session, order, otherwise=Status.APPROVED)
-    return {"status": str(status)}
+    return _decide(
+        client, call, client.approve, Status.APPROVED, overrides=bool(call.payload.get("override"))
+    )
 
 
 def reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    return _decide(client, call, client.reject, Status.REJECTED)
+
+
+def _decide(
+    client: TurkClient, call: CrowdCall, order: Callable[..., None], decision: str, *, overrides: bool = False
+) -> dict[str, Any]:
+    """Read the state first: there is no token, and others decide too."""
     session = call.session_now()
     status = _status(client, session)
-    if status == Status.SUBMITTED:
-        order = partial(client.reject, session.external_id, feedback=call.why[:LONGEST_FEEDBACK])
-        status = _decided(client, session, order, otherwise=Status.REJECTED)
+    options = {"override": True} if overrides and status == Status.REJECTED else {}
+    if status == Status.SUBMITTED or options:
+        try:
+            order(session.external_id, feedback=call.why[:LONGEST_FEEDBACK], **options)
+            status = decision
+        except WrongStateAtTurk:  # somebody was faster
+            status = _status(client, session)
+            if status == Status.SUBMITTED:
+                raise
     return {"status": str(status)}
 
 
@@ -295,17 +302,6 @@ def _status(client: TurkClient, session: CrowdSession) -> str:
             f"Assignment {session.external_id} at Mechanical Turk is another worker's by now; nothing was decided."
         )
     return there.status
-
-
-def _decided(client: TurkClient, session: CrowdSession, order: Callable[[], None], *, otherwise: str) -> str:
-    try:
-        order()
-    except WrongStateAtTurk:  # somebody was faster
-        status = _status(client, session)
-        if status == Status.SUBMITTED:
-            raise
-        return status
-    return otherwise
 
 
 def send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
@@ -351,19 +347,13 @@ def _has_or_lacks(client: TurkClient, workers: Workers, *, platform: str) -> lis
     """Return the requirements of our qualifications. Create a missing one that keeps people out."""
     requirements = []
     for name in (*workers.requires, *workers.forbids):
-        wanted = name in workers.requires
-        if (
-            wanted
-            and not ids_not_passed_on(platform, name)
-            and not _find_qualification(client, platform, name)
-        ):
+        wanted, known = name in workers.requires, _find_qualification(client, platform, name)
+        if wanted and not known and not ids_not_passed_on(platform, name):
             raise Refused(
                 f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
                 "qualification to somebody first."
             )
-        requirements.append(
-            has(_find_qualification(client, platform, name) or _given_by_us(client, name), wanted=wanted)
-        )
+        requirements.append(has(known or _given_by_us(client, name), wanted=wanted))
     return requirements
 
 
