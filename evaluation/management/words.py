@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from common import amounts
 from common.commands import QuorumCommand
+from evaluation.report.content import Table
 
 
 def coefficient(value: float | None) -> str:
@@ -26,6 +27,11 @@ def with_interval(figure: Mapping[str, Any]) -> str:
 
 def percent(share: float | None) -> str:
     return "–" if share is None else amounts.percent(share)
+
+
+def say_tables(command: QuorumCommand, tables: Iterable[Table]) -> None:
+    for table in tables:
+        say_table(command, table.title, [column.name for column in table.columns], table.texts())
 
 
 def say_table(

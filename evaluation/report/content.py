@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from common.amounts import coefficient
+from common import amounts
+from common.amounts import coefficient, thousands
 
 DASH = "–"
 NARROW = "\u00a0"  # no line break between a sign and its number
@@ -29,7 +30,11 @@ Cell = str | int | float | None | Estimate
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column; ``shows`` is text, count, share (as per cent), coefficient, score, number or p."""
+    """A table column.
+
+    ``shows`` is text, count, share (per cent without the sign), percent, coefficient, score, number, fixed (two
+    digits), signed or p.
+    """
 
     name: str
     shows: str = "text"
@@ -50,6 +55,13 @@ class Table:
     def texts(self) -> list[list[str]]:
         return [
             [format_cell(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
+            for row in self.rows
+        ]
+
+    def cells(self) -> list[list[dict[str, Any]]]:
+        """Return what a page shows of each cell: text, the ends of an interval, and n."""
+        return [
+            [_page_cell(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
         ]
 
@@ -279,6 +291,14 @@ def format_cell(cell: Cell, shows: str) -> str:
     return f"{_number(cell.value, shows)} [{_number(cell.low, shows)}, {_number(cell.high, shows)}]"
 
 
+def _page_cell(cell: Cell, shows: str) -> dict[str, Any]:
+    if not isinstance(cell, Estimate):
+        text = thousands(cell) if shows == "count" and isinstance(cell, int) else _number(cell, shows)
+        return {"text": text, "is_text": shows == "text"}
+    low, high = ("" if end is None else _number(end, shows) for end in (cell.low, cell.high))
+    return {"text": _number(cell.value, shows), "is_estimate": True, "low": low, "high": high, "n": cell.n}
+
+
 def _number(value: str | int | float | None, shows: str) -> str:
     if isinstance(value, str):
         return value or DASH
@@ -286,8 +306,14 @@ def _number(value: str | int | float | None, shows: str) -> str:
         return DASH
     if shows == "share":
         return percent_number(value)
+    if shows == "percent":
+        return amounts.percent(value)
     if shows == "coefficient":
         return coefficient(value)
+    if shows == "fixed":
+        return f"{value:.2f}"
+    if shows == "signed":
+        return f"{value:+.2f}"
     if shows == "score":
         return metric_score(value)
     if shows == "p":
