@@ -15,10 +15,9 @@ from evaluation.results.metric_figures import pair_kinds
 from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH
 
 COEFFICIENT_NAMES = {
-    "percent-agreement": gettext_noop("Percent agreement, no chance taken off"),
-    "fleiss-kappa": gettext_noop("Fleiss’ kappa, each disagreement alike"),
-    "gwet-ac1": gettext_noop("Gwet’s AC1"),
-    "gwet-ac2": gettext_noop("Gwet’s AC2, {weights} weights"),
+    "percent": gettext_noop("percent agreement"),
+    "fleiss": gettext_noop("Fleiss' kappa"),
+    "gwet": gettext_noop("Gwet's AC"),
 }
 ONE_JUDGE = "one judge"
 MEANS = {"mean": "fixed", "z": "coefficient", "describes": "coefficient"}
@@ -79,9 +78,8 @@ def _agreement_table(agreement: Mapping[str, Any]) -> Table:
     if "ordinal" in agreement:
         figures["alpha (ordinal)"] = agreement["ordinal"]
     figures |= {f"alpha, {kind}": one for kind, one in agreement.get("by_kind", {}).items()}
-    for one in agreement.get("coefficients", {}).values():
-        name = COEFFICIENT_NAMES[one["statistic"]]
-        figures[_(name).format(weights=one["weights"])] = one
+    coefficients = agreement.get("coefficients", {})
+    figures |= {_(COEFFICIENT_NAMES[name]): one for name, one in coefficients.items() if one["n"]}
     rows = [(name, estimate_of(one), one["n"], one.get("judgments")) for name, one in figures.items()]
     return table("agreement-figures", rows)
 

@@ -11,10 +11,8 @@ from evaluation.judgment_sets.blocks import forget_blocks
 from evaluation.management.words import say_tables
 from evaluation.results import operations
 from evaluation.results.aggregation import run_aggregation
-from evaluation.results.tables import consensus_tables, workers_table
+from evaluation.results.tables import COEFFICIENT_NAMES, consensus_tables, workers_table
 from judgments.management.base import OperationCommand
-
-NAMES = {"percent": "percent agreement", "fleiss": "Fleiss' kappa", "gwet": "Gwet's AC"}
 
 
 class Command(OperationCommand):
@@ -63,7 +61,7 @@ class Command(OperationCommand):
     def _remarks(self, result: dict[str, Any]) -> None:
         agreement = result["agreement"]
         undefined = {"Alpha": agreement["alpha"]} | {
-            NAMES[name]: one for name, one in agreement.get("coefficients", {}).items()
+            COEFFICIENT_NAMES[name]: one for name, one in agreement.get("coefficients", {}).items()
         }
         for name, one in undefined.items():
             if one["reason"]:
