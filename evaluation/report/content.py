@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from django.utils.translation import gettext
+
 from common import amounts
 from common.amounts import coefficient, thousands
 
@@ -57,6 +59,10 @@ class Table:
             [format_cell(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
         ]
+
+    def heads(self) -> list[tuple[str, bool]]:
+        """Return translated headings, for a page, and whether their columns hold text."""
+        return [(gettext(column.name), column.is_text) for column in self.columns]
 
     def cells(self) -> list[list[dict[str, Any]]]:
         """Return what a page shows of each cell: text, the ends of an interval, and n."""
