@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -60,6 +60,18 @@ class Table:
             for row in self.rows
         ]
 
+    def lines(self) -> list[str]:
+        """Return the lines of a terminal: the first column is aligned left, the others right."""
+        rows = [[column.name for column in self.columns], *self.texts()]
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        return [
+            "  ".join(
+                cell.ljust(width) if index == 0 else cell.rjust(width)
+                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+
     def heads(self) -> list[tuple[str, bool]]:
         """Return translated headings, for a page, and whether their columns hold text."""
         return [(gettext(column.name), column.is_text) for column in self.columns]
@@ -90,6 +102,13 @@ class Table:
     def as_json(self) -> dict[str, Any]:
         columns, rows = self.data()
         return {"name": self.name, "title": self.title, "note": self.note, "columns": columns, "rows": rows}
+
+
+def plain_table(
+    title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Sequence[Cell]], name: str = ""
+) -> Table:
+    """Return a table without a note; ``columns`` are names and ``Column.shows``."""
+    return Table(name, title, tuple(Column(*one) for one in columns), tuple(tuple(row) for row in rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Any
 from common.commands import progress_bar
 from common.errors import counted
 from evaluation.judgment_sets.blocks import forget_blocks
-from evaluation.management.words import say_tables
 from evaluation.results import operations
 from evaluation.results.aggregation import run_aggregation
 from evaluation.results.tables import COEFFICIENT_NAMES, consensus_tables, workers_table
@@ -55,7 +54,7 @@ class Command(OperationCommand):
         tables = consensus_tables(result)
         if result["workers"]:
             tables.append(workers_table(result["workers"]))
-        say_tables(self, tables)
+        self.say_tables(tables)
         self._remarks(result)
 
     def _remarks(self, result: dict[str, Any]) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from common.commands import progress_bar
 from common.errors import counted
-from evaluation.management.words import say_tables
 from evaluation.results import operations
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.tables import (
@@ -46,14 +45,14 @@ class Command(OperationCommand):
     def _summary(self, study: Study, result: dict[str, Any]) -> None:
         self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
         of_pairs = compares_pairs(result)
-        say_tables(self, [accuracy_and_ties_table(result) if of_pairs else correlation_table(result)])
+        self.say_tables([accuracy_and_ties_table(result) if of_pairs else correlation_table(result)])
         self.say()
         if of_pairs:
             counts = next(iter(result["metrics"].values()))["accuracy"]["all"]
             without = counts["no_consensus"]
             left_out = f"{without:,} without a consensus {'was' if without == 1 else 'were'} left out"
             self.say(f"{counted(counts['n'], 'pair')}; {left_out}.")
-        say_tables(self, readings_tables(result) + ties_tables(result))
+        self.say_tables(readings_tables(result) + ties_tables(result))
         if "clusters" in result:
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])

@@ -197,8 +197,12 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     sentence = say("leave-one-out", captions=found["captions"])
     plots: list[Plot] = []
     # Metrics have their own scales; those from 0 to 1 share an axis.
-    estimates = [(name, mean, floor) for name, mean, floor, *_ in data.rows]
-    unit = [row for row in estimates if row[1].value is not None and row[1].value <= 1]
+    unit = [
+        (str(name), mean, floor)
+        for name, mean, floor, *_ in data.rows
+        if isinstance(mean, Estimate) and isinstance(floor, Estimate) and mean.value is not None
+        if mean.value <= 1
+    ]
     if unit:
         people = Panel("one person", tuple(row[1] for row in unit))
         floor = Panel("a caption of another image", tuple(row[2] for row in unit))
