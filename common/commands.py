@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -101,6 +101,13 @@ class QuorumCommand(BaseCommand):
         """Write a value as JSON to the file of ``--output``, if it is given."""
         if options["output"]:
             write_json(options["output"], value)
+
+    def say_tables(self, tables: Iterable[Any]) -> None:
+        """Print tables (``evaluation.report.content.Table``) with their titles."""
+        for table in tables:
+            self.say(f"\n{table.title}")
+            for line in table.lines():
+                self.say(f"  {line}")
 
     def say(self, text: str = "") -> None:
         self.stdout.write(text)

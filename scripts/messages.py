@@ -231,6 +231,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     from annotation.crowds import BACKENDS
     from evaluation import statistics
     from evaluation.export.formats import FORMATS
+    from evaluation.report.rendering import WORDS
     from evaluation.results import coefficients, consensus, rankings
     from judgments.design.requirements import QUIZ_PRESETS
     from judgments.importers.textio import QUIRKS
@@ -243,6 +244,11 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
         for name, text in vars(module).items():
             if name.isupper() and isinstance(text, str) and " " in text and "{" not in text:
                 yield module.__name__.replace(".", "/") + ".py", text
+    for name in WORDS["on_pages"]["tables"]:
+        words = WORDS["tables"][name]
+        heads = [head for head, _ in words.get("columns", ())]
+        yield from (("evaluation/report/wording.toml", text) for text in (words["title"], *heads))
+    yield from (("evaluation/report/wording.toml", head) for head in WORDS["on_pages"]["columns"])
     yield from (("evaluation/export/formats", one.what) for one in FORMATS.values())
     yield from (("annotation/crowds", one.title) for one in BACKENDS)
     yield from (("judgments/importers", sentence) for sentence in QUIRKS.values())

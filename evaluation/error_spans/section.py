@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
-from evaluation.error_spans.scores import compare_systems, marks_errors, segments_of, system_scores
-from evaluation.report.content import Dots, Estimate, Panel, Section
+from evaluation.error_spans.scores import (
+    SystemScore,
+    compare_systems,
+    marks_errors,
+    segments_of,
+    system_scores,
+)
+from evaluation.report.content import Dots, Estimate, Panel, Section, Table
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.results.verdict import join_names, leaders_by_intervals
 from evaluation.statistics.significance import adjusted_p_values
@@ -13,14 +20,7 @@ from judgments.kinds.spans.answers import SEVERITIES
 from judgments.models import Study
 
 
-def systems_section(study: Study) -> Section | None:
-    """Return systems' scores, best first, each less the next; None without marked errors."""
-    if not marks_errors(study):
-        return None
-    segments = segments_of(study)
-    scores = system_scores(segments)
-    if not scores:
-        return None
+def scores_table(scores: Sequence[SystemScore]) -> Table:
     severities = [one for one in SEVERITIES if any(one in score.errors for score in scores)]
     rows = [
         (
@@ -34,7 +34,7 @@ def systems_section(study: Study) -> Section | None:
         )
         for one in scores
     ]
-    data = table(
+    return table(
         "systems-by-errors",
         rows,
         [
@@ -47,6 +47,17 @@ def systems_section(study: Study) -> Section | None:
             ("judgments", "count"),
         ],
     )
+
+
+def systems_section(study: Study) -> Section | None:
+    """Return systems' scores, best first, each less the next; None without marked errors."""
+    if not marks_errors(study):
+        return None
+    segments = segments_of(study)
+    scores = system_scores(segments)
+    if not scores:
+        return None
+    data = scores_table(scores)
     leaders, _ = leaders_by_intervals(
         {one.system: {"value": one.score, "low": one.low, "high": one.high} for one in scores}
     )

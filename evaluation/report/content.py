@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from common.amounts import coefficient
+from django.utils.translation import gettext
+
+from common import amounts
+from common.amounts import coefficient, thousands
 
 DASH = "–"
 NARROW = "\u00a0"  # no line break between a sign and its number
@@ -29,7 +32,11 @@ Cell = str | int | float | None | Estimate
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column; ``shows`` is text, count, share (as per cent), coefficient, score, number or p."""
+    """A table column.
+
+    ``shows`` is text, count, share (per cent without the sign), percent, coefficient, score, number, fixed (two
+    digits), signed or p.
+    """
 
     name: str
     shows: str = "text"
@@ -53,6 +60,29 @@ class Table:
             for row in self.rows
         ]
 
+    def lines(self) -> list[str]:
+        """Return the lines of a terminal: the first column is aligned left, the others right."""
+        rows = [[column.name for column in self.columns], *self.texts()]
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        return [
+            "  ".join(
+                cell.ljust(width) if index == 0 else cell.rjust(width)
+                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+
+    def heads(self) -> list[tuple[str, bool]]:
+        """Return translated headings, for a page, and whether their columns hold text."""
+        return [(gettext(column.name), column.is_text) for column in self.columns]
+
+    def cells(self) -> list[list[dict[str, Any]]]:
+        """Return what a page shows of each cell: text, the ends of an interval, and n."""
+        return [
+            [_page_cell(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
+            for row in self.rows
+        ]
+
     def data(self) -> tuple[list[str], list[list[Any]]]:
         """Return headings and unrounded rows; a column with intervals becomes value, low, high and n."""
         heads: list[str] = []
@@ -72,6 +102,13 @@ class Table:
     def as_json(self) -> dict[str, Any]:
         columns, rows = self.data()
         return {"name": self.name, "title": self.title, "note": self.note, "columns": columns, "rows": rows}
+
+
+def plain_table(
+    title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Sequence[Cell]], name: str = ""
+) -> Table:
+    """Return a table without a note; ``columns`` are names and ``Column.shows``."""
+    return Table(name, title, tuple(Column(*one) for one in columns), tuple(tuple(row) for row in rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +316,14 @@ def format_cell(cell: Cell, shows: str) -> str:
     return f"{_number(cell.value, shows)} [{_number(cell.low, shows)}, {_number(cell.high, shows)}]"
 
 
+def _page_cell(cell: Cell, shows: str) -> dict[str, Any]:
+    if not isinstance(cell, Estimate):
+        text = thousands(cell) if shows == "count" and isinstance(cell, int) else _number(cell, shows)
+        return {"text": text, "is_text": shows == "text"}
+    low, high = ("" if end is None else _number(end, shows) for end in (cell.low, cell.high))
+    return {"text": _number(cell.value, shows), "is_estimate": True, "low": low, "high": high, "n": cell.n}
+
+
 def _number(value: str | int | float | None, shows: str) -> str:
     if isinstance(value, str):
         return value or DASH
@@ -286,8 +331,14 @@ def _number(value: str | int | float | None, shows: str) -> str:
         return DASH
     if shows == "share":
         return percent_number(value)
+    if shows == "percent":
+        return amounts.percent(value)
     if shows == "coefficient":
         return coefficient(value)
+    if shows == "fixed":
+        return f"{value:.2f}"
+    if shows == "signed":
+        return f"{value:+.2f}"
     if shows == "score":
         return metric_score(value)
     if shows == "p":

@@ -32,21 +32,22 @@ from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import outputs_of
 from evaluation.results.readings import OF_CAPTIONS, OF_PAIRS
-from evaluation.results.tables_page import (
+from evaluation.results.tables import (
     accuracy_table,
+    captions_table,
+    consensus_tables,
+    correlation_table,
+    questions_tables,
+    readings_tables,
+    ties_tables,
+)
+from evaluation.results.tables_page import (
     answer_rows,
     as_markup,
     cached_drawing,
-    caption_systems,
-    caption_table,
-    coefficient_rows,
-    correlation_table,
     model_rows,
     model_sentence,
     other_models,
-    question_rows,
-    ranking_tables,
-    reading_tables,
     worker_note,
 )
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
@@ -72,6 +73,7 @@ from judgments.studies.study_page import (
 WORKERS_SHOWN = 200
 NEWEST = 5
 UNITS_SHOWN = 8
+CAPTIONS_AT_AN_END = 5
 WAYS = {
     "closer": gettext_noop("Where metrics and people disagree"),
     "metrics": gettext_noop("Two metrics compared, scores from elsewhere"),
@@ -106,8 +108,6 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "evaluation": evaluation,
         "compares_pairs": KINDS[study.protocol].compares_pairs,
         "instead_of_evaluate": KINDS[study.protocol].comparison.refusal,
-        "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
-        "question_rows": question_rows(aggregation.result.get("figures", {})) if aggregation else [],
         "answer_rows": _answer_rows(study) if aggregation else [],
         "figures": _draw_plots(study, aggregation, evaluation, progress),
         **_freshness(study, aggregation, evaluation, progress),
@@ -116,7 +116,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     if evaluation is not None:
         table = accuracy_table if context["compares_pairs"] else correlation_table
         context["metrics_table"] = table(evaluation.result)
-        context["reading_tables"] = reading_tables(evaluation.result)
+        context["readings"] = readings_tables(evaluation.result) + ties_tables(evaluation.result)
     if aggregation is not None:
         context |= unused_context(aggregation.result)
         context["lead"] = _leading_findings(aggregation, evaluation, context["figures"])
@@ -246,9 +246,10 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
     seen, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
     model = result.get("dawid_skene", {})
     accuracy = {row["worker"]: row["accuracy"] for row in model.get("workers", ())}
+    figures = result.get("figures", {})
+    captions = figures.get("captions", ())
     shown = model_rows(KINDS[aggregation.settings["protocol"]], model)
     return {
-        "coefficient_rows": coefficient_rows(result["agreement"]),
         "model": model,
         "model_sentence": model_sentence(model),
         "model_rows": shown,
@@ -259,10 +260,12 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
-        "upper_bounds": result.get("figures", {}).get("leave_one_out"),
-        "systems": [row for row in result.get("systems", []) if "pairs" in row],
-        "caption_systems": caption_systems(result.get("systems", [])),
-        "rankings": ranking_tables(result.get("rankings", {})),
+        "upper_bounds": figures.get("leave_one_out"),
+        "split_half": figures.get("split_half"),
+        "captions": captions_table(captions, ends=CAPTIONS_AT_AN_END) if captions else None,
+        "captions_count": len(captions),
+        "questions": questions_tables(figures.get("questions", ())),
+        "tables": {one.name.replace("-", "_"): one for one in consensus_tables(result)},
         "workers": [
             row | {"note": worker_note(row, threshold), "accuracy": accuracy.get(row["worker"])}
             for row in workers[:WORKERS_SHOWN]

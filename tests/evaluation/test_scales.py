@@ -15,6 +15,7 @@ from annotation.importing.judgments import import_judgments
 from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
+from common.amounts import coefficient
 from common.errors import DataConflict
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.export.exporting import export_judgments
@@ -233,10 +234,10 @@ def test_the_results_page_names_the_captions_people_like(careful: dict[str, Stud
     assert "30 captions have a score" in shown
     best = max(found["figures"]["captions"], key=lambda row: row["score"])
     assert best["text"] in shown
-    assert f"{best['score']:+.2f}" in shown
+    assert f'<td class="n">{coefficient(best["score"])}</td>' in shown
     assert "correlate by" in shown
-    assert "tau-b within images" in shown
-    assert "best kappa" not in shown
+    assert "Tau-b within images" in shown
+    assert "Best kappa" not in shown
     assert "These results are older" not in shown
 
 

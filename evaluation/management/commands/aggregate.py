@@ -8,16 +8,10 @@ from typing import Any
 from common.commands import progress_bar
 from common.errors import counted
 from evaluation.judgment_sets.blocks import forget_blocks
-from evaluation.judgment_sets.loaders import systems_of_pairs
-from evaluation.management.words import coefficient, percent, say_table, with_interval
 from evaluation.results import operations
 from evaluation.results.aggregation import run_aggregation
-from evaluation.results.consensus import SYSTEM_COUNTS, system_tallies
-from evaluation.results.rankings import CUTS
+from evaluation.results.tables import COEFFICIENT_NAMES, consensus_tables, workers_table
 from judgments.management.base import OperationCommand
-from judgments.models import Study
-
-NAMES = {"percent": "percent agreement", "fleiss": "Fleiss' kappa", "gwet": "Gwet's AC"}
 
 
 class Command(OperationCommand):
@@ -56,35 +50,21 @@ class Command(OperationCommand):
             self.say(
                 "The items were chosen by their usefulness; these figures hold for the chosen items alone."
             )
-        self._summary(study, result)
 
-    def _summary(self, study: Study, result: dict[str, Any]) -> None:
-        if result["pairs"]:
-            rows = [_pair_line(kind, result["pairs"]) for kind in _kinds(result["pairs"])]
-            say_table(self, "Candidate pairs", ["kind", "pairs", "first wins", "second wins", "ties"], rows)
-            rows = [
-                [row["system"], *(f"{row[name]:,}" for name in SYSTEM_COUNTS)]
-                for row in system_tallies(result["pairs"], systems_of_pairs(study))
-            ]
-            if rows:
-                say_table(self, "Systems", ["system", *SYSTEM_COUNTS], rows)
-        self._systems(result)
+        tables = consensus_tables(result)
+        if result["workers"]:
+            tables.append(workers_table(result["workers"]))
+        self.say_tables(tables)
+        self._remarks(result)
+
+    def _remarks(self, result: dict[str, Any]) -> None:
         agreement = result["agreement"]
-        figures = [(f"alpha ({agreement['alpha']['level']})", agreement["alpha"])]
-        if "ordinal" in agreement:
-            figures.append(("alpha (ordinal)", agreement["ordinal"]))
-        figures += [(f"alpha, {kind}", figure) for kind, figure in agreement.get("by_kind", {}).items()]
-        rows = [[name, with_interval(one), f"{one['n']:,}", f"{one['judgments']:,}"] for name, one in figures]
-        rows += [
-            [NAMES[name], with_interval(one), f"{one['n']:,}", "–"]
-            for name, one in agreement.get("coefficients", {}).items()
-        ]
-        say_table(self, "Agreement", ["figure", "value [95 % interval]", "units", "judgments"], rows)
-        for name, one in agreement.get("coefficients", {}).items():
+        undefined = {"Alpha": agreement["alpha"]} | {
+            COEFFICIENT_NAMES[name]: one for name, one in agreement.get("coefficients", {}).items()
+        }
+        for name, one in undefined.items():
             if one["reason"]:
-                self.say(f"{NAMES[name]} is undefined: {one['reason']}.")
-        if agreement["alpha"]["reason"]:
-            self.say(f"Alpha is undefined: {agreement['alpha']['reason']}.")
+                self.say(f"{name} is undefined: {one['reason']}.")
         model = result.get("dawid_skene", {})
         if model and not model["reason"]:
             self.say(
@@ -93,14 +73,6 @@ class Command(OperationCommand):
             )
         for name, found in result.get("models", {}).items():
             self._other_model(name, found)
-        self._upper_bounds(result.get("figures", {}).get("leave_one_out", {}))
-        if result["workers"]:
-            say_table(
-                self,
-                "Workers",
-                ["worker", "judgments", "controls right", "seconds", "left", "used"],
-                [_worker_line(row) for row in result["workers"]],
-            )
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
 
@@ -114,100 +86,3 @@ class Command(OperationCommand):
             )
         else:
             self.say(f"{name} rests on {found['answers']:,} answers that are those of most others, or not.")
-
-    def _systems(self, result: dict[str, Any]) -> None:
-        systems = [row for row in result.get("systems", []) if "describes" in row]
-        if systems:
-            names = [name for name in ("mean", "z", "describes") if name in systems[0]]
-            say_table(
-                self,
-                "Systems",
-                ["system", "judged", *(f"{name} [95 % interval]" for name in names)],
-                [
-                    [row["system"], f"{row['captions']:,}", *(_mean(row[name], name) for name in names)]
-                    for row in systems
-                ],
-            )
-        for task, rows in result.get("rankings", {}).items():
-            say_table(
-                self,
-                f"Rankings ({task}): a relevant item among the first k, and R-precision",
-                ["system", "queries", *(f"S@{k}" for k in CUTS), "R-precision [95 % interval]"],
-                [
-                    [
-                        row["system"],
-                        f"{row['R-precision']['n']:,}",
-                        *(percent(row[f"S@{k}"]["value"]) for k in CUTS),
-                        with_interval(row["R-precision"]),
-                    ]
-                    for row in rows
-                ],
-            )
-            originals = [row for row in rows if "original" in row]
-            if originals:
-                say_table(
-                    self,
-                    f"Rankings ({task}): the original item among the first k",
-                    ["system", "queries", *(f"R@{k}" for k in CUTS), "median rank"],
-                    [_original_line(row) for row in originals],
-                )
-
-    def _upper_bounds(self, found: dict[str, Any]) -> None:
-        if not found.get("metrics"):
-            return
-        say_table(
-            self,
-            f"What people reach: each of {found['captions']:,} captions against the others of its image",
-            ["metric", "mean over images [95 % interval]", "median", "deviation"],
-            [
-                [
-                    name,
-                    with_interval({**one, "value": one["macro"]}),
-                    coefficient(one["median"]),
-                    coefficient(one["deviation"]),
-                ]
-                for name, one in found["metrics"].items()
-            ],
-        )
-
-
-def _kinds(pairs: list[dict[str, Any]]) -> list[str | None]:
-    return sorted({pair["kind"] for pair in pairs}, key=lambda kind: kind or "")
-
-
-def _pair_line(kind: str | None, pairs: list[dict[str, Any]]) -> list[str]:
-    values = [pair["value"] for pair in pairs if pair["kind"] == kind]
-    ties = sum(pair["tie"] for pair in pairs if pair["kind"] == kind)
-    return [kind or "–", *(f"{count:,}" for count in (len(values), values.count(1), values.count(2), ties))]
-
-
-def _mean(figure: dict[str, Any], name: str) -> str:
-    if name != "mean":
-        return with_interval(figure)
-    if figure["value"] is None:
-        return "–"
-    interval = "" if figure["low"] is None else f" [{figure['low']:.2f}, {figure['high']:.2f}]"
-    return f"{figure['value']:.2f}{interval}"
-
-
-def _original_line(row: dict[str, Any]) -> list[str]:
-    found = row["original"]
-    middle = found["median_rank"]["value"]
-    return [
-        row["system"],
-        f"{found['queries']:,}",
-        *(percent(found[f"R@{k}"]["value"]) for k in CUTS),
-        "–" if middle is None else f"{middle:g}",
-    ]
-
-
-def _worker_line(row: dict[str, Any]) -> list[str]:
-    seen = row["controls_seen"]
-    return [
-        row["worker"],
-        f"{row['judgments']:,}",
-        f"{row['controls_right']} of {seen}" if seen else "none seen",
-        "–" if row["seconds"] is None else f"{row['seconds']:.1f}",
-        percent(row["left_share"]),
-        "yes" if row["used"] else "no",
-    ]

@@ -17,8 +17,8 @@ from evaluation.comparing.comparison import MISSING, compare_sources, compared_i
 from evaluation.comparing.sources import Source
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.files import SOURCE_FORMATS, FileJudgments, read_judgment_table, read_source
-from evaluation.management.words import coefficient, table_lines, with_interval
 from evaluation.provenance import json_float
+from evaluation.report.content import Cell, estimate_of, plain_table
 from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments
 from evaluation.statistics.clustering import NAIVE
@@ -255,27 +255,30 @@ def _report(result: dict[str, Any]) -> list[str]:
         lines.append(f"Taken as no: {missing['taken_as_no']:,} units that only the second has.")
     if missing["left_out"]:
         lines.append(f"Left out of the figures at thresholds: {missing['left_out']:,} units.")
-    rows = [
-        ["alpha, first", with_interval(first["alpha"]), f"{first['alpha']['n']:,}"],
-        ["alpha, second", with_interval(second["alpha"]), f"{second['alpha']['n']:,}"],
-    ]
+    figures = {"alpha, first": first["alpha"], "alpha, second": second["alpha"]}
+    counts = {}
     grid, consensus = result["thresholds"], result["consensus"]
     if len(grid["cells"]) == 1:
         cell = grid["cells"][0]
-        names = ("kappa", "precision", "recall", "f1")
-        rows += [[name, with_interval(cell[name]), f"{cell['n']:,}"] for name in names]
+        figures |= {name: cell[name] for name in ("kappa", "precision", "recall", "f1")}
+        counts = dict.fromkeys(("kappa", "precision", "recall", "f1"), cell["n"])
     if consensus["kappa"]:
-        rows.append(["kappa of consensus", with_interval(consensus["kappa"]), f"{consensus['n']:,}"])
-    rows += [[name, with_interval(one), f"{one['n']:,}"] for name, one in result["correlation"].items()]
-    lines += table_lines(["figure", "value [95 % interval]", "units"], rows)
+        figures["kappa of consensus"] = consensus["kappa"]
+        counts["kappa of consensus"] = consensus["n"]
+    figures |= result["correlation"]
+    rows: list[tuple[Cell, ...]] = [
+        (name, estimate_of(one), counts[name] if name in counts else one["n"])
+        for name, one in figures.items()
+    ]
+    columns = [("figure", "text"), ("value [95 % interval]", "coefficient"), ("units", "count")]
+    lines += plain_table("", columns, rows).lines()
     if len(grid["cells"]) > 1:
         wide = len(grid["second"])
-        kappas = [coefficient(one["kappa"]["value"]) for one in grid["cells"]]
+        kappas = [one["kappa"]["value"] for one in grid["cells"]]
+        rows = [(f"{cut:g}", *kappas[row * wide : (row + 1) * wide]) for row, cut in enumerate(grid["first"])]
+        columns = [("", "text"), *((f"{cut:g}", "coefficient") for cut in grid["second"])]
         lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
-        lines += table_lines(
-            ["", *(f"{cut:g}" for cut in grid["second"])],
-            [[f"{cut:g}", *kappas[row * wide : (row + 1) * wide]] for row, cut in enumerate(grid["first"])],
-        )
+        lines += plain_table("", columns, rows).lines()
     return [*lines, compared_in_words(result)]
 
 

@@ -9,8 +9,18 @@ from typing import Any
 from common.commands import progress_bar
 from evaluation.judges import operations
 from evaluation.judges.findings import compare_judges, sentences_of, store_comparison
-from evaluation.management.words import percent, say_table, with_interval
+from evaluation.report.content import Cell, Estimate, estimate_of, plain_table
 from judgments.management.base import OperationCommand
+
+BLANK = " "
+COLUMNS = [
+    ("judge", "text"), ("agreement", "coefficient"), ("alpha with people", "coefficient"),
+    ("same in both orders", "percent"), ("units", "count"),
+]  # fmt: skip
+ESTIMATE_COLUMNS = [
+    ("of", "text"), ("people would say", "coefficient"), ("people alone", "coefficient"),
+    ("units of people", "count"), ("units saved", "count"),
+]  # fmt: skip
 
 
 class Command(OperationCommand):
@@ -36,23 +46,23 @@ class Command(OperationCommand):
             for sentence in sentences_of(judge):
                 self.say(sentence)
         people = found.result["people"].get("agreement")
-        rows = [["people among themselves", with_interval(people), "", "", ""]] if people else []
+        rows: list[tuple[Cell, ...]] = []
+        if people:
+            rows.append(("people among themselves", estimate_of(people), BLANK, BLANK, BLANK))
         rows += [_row(judge) for judge in found.result["judges"]]
-        columns = ["judge", "agreement", "alpha with people", "same in both orders", "units"]
-        say_table(self, "Judges beside people", columns, rows)
+        self.say_tables([plain_table("Judges beside people", COLUMNS, rows)])
         for judge in found.result["judges"]:
-            columns = ["of", "people would say", "people alone", "units of people", "units saved"]
-            say_table(self, f"With {judge['name']}", columns, [_estimate(one) for one in judge["estimates"]])
+            estimates = [_estimate(one) for one in judge["estimates"]]
+            self.say_tables([plain_table(f"With {judge['name']}", ESTIMATE_COLUMNS, estimates)])
 
 
-def _row(judge: Mapping[str, Any]) -> list[str]:
-    side = judge["side"]
-    consistent = percent(side["consistent"]["value"]) if side else ""
-    agreement = with_interval(judge["agreement"]) if judge["agreement"] else ""
-    return [judge["name"], agreement, with_interval(judge["alpha"]), consistent, f"{judge['units']:,}"]
+def _row(judge: Mapping[str, Any]) -> tuple[Cell, ...]:
+    agreement = estimate_of(judge["agreement"]) if judge["agreement"] else BLANK
+    consistent = judge["side"]["consistent"]["value"] if judge["side"] else BLANK
+    return judge["name"], agreement, estimate_of(judge["alpha"]), consistent, judge["units"]
 
 
-def _estimate(one: Mapping[str, Any]) -> list[str]:
-    alone = {"value": one["people"], "low": one["people_low"], "high": one["people_high"]}
-    saved = "" if one["saved"] is None else f"{one['saved']:,.0f}"
-    return [one["of"] or "all", with_interval(one), with_interval(alone), f"{one['labelled']:,}", saved]
+def _estimate(one: Mapping[str, Any]) -> tuple[Cell, ...]:
+    alone = Estimate(one["people"], one["people_low"], one["people_high"])
+    saved = BLANK if one["saved"] is None else round(one["saved"])
+    return one["of"] or "all", estimate_of(one), alone, one["labelled"], saved

@@ -9,8 +9,7 @@ from django.core.management.base import CommandError
 
 from common.commands import QuorumCommand, progress_bar
 from evaluation.imported_scores.comparing import compare_metrics, compare_with_scores, comparison_in_words
-from evaluation.management.words import coefficient, digits, percent, say_table
-from evaluation.report.content import p_in_text
+from evaluation.report.content import Estimate, plain_table
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
 from judgments.studies.studies import find_dataset, find_study
 
@@ -52,21 +51,23 @@ class Command(QuorumCommand):
 
     def _summary(self, result: dict[str, Any]) -> None:
         first, second = result["metrics"]
-        shown = percent if result["what"] == "pairs" else coefficient
+        shown = "percent" if result["what"] == "pairs" else "coefficient"
         rows = [
-            [
+            (
                 row.get("kind") or MEASURES[row["measure"]],
-                *(shown(row[name]) for name in ("first", "second", "difference")),
-                "–" if row["low"] is None else f"{shown(row['low'])} to {shown(row['high'])}",
-                "–" if row["p"] is None else p_in_text(row["p"]),
-                "–" if row.get("permutation_p") is None else p_in_text(row["permutation_p"]),
-                f"{row['n']:,}",
-            ]
+                row["first"],
+                row["second"],
+                Estimate(row["difference"], row["low"], row["high"]),
+                row["p"],
+                row.get("permutation_p"),
+                row["n"],
+            )
             for row in result["rows"]
         ]
         if rows:
-            columns = ["", first, second, "difference", "95 % interval", "test", "permutation", "n"]
-            say_table(self, "Agreement with people", columns, rows)
+            columns = [("", "text"), (first, shown), (second, shown), ("difference [95 %]", shown)]
+            columns += [("p, test", "p"), ("p, permutation", "p"), ("n", "count")]
+            self.say_tables([plain_table("Agreement with people", columns, rows)])
         if result.get("systems"):
             self._systems(result)
         self.say(comparison_in_words(result))
@@ -77,17 +78,12 @@ class Command(QuorumCommand):
 
     def _systems(self, result: dict[str, Any]) -> None:
         found = result["systems"]
+        columns = [("", "text"), ("soft pairwise", "score"), ("pairwise", "score"), ("Pearson", "score")]
+        columns += [("tie-calibrated, by image", "score")] if "calibrated" in found else []
         rows = []
         for place, (name, own) in enumerate(zip(result["metrics"], found["own"], strict=True)):
             soft = own["soft_pairwise_accuracy"]
-            row = [
-                name,
-                *(digits(value, 4) for value in (soft["value"], soft["pairwise"], own["pearson"]["value"])),
-            ]
-            if "calibrated" in found:
-                row.append(digits(found["calibrated"][place]["value"], 4))
-            rows.append(row)
-        columns = ["", "soft pairwise", "pairwise", "Pearson"]
-        columns += ["tie-calibrated, by image"] if "calibrated" in found else []
-        say_table(self, f"Over {found['number']} systems", columns, rows)
+            row = (name, soft["value"], soft["pairwise"], own["pearson"]["value"])
+            rows.append((*row, *([found["calibrated"][place]["value"]] if "calibrated" in found else [])))
+        self.say_tables([plain_table(f"Over {found['number']} systems", columns, rows)])
         self.say()

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand
-from evaluation.management.words import coefficient
 from evaluation.releases.comparison import compare_releases
+from evaluation.report.content import format_cell
 
 FLIPPED_SHOWN = 20
 
@@ -37,9 +37,8 @@ class Command(QuorumCommand):
         self.say(f"  consensus of {len(flipped):,} units and pairs is another")
         for row in flipped[:FLIPPED_SHOWN]:
             self.say(f"    {row['unit'] or row['pair']}: {row['before']} to {row['after']}")
-        self.say(f"  alpha {coefficient(found['alpha'][0])} to {coefficient(found['alpha'][1])}")
-        for name, (before, after) in found["metrics"].items():
-            self.say(f"  {name} {coefficient(before)} to {coefficient(after)}")
+        for name, (before, after) in {"alpha": found["alpha"], **found["metrics"]}.items():
+            self.say(f"  {name} {format_cell(before, 'coefficient')} to {format_cell(after, 'coefficient')}")
         for one, two in found["swapped"]:
             self.say(f"  {one} and {two} changed places")
         if not found["plan"]:

@@ -7,9 +7,10 @@ from typing import Any
 
 from common.commands import QuorumCommand
 from evaluation.error_spans.scores import compare_systems, segments_of, system_scores
+from evaluation.error_spans.section import scores_table
 from evaluation.errors import EvaluationError
-from evaluation.management.words import digits, say_table
 from evaluation.provenance import as_json
+from evaluation.report.content import Estimate, format_cell
 from judgments.studies.studies import find_study
 
 
@@ -34,18 +35,11 @@ class Command(QuorumCommand):
         pair = compare_systems(segments, *options["compare"]) if options["compare"] else None
         systems = [as_json(one) for one in scores]
         self.write_output(options, {"systems": systems, "comparison": as_json(pair) if pair else None})
-        rows = [
-            [
-                one.system,
-                *(digits(value, 2) for value in (one.score, one.low, one.high, one.mqm, one.z)),
-                f"{one.segments:,}",
-            ]
-            for one in scores
-        ]
-        say_table(self, "Scores of systems", ["system", "score", "low", "high", "mqm", "z", "segments"], rows)
+        self.say_tables([scores_table(scores)])
         if pair is not None:
+            difference = Estimate(pair.difference, pair.low, pair.high)
             self.say(
-                f"\n{pair.first} less {pair.second}: {digits(pair.difference, 2)} "
-                f"[{digits(pair.low, 2)}, {digits(pair.high, 2)}], p = {digits(pair.p, 4)}, "
+                f"\n{pair.first} less {pair.second}: {format_cell(difference, 'fixed')}, "
+                f"p = {format_cell(pair.p, 'p')}, "
                 f"over {pair.segments:,} segments" + (f" ({pair.reason})" if pair.reason else "")
             )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
 from evaluation.leave_one_out.bounds import Bounds
 from evaluation.leave_one_out.operations import LeaveOneOutRequest, leave_one_out
-from evaluation.management.words import coefficient, say_table
-from evaluation.provenance import json_float
+from evaluation.report.content import Table, plain_table
 from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_dataset
 
@@ -44,31 +44,22 @@ class Command(QuorumCommand):
 
     def _summary(self, name: str, bounds: Bounds) -> None:
         self.say(f"{name}: {bounds.captions:,} captions of {bounds.images:,} images")
-        floors = list(bounds.lower)
+        floors, names = list(bounds.lower), list(bounds.upper)
         rows = [
-            [
-                metric,
-                *(
-                    _shown(value)
-                    for value in (one.micro, one.macro, one.deviation, one.median, one.least, one.most)
-                ),
-                *(_shown(bounds.lower[what][metric].micro) for what in floors),
-            ]
+            (metric, one.micro, one.macro, one.deviation, one.median, one.least, one.most,
+             *(bounds.lower[what][metric].micro for what in floors))
             for metric, one in bounds.upper.items()
-        ]
-        columns = ["metric", "micro", "macro", "sd", "median", "min", "max", *floors]
-        say_table(
-            self, "Each caption against the others of its image, and what stood in its place", columns, rows
-        )
-        for title, taus in (("images", bounds.image_taus), ("captions", bounds.caption_taus)):
-            names = list(bounds.upper)
-            table = [[metric, *map(_shown, row)] for metric, row in zip(names, taus.tolist(), strict=True)]
-            say_table(
-                self, f"Kendall's tau-b over {title}", ["metric", *map(str, range(1, len(names) + 1))], table
-            )
+        ]  # fmt: skip
+        title = "Each caption against the others of its image, and what stood in its place"
+        tables = [_coefficients(title, ("micro", "macro", "sd", "median", "min", "max", *floors), rows)]
+        for over, taus in (("images", bounds.image_taus), ("captions", bounds.caption_taus)):
+            numbers = [str(number) for number in range(1, len(names) + 1)]
+            rows = [(metric, *row) for metric, row in zip(names, taus.tolist(), strict=True)]
+            tables.append(_coefficients(f"Kendall's tau-b over {over}", numbers, rows))
+        self.say_tables(tables)
         for warning in bounds.warnings:
             self.say(f"Note: {warning}.")
 
 
-def _shown(value: float) -> str:
-    return coefficient(json_float(value))
+def _coefficients(title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    return plain_table(title, [("metric", "text"), *((head, "coefficient") for head in heads)], rows)

@@ -7,14 +7,18 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.amounts import percent
 from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import EvaluationError
-from evaluation.management.words import percent, table_lines
 from evaluation.planning.planning import assumptions_for, compute_plan, estimate_from_pilot, read_assumptions
+from evaluation.report.content import Cell, Estimate, plain_table
 from evaluation.results.consensus import components_sentence
 from judgments.studies.studies import design_of, find_study
 
-COLUMNS = ["pairs", "references", "votes", "power", "95 % interval", "wrong ahead", "cents"]
+COLUMNS = [
+    ("pairs", "count"), ("references", "count"), ("votes", "count"), ("power in % [95 %]", "share"),
+    ("wrong ahead", "percent"), ("cents", "count"),
+]  # fmt: skip
 
 
 class Command(QuorumCommand):
@@ -58,8 +62,7 @@ class Command(QuorumCommand):
                 assumptions=assumptions, design=design_of(study) if study else None, progress=progress
             )
         self.write_output(options, {"assumptions": assumptions.model_dump(mode="json"), **source, **result})
-        for line in table_lines(COLUMNS, [_row(one) for one in result["tried"]]):
-            self.say(line)
+        self.say_tables([plain_table("Designs", COLUMNS, [_row(one) for one in result["tried"]])])
         if said := components_sentence(source.get("components", {})):
             self.say(said)
         best = result["best"]
@@ -69,10 +72,8 @@ class Command(QuorumCommand):
                 "(by the lower end of its interval)."
             )
         else:
-            self.say(
-                f"Cheapest that surely reaches a power of {percent(assumptions.wanted)}, simulated anew:"
-            )
-            self.say("  ".join(_row(best)))
+            title = f"Cheapest that surely reaches a power of {percent(assumptions.wanted)}, simulated anew"
+            self.say_tables([plain_table(title, COLUMNS, [_row(best)])])
 
 
 def _given(path: Path) -> dict[str, Any]:
@@ -82,8 +83,6 @@ def _given(path: Path) -> dict[str, Any]:
         raise EvaluationError(f"{path} is not TOML: {error}.") from None
 
 
-def _row(one: dict[str, Any]) -> list[str]:
-    return [
-        f"{one['pairs']:,}", f"{one['references']:,}", f"{one['votes']:,}", percent(one["power"]),
-        f"[{percent(one['low'])}, {percent(one['high'])}]", percent(one["wrong"]), f"{one['cost_cents']:,}",
-    ]  # fmt: skip
+def _row(one: dict[str, Any]) -> tuple[Cell, ...]:
+    power = Estimate(one["power"], one["low"], one["high"])
+    return one["pairs"], one["references"], one["votes"], power, one["wrong"], one["cost_cents"]

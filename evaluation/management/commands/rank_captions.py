@@ -8,8 +8,8 @@ from typing import Any
 from common.commands import QuorumCommand, progress_bar
 from common.files import whole_file
 from evaluation.errors import EvaluationError
-from evaluation.management.words import say_table
 from evaluation.ranking_systems.ranking import IMAGE_KERNELS, JOINED, SYSTEMS, RankedPool, rank_pool
+from evaluation.report.content import Cell, plain_table
 from evaluation.statistics.ranking import judge_rankings, median_rank, recall_at_k
 from judgments.models import Output
 from judgments.studies.studies import find_dataset
@@ -77,14 +77,13 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         self.say(
             f"{training:,} images for training, {development:,} for choosing settings, {test:,} in the pool."
         )
-        rows = []
+        rows: list[tuple[Cell, ...]] = []
         for name, rankings in ranked.rankings.items():
             lists = judge_rankings(rankings.tolist(), [[place] for place in range(len(rankings))])
-            recalls = [f"{recall_at_k(lists, k=cut).value:.3f}" for cut in CUTS]
-            rows.append([name, *recalls, f"{median_rank(lists).value:g}"])
-        say_table(
-            self, "Rank of the original item", ["system", *(f"R@{cut}" for cut in CUTS), "median rank"], rows
-        )
+            recalls = [recall_at_k(lists, k=cut).value for cut in CUTS]
+            rows.append((name, *recalls, median_rank(lists).value))
+        columns = [("system", "text"), *((f"R@{cut}", "score") for cut in CUTS), ("median rank", "number")]
+        self.say_tables([plain_table("Rank of the original item", columns, rows)])
 
 
 def _systems(text: str) -> list[str]:

@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.errors import RegistrationError
-from evaluation.management.words import table_lines
 from evaluation.models import Registration
 from evaluation.registration.operations import register
 from evaluation.registration.plans import Outcome, Registered, compute_outcomes, find_registered
-from evaluation.report.content import p_value
+from evaluation.report.content import plain_table
 from judgments.management.base import OperationCommand
 from judgments.studies.studies import find_study
+
+HYPOTHESES = [
+    ("Hypothesis", "text"), ("Claim", "text"), ("Verdict", "text"), ("Only first right", "count"),
+    ("Only second right", "count"), ("p", "p"), ("p (Holm)", "p"),
+]  # fmt: skip
 
 
 class Command(OperationCommand):
@@ -36,14 +40,29 @@ class Command(OperationCommand):
         study = find_study(options["study"])
         path = options["plan"]
         if path is None and (found := find_registered(study)) is not None:
-            for line in _report_lines(found, compute_outcomes(study)):
-                self.say(line)
+            self._summary(found, compute_outcomes(study))
         else:
             self.say(
                 self.operation.run(study, {} if path is None else {"plan": _table_in(path)}, by=None).words
             )
         made = Registration.objects.get(study=study)
         self.write_output(options, {"sha256": made.sha256, **made.content})
+
+    def _summary(self, found: Registered, tested: list[Outcome]) -> None:
+        n = len(found.deviations)
+        count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
+        self.say(f"The plan was registered on {found.on} with SHA-256 {found.sha256}.")
+        self.say(f"The platform found {count} from it.")
+        self.say("Checked hypotheses are tested by McNemar's exact test, two-sided, adjusted after Holm.")
+        rows = []
+        for one in tested:
+            counts = (None, None) if math.isnan(one.p) else (one.first_only, one.second_only)
+            rows.append((one.text, one.claim, one.verdict, *counts, one.p, one.adjusted))
+        tables = [plain_table("Hypotheses", HYPOTHESES, rows)]
+        if found.deviations:
+            deviations = [(one.what, one.words) for one in found.deviations]
+            tables.append(plain_table("Deviations", [("What", "text"), ("In words", "text")], deviations))
+        self.say_tables(tables)
 
 
 def _table_in(path: Path) -> Any:
@@ -53,26 +72,3 @@ def _table_in(path: Path) -> Any:
         raise RegistrationError(f"{path} is not UTF-8 text.") from None
     except tomllib.TOMLDecodeError as error:
         raise RegistrationError(f"{path} is not TOML: {error}.") from None
-
-
-def _report_lines(found: Registered, tested: list[Outcome]) -> list[str]:
-    n = len(found.deviations)
-    count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
-    heads = ("Hypothesis", "Claim", "Verdict", "Only first right", "Only second right", "p", "p (Holm)")
-    rows = [(one.text, one.claim, one.verdict, *_figures(one)) for one in tested]
-    lines = [
-        f"The plan was registered on {found.on} with SHA-256 {found.sha256}.",
-        f"The platform found {count} from it.",
-        "Checked hypotheses are tested by McNemar's exact test, two-sided, adjusted after Holm.",
-        "",
-        *table_lines(heads, rows),
-    ]
-    if found.deviations:
-        lines += ["", *table_lines(("What", "In words"), [(one.what, one.words) for one in found.deviations])]
-    return lines
-
-
-def _figures(one: Outcome) -> tuple[str, ...]:
-    if math.isnan(one.p):
-        return ("",) * 4
-    return str(one.first_only), str(one.second_only), p_value(one.p), p_value(one.adjusted)

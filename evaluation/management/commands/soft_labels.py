@@ -9,7 +9,7 @@ from typing import Any
 from common.commands import QuorumCommand, progress_bar
 from evaluation.disagreement.analysis import compute_disagreement
 from evaluation.errors import EvaluationError
-from evaluation.management.words import coefficient, percent, say_table, with_interval
+from evaluation.report.content import Estimate, Table, estimate_of, format_cell, p_in_text, plain_table
 from judgments.studies.studies import find_study
 
 MOST_SAMPLES = 9_999
@@ -55,48 +55,46 @@ class Command(QuorumCommand):
             )
         self.write_output(options, found)
         self.say(found["in_words"])
-        rows = [
-            [
-                row["name"],
-                with_interval(row["cross_entropy"]),
-                coefficient(row["above_floor"]),
-                coefficient(row["jensen_shannon"]["value"]),
-                f"{row['n']:,}",
-            ]
-            for row in found["predictors"]
-        ]
-        rows.append(
-            ["floor", coefficient(found["entropy"]["floor"]), coefficient(0.0), "–", f"{found['units']:,}"]
-        )
-        say_table(
-            self,
-            "What predicts the distribution of answers",
-            ["prediction", "cross-entropy [95 % interval]", "above floor", "Jensen-Shannon", "units"],
-            rows,
-        )
+        self.say_tables(_tables(found))
         groups = found.get("groups", {})
-        if groups and not groups["reason"]:
-            say_table(
-                self,
-                f"Two groups of raters (p = {groups['p']:.3f}; agreeing pairs across: {percent(groups['between'])})",
-                ["group", "raters", "accuracy", "agreeing pairs within"],
-                [
-                    [str(number), f"{one['raters']:,}", percent(one["accuracy"]), percent(one["within"])]
-                    for number, one in enumerate(groups["groups"], start=1)
-                ],
-            )
-        elif groups:
+        if groups and groups["reason"]:
             self.say(f"Groups of raters were not tested: {groups['reason']}.")
-        for one in found.get("known", ()):
-            across = percent(one["between"])
-            say_table(
-                self,
-                f"Raters by {one['by']} (p = {coefficient(one['p'])}; agreeing pairs across: {across})",
-                ["group", "raters", "agreeing pairs within"],
-                [
-                    [group["name"], f"{group['raters']:,}", percent(group["within"])]
-                    for group in one["groups"]
-                ],
-            )
         if not found["per_worker"]["available"]:
             self.say(found["per_worker"]["reason"])
+
+
+def _tables(found: dict[str, Any]) -> list[Table]:
+    rows = [
+        (
+            row["name"],
+            estimate_of(row["cross_entropy"]),
+            row["above_floor"],
+            row["jensen_shannon"]["value"],
+            row["n"],
+        )
+        for row in found["predictors"]
+    ]
+    rows.append(("floor", Estimate(found["entropy"]["floor"]), 0.0, None, found["units"]))
+    columns = [
+        ("prediction", "text"), ("cross-entropy [95 % interval]", "coefficient"), ("above floor", "coefficient"),
+        ("Jensen-Shannon", "coefficient"), ("units", "count"),
+    ]  # fmt: skip
+    tables = [plain_table("What predicts the distribution of answers", columns, rows)]
+    heads = [("group", "text"), ("raters", "count"), ("agreeing pairs within", "percent")]
+    groups = found.get("groups", {})
+    if groups and not groups["reason"]:
+        of_model = [
+            (str(number), one["raters"], one["within"], one["accuracy"])
+            for number, one in enumerate(groups["groups"], start=1)
+        ]
+        title = _title("Two groups of raters", groups)
+        tables.append(plain_table(title, [*heads, ("accuracy", "percent")], of_model))
+    for one in found.get("known", ()):
+        known = [(group["name"], group["raters"], group["within"]) for group in one["groups"]]
+        tables.append(plain_table(_title(f"Raters by {one['by']}", one), heads, known))
+    return tables
+
+
+def _title(words: str, found: dict[str, Any]) -> str:
+    p = "no test" if found["p"] is None else p_in_text(found["p"])
+    return f"{words} ({p}; agreeing pairs across: {format_cell(found['between'], 'percent')})"

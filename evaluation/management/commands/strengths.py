@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from common.commands import QuorumCommand
-from evaluation.management.words import say_table
+from evaluation.report.content import Cell, estimate_of, format_cell, plain_table
 from evaluation.strengths.computing import LUCE, StrengthsRequest, strengths_of
 from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_study
@@ -31,24 +31,31 @@ class Command(QuorumCommand):
         found = strengths_of(study, **values)
         self.write_output(options, found)
         chosen = found["model"] == LUCE
-        rows = [
-            [
-                one["system"],
-                _number(one["strength"]),
-                f"{_number(one['low'])} to {_number(one['high'])}",
-                f"{one['best_rank'] or '–'} to {one['worst_rank'] or '–'}",
-                *([f"{100 * one['best']:.0f} %"] if chosen else []),
-            ]
-            for one in found["systems"]
-        ]
         title = f"Log-strengths from {found['comparisons']:,} comparisons, {100 * found['ties']:.0f} % without a side"
         if chosen:
             title = f"Log-strengths from {found['comparisons']:,} choices of the best"
-        say_table(self, title, ["system", "strength", "95 %", "ranks", *(["best"] if chosen else [])], rows)
-        if found["length"]:
-            self.say(
-                f"A standard deviation in length adds {_number(found['length']['value'])} to the log-odds."
+        columns = [
+            ("system", "text"),
+            ("strength [95 %]", "signed"),
+            ("best rank", "count"),
+            ("worst rank", "count"),
+        ]
+        rows: list[tuple[Cell, ...]] = [
+            (
+                one["system"],
+                estimate_of({"value": one["strength"], **one}),
+                one["best_rank"],
+                one["worst_rank"],
             )
+            for one in found["systems"]
+        ]
+        if chosen:
+            columns.append(("best", "percent"))
+            rows = [(*row, one["best"]) for row, one in zip(rows, found["systems"], strict=True)]
+        self.say_tables([plain_table(title, columns, rows)])
+        if found["length"]:
+            added = format_cell(found["length"]["value"], "signed")
+            self.say(f"A standard deviation in length adds {added} to the log-odds.")
         for one in found["next"]:
             self.say(
                 f"One more judgment says most of {one['first']} and {one['second']} ({one['gain']:.2g} nats)."
@@ -59,7 +66,3 @@ class Command(QuorumCommand):
             if words:
                 self.say(f"Note: {words}")
         self.say(found["signature"])
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.2f}"

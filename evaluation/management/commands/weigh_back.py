@@ -11,7 +11,7 @@ from common.commands import progress_bar
 from evaluation.choosing import operations
 from evaluation.choosing.savings import choice_savings
 from evaluation.choosing.weighing import weigh_back
-from evaluation.management.words import digits, say_table
+from evaluation.report.content import estimate_of, plain_table
 from judgments.management.base import OperationCommand
 
 
@@ -47,16 +47,17 @@ class Command(OperationCommand):
     def _weighed(self, found: dict[str, Any]) -> None:
         choice = found["choice"]
         rows = [
-            [
-                row["what"],
-                f"{row['name']} {row['kind']}".strip(),
-                _figure(row),
-                digits(row["plain"]["value"], 3),
-            ]
+            (row["what"], f"{row['name']} {row['kind']}".strip(), estimate_of(row), row["plain"]["value"])
             for row in found["rows"]
         ]
         title = f"{choice['budget']:,} of {choice['population']:,} {choice['per']} by {choice['method']}, weighed back"
-        say_table(self, title, ["figure", "of", "all items [95 %]", "chosen alone"], rows)
+        columns = [
+            ("figure", "text"),
+            ("of", "text"),
+            ("all items [95 %]", "score"),
+            ("chosen alone", "score"),
+        ]
+        self.say_tables([plain_table(title, columns, rows)])
 
     def _savings(self, found: dict[str, Any]) -> None:
         for group in dict.fromkeys(row["group"] for row in found["rows"]):
@@ -65,15 +66,12 @@ class Command(OperationCommand):
             rows = []
             for method in dict.fromkeys(row["method"] for row in own):
                 cells = {row["budget"]: row for row in own if row["method"] == method}
-                rows.append([method, *(_saving(cells[budget]) for budget in budgets)])
+                rows.append((method, *(_saving(cells[budget]) for budget in budgets)))
             title = (
                 f"{group}: error of {found['items']:,} {found['per']} drawn, and saved against an even draw"
             )
-            say_table(self, title, ["method", *map(str, budgets)], rows)
-
-
-def _figure(row: dict[str, Any]) -> str:
-    return f"{digits(row['value'], 3)} [{digits(row['low'], 3)}, {digits(row['high'], 3)}]"
+            columns = [("method", "text"), *((str(budget), "text") for budget in budgets)]
+            self.say_tables([plain_table(title, columns, rows)])
 
 
 def _saving(row: dict[str, Any]) -> str:

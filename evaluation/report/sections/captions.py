@@ -25,6 +25,7 @@ from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import one_against_cut, one_against_mean
 from evaluation.report.sections.systems import cluster_tables, exact_cut
 from evaluation.results.metric_figures import FEWEST_RESAMPLES
+from evaluation.results.tables import captions_table, leave_one_out_table, questions_tables
 from evaluation.results.verdict import correlation_verdict, paired_p
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.significance import williams_test
@@ -192,17 +193,16 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     found = figures["leave_one_out"]
     if not found["metrics"]:
         return section("leave-one-out", empty=found["reason"])
-    rows = [
-        (name, Estimate(one["macro"], one["low"], one["high"], found["images"]),
-         Estimate(one.get("floor"), one.get("floor_low"), one.get("floor_high")),
-         *(one[figure] for figure in ("micro", "median", "deviation", "least", "most")))
-        for name, one in found["metrics"].items()
-    ]  # fmt: skip
-    data = table("leave-one-out", rows, captions=found["captions"], images=found["images"])
+    data = leave_one_out_table(found)
     sentence = say("leave-one-out", captions=found["captions"])
     plots: list[Plot] = []
     # Metrics have their own scales; those from 0 to 1 share an axis.
-    unit = [row for row in rows if row[1].value is not None and row[1].value <= 1]
+    unit = [
+        (str(name), mean, floor)
+        for name, mean, floor, *_ in data.rows
+        if isinstance(mean, Estimate) and isinstance(floor, Estimate) and mean.value is not None
+        if mean.value <= 1
+    ]
     if unit:
         people = Panel("one person", tuple(row[1] for row in unit))
         floor = Panel("a caption of another image", tuple(row[2] for row in unit))
@@ -218,19 +218,10 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
 
 
 def _captions_section(figures: Mapping[str, Any]) -> Section:
-    rows = sorted(figures["captions"], key=lambda row: (-row["score"], row["image"], row["text"]))
-    ends = rows if len(rows) <= 2 * MOST_CAPTIONS else rows[:MOST_CAPTIONS] + rows[-MOST_CAPTIONS:]
-    with_worst = all("worst" in row for row in rows)
-    names = ("text", "image", "score", "best", *(("worst",) if with_worst else ()), "shown")
-    data = table(
-        "captions" if with_worst else "captions-best",
-        [[row[name] for name in names] for row in ends],
-        captions=len(rows),
-        ends=MOST_CAPTIONS if len(ends) < len(rows) else 0,
-    )
+    data = captions_table(figures["captions"], ends=MOST_CAPTIONS)
     half = figures.get("split_half", {})
     half = half if half.get("spearman") is not None else None
-    return section("captions", [say("captions", captions=len(rows), half=half)], tables=[data])
+    return section("captions", [say("captions", captions=len(figures["captions"]), half=half)], tables=[data])
 
 
 def _keywords_section(figures: Mapping[str, Any]) -> Section:
@@ -321,24 +312,7 @@ def _questions_section(figures: Mapping[str, Any]) -> Section:
     found = figures["questions"]
     if not any(one["answered"] for one in found):
         return section("questions", empty="Nobody answered a question of the form yet.")
-    data = table(
-        "questions",
-        [
-            (
-                one["name"],
-                one["answered"],
-                one["alpha"]["level"],
-                estimate_of(one["alpha"]),
-                one["alpha"]["n"],
-            )
-            for one in found
-            if "alpha" in one
-        ],
-    )
-    votes = table("answers", [(one["name"], *vote) for one in found for vote in one.get("votes", {}).items()])
-    columns = ("name", "answered", "mean", "median", "deviation", "low", "high")
-    numbers = table("numbers", [[one[name] for name in columns] for one in found if "mean" in one])
-    texts = table("texts", [(one["name"], text) for one in found for text in one.get("texts", ())])
+    tables = questions_tables(found)
     sentence = say("questions", n=len(found))
     plots: list[Plot] = []
     drawn = [one for one in found if one.get("alpha", {}).get("value") is not None]
@@ -349,5 +323,5 @@ def _questions_section(figures: Mapping[str, Any]) -> Section:
             (Panel("", alphas, (Level("chance", 0.0), FULL_AGREEMENT)),),
             "Krippendorff's alpha, 95 % interval",
         )
-        plots.append(plot(sentence, drawing, data))
-    return section("questions", [sentence], plots, [one for one in (data, votes, numbers, texts) if one.rows])
+        plots.append(plot(sentence, drawing, tables[0]))
+    return section("questions", [sentence], plots, tables)

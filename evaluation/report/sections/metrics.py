@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,76 +15,19 @@ from evaluation.report.content import (
     Level,
     Plot,
     Section,
-    Table,
-    estimate_of,
     levels_of,
 )
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.captions import PEOPLE, RHO, TAU, People, R, why_no_ceiling
+from evaluation.results.tables import readings_tables
 from evaluation.statistics.correlation import correlation
-
-# Reading -> what its coefficients are called.
-COEFFICIENTS = {
-    "tau_c": {"": "tau-c"},
-    "single_grades": {"kendall_tau_b": "tau-b", "kendall_tau_c": "tau-c"},
-    "own_kept": {"kendall_tau_b": "tau-b", "spearman": "rho"},
-}
 
 
 def readings_section(inputs: ReportInputs) -> Section | None:
-    found: Mapping[str, Any] = inputs.evaluation.result.get("readings", {}) if inputs.evaluation else {}
-    if not found:
+    if not inputs.evaluation or not inputs.evaluation.result.get("readings"):
         return None
-    tables = [
-        _all_pairs_table(found),
-        _references_table(found),
-        _coefficients_table(found),
-        _thresholds_table(found),
-    ]
-    return section("readings", [say("readings")], tables=[one for one in tables if one is not None])
-
-
-def _all_pairs_table(found: Mapping[str, Any]) -> Table | None:
-    if "all_pairs" not in found:
-        return None
-    kinds = list(next(iter(found["all_pairs"].values())))
-    rows = [
-        (name, *(estimate_of(cells[kind]) for kind in kinds)) for name, cells in found["all_pairs"].items()
-    ]
-    columns = [("metric", "text"), *((f"{kind}, %", "share") for kind in kinds)]
-    return table("readings-all-pairs", rows, columns)
-
-
-def _references_table(found: Mapping[str, Any]) -> Table | None:
-    if "references" not in found:
-        return None
-    rows = [
-        (kind, name, row["references"], estimate_of(row), row["draws"])
-        for name, curves in found["references"].items()
-        for kind, curve in curves.items()
-        for row in curve
-    ]
-    return table("readings-references", rows)
-
-
-def _coefficients_table(found: Mapping[str, Any]) -> Table | None:
-    rows = [
-        (metric, say("reading", name=reading), head, estimate_of(cells[key] if key else cells))
-        for reading, heads in COEFFICIENTS.items()
-        for metric, cells in found.get(reading, {}).items()
-        for key, head in heads.items()
-    ]
-    return table("readings-coefficients", rows) if rows else None
-
-
-def _thresholds_table(found: Mapping[str, Any]) -> Table | None:
-    rows = [
-        (metric, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell))
-        for metric, cells in found.get("thresholds", {}).items()
-        for cell in cells
-    ]
-    return table("readings-thresholds", rows) if rows else None
+    return section("readings", [say("readings")], tables=readings_tables(inputs.evaluation.result))
 
 
 MEAN = "people"  # the mean of all judges

@@ -32,7 +32,8 @@ from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import halves_of_votes
 from evaluation.report.sections.systems import cluster_tables
-from evaluation.results.metric_figures import PAIR_KINDS, pair_kinds, score_texts
+from evaluation.results.metric_figures import PAIR_KINDS, score_texts
+from evaluation.results.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table
 from evaluation.results.verdict import (
     join_names,
     leaders_by_intervals,
@@ -48,7 +49,7 @@ from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
 
 CHANCE = 0.5
-HALVES, ONE_JUDGE, CEILING = "half of the people", "one judge", "most an answer can reach"
+HALVES, CEILING = "half of the people", "most an answer can reach"
 FEWEST_REFERENCES = 5
 SIZES = (1, 2, 3, 5, 10, 20, 30, 48)
 MOST_DRAWS, TEXTS_SCORED = 20, 40_000
@@ -77,21 +78,9 @@ def human_levels(inputs: ReportInputs) -> Ceilings:
 def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
-    accuracy = {name: one["accuracy"] for name, one in inputs.evaluation.result["metrics"].items()}
-    kinds = _kinds(accuracy)
-    names = _best_first(accuracy, kinds[-1])
-    rows: list[tuple[Any, ...]] = [
-        (name, *(estimate_of(accuracy[name][kind]) for kind in kinds)) for name in names
-    ]
-    for words in dict.fromkeys(words for words, _ in people.values()):
-        rows.append((words, *(people[kind][1] if kind in people else None for kind in kinds)))
-    data = table(
-        "accuracy",
-        rows,
-        [("metric", "text"), *((f"{kind}, %", "share") for kind in kinds)],
-        no_consensus=inputs.evaluation.result["counts"]["no_consensus"],
-        clustered=inputs.clustered,
-    )
+    kinds, accuracy = accuracy_by_metric(inputs.evaluation.result["metrics"])
+    names = list(accuracy)
+    data = accuracy_table(inputs.evaluation.result, people, clustered=inputs.clustered)
     words, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
     right = _metrics_right(inputs, names)
@@ -186,15 +175,6 @@ def _note_unmeasured(people: Ceilings) -> list[str]:
     return [] if people else [say("pairs-no-ceiling")]
 
 
-def _kinds(accuracy: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    kinds = pair_kinds(kind for one in accuracy.values() for kind in one)
-    return [*kinds, "all"] if len(kinds) != 1 else kinds
-
-
-def _best_first(accuracy: Mapping[str, Mapping[str, Any]], kind: str) -> list[str]:
-    return sorted(accuracy, key=lambda name: -(accuracy[name][kind]["value"] or 0.0))
-
-
 def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
     return (Level("chance", CHANCE), *(levels_of(*people) if people is not None else ()))
 
@@ -243,15 +223,15 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
     if most < FEWEST_REFERENCES:
         return None
     signatures = inputs.evaluation.result["signatures"]
-    accuracy = {
-        name: one["accuracy"]
+    metrics = {
+        name: one
         for name, one in inputs.evaluation.result["metrics"].items()
         if not is_imported(signatures[name])  # computed elsewhere, with all references
     }
+    kinds, accuracy = accuracy_by_metric(metrics)
     if not accuracy:
         return None
-    kinds = _kinds(accuracy)
-    names = _best_first(accuracy, kinds[-1])[:MOST_CURVES]
+    names = list(accuracy)[:MOST_CURVES]
     candidates = [pair.first for pair in pairs] + [pair.second for pair in pairs]
     generator = np.random.default_rng(inputs.seed)
     # Metric -> number of references -> scores of first and second captions, (draws, pairs).

@@ -11,23 +11,15 @@ import numpy as np
 
 from evaluation.judgment_sets.records import Flags, Floats
 from evaluation.provenance import json_float
-from evaluation.report.content import Curve, CurvePanel, Curves, Estimate, Section, Table, estimate_of
+from evaluation.report.content import Curve, CurvePanel, Curves, Estimate, Section, Table
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
-from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH, JudgedTexts, Proposals
+from evaluation.results.rankings import SEARCH, JudgedTexts, Proposals
+from evaluation.results.tables import rankings_tables
 from evaluation.results.verdict import join_names, leaders_by_intervals, leaders_by_tests, paired_p
 from evaluation.statistics.meta import clusters_of_p_values, wilson_interval
 from evaluation.statistics.significance import mcnemar_test
 
-# Task -> table name, title suffix, description, query, ranked item.
-TASKS = {
-    ANNOTATION: (
-        "rankings", "", "Image annotation: an image asks, captions are ranked.", "image", "caption"
-    ),
-    SEARCH: (
-        "rankings-search", ": image search", "Image search: a caption asks, images are ranked.", "caption", "image"
-    ),
-}  # fmt: skip
 MOST_CURVES = 8
 MEANS = "interval"  # the level of what is averaged
 NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
@@ -223,7 +215,7 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
     if not found:
         return None
     audit = inputs.aggregation.result.get("filter_audit") or {}
-    sentences, tables = [], []
+    sentences = []
     for task, rows in found.items():
         cells = {row["system"]: row["R-precision"] for row in rows}
         leaders, _ = leaders_by_intervals(cells)
@@ -234,58 +226,5 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
             least=cells[leaders[-1]]["value"] if leaders else None,
         )  # fmt: skip
         sentences.append(sentence)
-        tables.append(_relevance_table(task, rows, audit, digits=0 if inputs.wording else 1))
-        with_original = [row for row in rows if "original" in row]
-        if with_original:
-            tables.append(_original_table(task, with_original))
+    tables = rankings_tables(found, audit, digits=0 if inputs.wording else 1)
     return section("rankings", sentences, tables=tables)
-
-
-def _relevance_table(
-    task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any], *, digits: int
-) -> Table:
-    name, title, words, query, item = TASKS[task]
-    audited = "audited" in rows[0]
-    columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
-    columns += [(f"S@{k} with the audit, %", "share") for k in CUTS] if audited else []
-    columns += [("R-precision, %", "share"), ("at best, %", "share"), (f"{query}s", "count")]
-    columns += [("nothing relevant", "count")]
-    cells = [
-        (
-            row["system"],
-            *(_cell(row[f"S@{k}"]) for k in CUTS),
-            *(_cell(row["audited"][f"S@{k}"]) for k in CUTS if audited),
-            _cell(row["R-precision"]),
-            row["R-precision"]["best_case"],
-            row["R-precision"]["n"],
-            row["nothing_relevant"],
-        )
-        for row in rows
-    ]
-    return table(
-        "rankings", cells, columns, name=name, task_title=title, task=words, query=query, item=item,
-        audit=audit if audited else None, digits=digits,
-    )  # fmt: skip
-
-
-def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    name, title, _, query, item = TASKS[task]
-    columns = [("system", "text"), *((f"R@{k}, %", "share") for k in CUTS)]
-    columns += [("median rank", "number"), (f"{query}s", "count")]
-    cells = [
-        (
-            row["system"],
-            *(_cell(row["original"][f"R@{k}"]) for k in CUTS),
-            row["original"]["median_rank"]["value"],
-            row["original"]["queries"],
-        )
-        for row in rows
-    ]
-    return table(
-        "originals", cells, columns, name=f"{name}-originals", task_title=title, query=query, item=item
-    )
-
-
-def _cell(found: Mapping[str, Any]) -> Any:
-    """Return an estimate, without interval for old releases."""
-    return found["value"] if found.get("low") is None else estimate_of(found)
