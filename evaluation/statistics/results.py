@@ -44,6 +44,10 @@ class Result:
     clusters: Mapping[str, int] = field(default_factory=dict)
     signature: str = ""
 
+    def shared(self) -> dict[str, Any]:
+        """Return all fields, for a result that adds further ones."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference(Result):
@@ -54,10 +58,6 @@ class Inference(Result):
     confidence: float = CONFIDENCE
     resamples: int = 0
     undefined_resamples: int = 0
-
-    def shared(self) -> dict[str, Any]:
-        """Return these fields, for a result that has further ones."""
-        return {one.name: getattr(self, one.name) for one in fields(Inference)}
 
 
 class Sampling(TypedDict, total=False):
