@@ -130,19 +130,6 @@ def _draw_block(shared: tuple[Statistic, Ints, int], block: tuple[np.random.Gene
     )
 
 
-def resampled_interval(
-    statistic: Statistic,
-    frequency: Ints,
-    *,
-    resamples: int,
-    generator: np.random.Generator,
-    confidence: float,
-    width: int = 1,
-) -> tuple[float, float, int]:
-    draws = bootstrap(statistic, frequency, resamples=resamples, generator=generator, width=width)
-    return percentile_interval(draws, confidence)
-
-
 def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:
     """Return low, high and the number of undefined (nan) draws, which are left out."""
     defined = draws[~np.isnan(draws)]
