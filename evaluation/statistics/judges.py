@@ -173,8 +173,7 @@ def alternative_annotator_test_of_scores(
     one_of(few, FEW, "few")
     if not 0 <= epsilon < 1:
         raise BadOption(f"epsilon is {epsilon!r}, expected 0 or more and less than 1")
-    if not 0 < level < 1:
-        raise BadOption(f"level is {level!r}, expected a number between 0 and 1")
+    level = check_confidence(level, "level")
     _, unit = encode(units, "units")
     names, rater = encode(raters, "raters")
     person, judge = float_vector(person_scores, "person_scores"), float_vector(judge_scores, "judge_scores")
@@ -232,7 +231,7 @@ def alternative_annotator_test_of_scores(
         high=high,
         all_units=int((np.bincount(unit) > 0).sum()),
         epsilon=float(epsilon),
-        level=float(level),
+        level=level,
         reason=reason,
         clusters=counted,
     )

@@ -48,10 +48,10 @@ def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
     return np.random.default_rng(int(seed)), int(seed)
 
 
-def check_confidence(confidence: float) -> float:
-    if not (is_real(confidence) and 0 < confidence < 1):
-        raise BadOption(f"confidence is {confidence!r}, expected a number between 0 and 1")
-    return float(confidence)
+def check_confidence(value: float, name: str = "confidence") -> float:
+    if not (is_real(value) and 0 < value < 1):
+        raise BadOption(f"{name} is {value!r}, expected a number between 0 and 1")
+    return float(value)
 
 
 def pattern_weights(

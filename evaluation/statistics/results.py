@@ -177,8 +177,8 @@ def signed(
 
         @functools.wraps(function)
         def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-            result = function(*args, **kwargs)
             bound = parameters.bind(*args, **kwargs)
+            result = function(*args, **kwargs)
             bound.apply_defaults()
             values = {key: _value(bound.arguments[key]) for key in options}
             if values.get("clusters") == NAIVE:  # as before there were others

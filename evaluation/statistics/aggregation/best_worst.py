@@ -45,11 +45,10 @@ from evaluation.statistics.clustering import (
 from evaluation.statistics.correlation.coefficients import group_coefficients
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
-    BadOption,
     BadShape,
     BadValue,
     encode,
-    is_real,
+    from_zero,
     one_per_row,
     positive,
     same_length,
@@ -307,9 +306,8 @@ def luce_choice(
     """
     check_confidence(confidence)
     positive(max_iterations, "max_iterations")
-    for name, value in (("prior", prior), ("tolerance", tolerance)):
-        if not (is_real(value) and 0 <= value < math.inf):
-            raise BadOption(f"{name} is {value!r}, expected a number from zero on")
+    from_zero(prior, "prior")
+    from_zero(tolerance, "tolerance")
     rows = _Rows.of(shown, best, owners)
     columns = columns_of(clusters)
     own = Clusters.of(columns, rows.count) if columns else None

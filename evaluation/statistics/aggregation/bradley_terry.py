@@ -22,13 +22,11 @@ from evaluation.statistics.aggregation.voting import outcomes_of
 from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
-    BadOption,
     BadShape,
     BadValue,
     encode_both,
     floats_of,
     from_zero,
-    is_real,
     one_of,
     one_per_row,
     positive,
@@ -539,8 +537,7 @@ class _Settings:
         positive(self.max_iterations, "max_iterations")
         one_of(self.tie_model, TIE_MODELS, "tie_model")
         from_zero(self.prior, "prior")
-        if not (is_real(self.tolerance) and self.tolerance >= 0):
-            raise BadOption(f"tolerance is {self.tolerance!r}, expected a number from zero on")
+        from_zero(self.tolerance, "tolerance")
 
 
 def _fitted(

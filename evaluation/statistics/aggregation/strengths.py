@@ -38,7 +38,7 @@ from evaluation.statistics.inputs import (
     encode_both,
     finite_vector,
     floats_of,
-    is_real,
+    from_zero,
     one_of,
     positive,
     same_length,
@@ -215,8 +215,7 @@ def preference_strengths(
     check_confidence(confidence)
     positive(max_iterations, "max_iterations")
     one_of(model, MODELS, "model")
-    if not (is_real(tolerance) and tolerance >= 0):
-        raise BadValue(f"tolerance is {tolerance!r}, expected a number from zero on")
+    from_zero(tolerance, "tolerance")
     rows = _Rows.of(first, second, preferences, covariates, weights)
     columns = columns_of(clusters)
     own = Clusters.of(columns, len(rows.first)) if columns else None

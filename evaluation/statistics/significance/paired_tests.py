@@ -27,13 +27,11 @@ from evaluation.statistics.clustering import (
 )
 from evaluation.statistics.inputs import (
     ROUNDING,
-    BadOption,
     BadShape,
     BadValue,
     finite_vector,
     float_vector,
     floats_of,
-    is_real,
     one_of,
     one_per_row,
     positive,
@@ -46,6 +44,7 @@ from evaluation.statistics.resampling import (
     ALTERNATIVES,
     CELLS,
     Seed,
+    check_confidence,
     coin_tosses,
     count_extreme,
     generator_of,
@@ -459,9 +458,7 @@ def _clustered(
     made: dict[str, Any],
 ) -> ClusterResult:
     one_of(correction, CORRECTIONS, "correction")
-    size = len(values)
-    if not (is_real(level) and 0 < level < 1):
-        raise BadOption(f"level is {level!r}, expected a number between 0 and 1")
+    size, level = len(values), check_confidence(level, "level")
     called = tuple(
         str(name) for name in (range(1, size + 1) if names is None else one_per_row(names, "names"))
     )
@@ -488,6 +485,6 @@ def _clustered(
         p=p,
         adjusted_p=adjusted,
         correction=correction,
-        level=float(level),
+        level=level,
         **made,
     )
