@@ -38,7 +38,7 @@ from evaluation.statistics.inputs import (
     encode_both,
     finite_vector,
     floats_of,
-    from_zero,
+    is_real,
     one_of,
     positive,
     same_length,
@@ -215,7 +215,8 @@ def preference_strengths(
     check_confidence(confidence)
     positive(max_iterations, "max_iterations")
     one_of(model, MODELS, "model")
-    from_zero(tolerance, "tolerance")
+    if not (is_real(tolerance) and tolerance >= 0):
+        raise BadValue(f"tolerance is {tolerance!r}, expected a number from zero on")
     rows = _Rows.of(first, second, preferences, covariates, weights)
     columns = columns_of(clusters)
     own = Clusters.of(columns, len(rows.first)) if columns else None
