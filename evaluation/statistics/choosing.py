@@ -34,7 +34,7 @@ from evaluation.statistics.inputs import (
     same_length,
 )
 from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Inference, signed
 
 METHODS = ("disagreement", "information")
 # An item that seems useless is still this probable, in parts of what an even draw would give it: no weight of an item
@@ -157,7 +157,7 @@ def _probabilities(given: ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedEstimate:
+class WeightedEstimate(Inference):
     """A figure of all items, from those that were chosen.
 
     n: the values. items: what they belong to. effective: the number of items drawn evenly that their weights are worth
@@ -165,14 +165,9 @@ class WeightedEstimate:
     """
 
     value: float
-    low: float
-    high: float
     n: int
     items: int
     effective: float
-    confidence: float
-    reason: str
-    signature: str = ""
 
 
 @signed("mean-of-all-items", data=("items", "population"))
@@ -233,14 +228,9 @@ def weighted_kendall(
     if not apart * apart_too > 0:
         reason = "one of the two is the same everywhere, so that nothing is ordered"
         number = len(encode(items)[0]) if items is not None else len(one)
-        return WeightedEstimate(
-            *(math.nan,) * 3,
-            len(one),
-            number,
-            _effective(weight, items),
-            check_confidence(confidence),
-            reason,
-        )
+        confidence = check_confidence(confidence)
+        effective = _effective(weight, items)
+        return WeightedEstimate(math.nan, len(one), number, effective, confidence=confidence, reason=reason)
     root = math.sqrt(apart * apart_too)
     value = float(same / root)
     slope = 2 * sums[0] / root - value * (sums[1] / apart + sums[2] / apart_too)
@@ -255,7 +245,7 @@ def _effective(weight: Floats, items: Iterable[Any] | None) -> float:
 def _estimate(
     value: float, influence: Floats, weight: Floats, items: Iterable[Any] | None, confidence: float
 ) -> WeightedEstimate:
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     of_items = influence
     if items is not None:
         item = encode(items, "items")[1]
@@ -269,6 +259,5 @@ def _estimate(
     else:
         variance = float(of_items.var(ddof=1)) * count
         half = float(scipy.special.stdtrit(max(effective - 1, 1), 0.5 + confidence / 2)) * math.sqrt(variance)
-    return WeightedEstimate(
-        value, value - half, value + half, len(influence), count, effective, float(confidence), reason
-    )
+    interval = Inference(low=value - half, high=value + half, confidence=confidence, reason=reason)
+    return WeightedEstimate(value, len(influence), count, effective, **interval.shared())

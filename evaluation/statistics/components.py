@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 from evaluation.arrays import Floats
 from evaluation.statistics.clustering import ITEM, RATER, Clusters
 from evaluation.statistics.inputs import score_vector
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"
 NO_VARIATION = "all answers are the same"
 
 
 @dataclass(frozen=True, slots=True)
-class VarianceComponents:
+class VarianceComponents(Result):
     """Variances between items, between raters, and of the rest; `standard_error` is that of the mean answer.
 
     `residual` is within an item and a rater: the noise of one answer, and how much raters differ by item.
@@ -34,9 +34,6 @@ class VarianceComponents:
     items: int
     raters: int
     judgments: int
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    signature: str = ""
 
     def shares(self) -> tuple[float, float, float]:
         """Return the shares of items, raters and the rest in the variance of an answer."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ from evaluation.statistics.inputs import (
     same_length,
 )
 from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Inference, Result, signed
 from evaluation.statistics.significance.paired_tests import LEVEL, adjusted_p_values
 
 ACCURACY, RMSE = "accuracy", "rmse"
@@ -65,7 +65,7 @@ SAME_ANSWER = "people said the same of every unit, so their spread is unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class AlternativeAnnotatorResult:
+class AlternativeAnnotatorResult(Inference):
     """Whether the judge may replace a person of this group.
 
     Attributes:
@@ -90,14 +90,9 @@ class AlternativeAnnotatorResult:
     left_out: int
     winning_rate: float
     advantage: float
-    low: float
-    high: float
     all_units: int
     epsilon: float
     level: float
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    signature: str = ""
 
     @property
     def passed(self) -> bool:
@@ -178,8 +173,7 @@ def alternative_annotator_test_of_scores(
     one_of(few, FEW, "few")
     if not 0 <= epsilon < 1:
         raise BadOption(f"epsilon is {epsilon!r}, expected 0 or more and less than 1")
-    if not 0 < level < 1:
-        raise BadOption(f"level is {level!r}, expected a number between 0 and 1")
+    level = check_confidence(level, "level")
     _, unit = encode(units, "units")
     names, rater = encode(raters, "raters")
     person, judge = float_vector(person_scores, "person_scores"), float_vector(judge_scores, "judge_scores")
@@ -237,7 +231,7 @@ def alternative_annotator_test_of_scores(
         high=high,
         all_units=int((np.bincount(unit) > 0).sum()),
         epsilon=float(epsilon),
-        level=float(level),
+        level=level,
         reason=reason,
         clusters=counted,
     )
@@ -288,7 +282,7 @@ def _one_sided(values: Floats, cluster: Ints, name: str, epsilon: float) -> floa
 
 
 @dataclass(frozen=True, slots=True)
-class PredictionPoweredResult:
+class PredictionPoweredResult(Inference):
     """People's mean, from their answers to some units and a judge's answers to all.
 
     Attributes:
@@ -301,8 +295,6 @@ class PredictionPoweredResult:
     """
 
     value: float
-    low: float
-    high: float
     people: float
     people_low: float
     people_high: float
@@ -311,10 +303,6 @@ class PredictionPoweredResult:
     labelled: int
     unlabelled: int
     effective: float
-    confidence: float
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    signature: str = ""
 
     @property
     def saved(self) -> float:
@@ -466,7 +454,7 @@ class _Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class SavingsCurve:
+class SavingsCurve(Result):
     """The worth of prediction-powered intervals if people had judged fewer units.
 
     Attributes:
@@ -483,8 +471,6 @@ class SavingsCurve:
     people_width: Floats
     effective: Floats
     draws: int
-    seed: int | None
-    signature: str = ""
 
 
 @signed("prediction-powered-savings")

@@ -30,7 +30,7 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]
@@ -44,7 +44,7 @@ _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class RankingResult:
+class RankingResult(Result):
     """One measure, such as "R@5".
 
     value: mean over the queries with a relevant item (median rank: median). per_query: (Q,); a rank is inf where no
@@ -61,8 +61,6 @@ class RankingResult:
     unjudged_per_query: Ints | None
     best_case: float
     best_per_query: Floats
-    reason: str
-    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,10 @@ def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
     return np.random.default_rng(int(seed)), int(seed)
 
 
-def check_confidence(confidence: float) -> float:
-    if not (is_real(confidence) and 0 < confidence < 1):
-        raise BadOption(f"confidence is {confidence!r}, expected a number between 0 and 1")
-    return float(confidence)
+def check_confidence(value: float, name: str = "confidence") -> float:
+    if not (is_real(value) and 0 < value < 1):
+        raise BadOption(f"{name} is {value!r}, expected a number between 0 and 1")
+    return float(value)
 
 
 def pattern_weights(
@@ -128,19 +128,6 @@ def _draw_block(shared: tuple[Statistic, Ints, int], block: tuple[np.random.Gene
     return np.concatenate(
         [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]
     )
-
-
-def resampled_interval(
-    statistic: Statistic,
-    frequency: Ints,
-    *,
-    resamples: int,
-    generator: np.random.Generator,
-    confidence: float,
-    width: int = 1,
-) -> tuple[float, float, int]:
-    draws = bootstrap(statistic, frequency, resamples=resamples, generator=generator, width=width)
-    return percentile_interval(draws, confidence)
 
 
 def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:

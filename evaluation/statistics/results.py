@@ -1,23 +1,149 @@
-"""Results carry a signature of their call: the statistic, its input where there are several, and every option.
+"""What all statistics share: results that carry their interval and signature, and the options of intervals.
 
+A signature names the statistic, its input where there are several, and every option:
 `krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0`
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
+from evaluation.arrays import Floats, Ints
 from evaluation.signatures import GIVEN, Signature, Value
-from evaluation.statistics.clustering import NAIVE
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of
+from evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Seed,
+    bootstrap,
+    check_confidence,
+    generator_of,
+    percentile_interval,
+)
 
 VERSION = "1.0"
 
-Options = ParamSpec("Options")
-Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What every result says besides its figures; see `evaluation.statistics` for the fields."""
+
+    seed: int | None = None
+    reason: str = ""
+    note: str = ""
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    signature: str = ""
+
+    def shared(self) -> dict[str, Any]:
+        """Return all fields, for a result that adds further ones."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference(Result):
+    """An interval, and how it was made; nan where there is none."""
+
+    low: float = math.nan
+    high: float = math.nan
+    confidence: float = CONFIDENCE
+    resamples: int = 0
+    undefined_resamples: int = 0
+
+
+class Sampling(TypedDict, total=False):
+    """The options of functions that return an interval, in the order of their signatures."""
+
+    confidence: float
+    resamples: int
+    seed: Seed
+    clusters: ClusterColumns
+
+
+class RaterSampling(TypedDict, total=False):
+    """Those of coefficients that can resample raters as well."""
+
+    confidence: float
+    resamples: int
+    seed: Seed
+    over: str
+    clusters: ClusterColumns
+
+
+DEFAULTS: Mapping[str, Any] = {
+    "confidence": CONFIDENCE,
+    "resamples": RESAMPLES,
+    "seed": 0,
+    "over": "units",
+    "clusters": NAIVE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Checked options of an interval."""
+
+    confidence: float
+    resamples: int
+    generator: np.random.Generator
+    seed: int | None
+    columns: Mapping[str, Iterable[Any]]
+
+    @classmethod
+    def of(cls, **given: Unpack[Sampling]) -> Options:
+        columns = columns_of(given.get("clusters", NAIVE))
+        confidence = check_confidence(given.get("confidence", CONFIDENCE))
+        generator, seed = generator_of(given.get("seed", 0))
+        return cls(confidence, given.get("resamples", RESAMPLES), generator, seed, columns)
+
+    @classmethod
+    def without_draws(cls, confidence: float, clusters: ClusterColumns) -> Options:
+        return replace(cls.of(confidence=confidence, resamples=0, clusters=clusters), seed=None)
+
+    def undefined(self, reason: str = "") -> Inference:
+        return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
+
+    def resampled(self, statistic: Callable[[Floats], Floats], frequency: Ints, width: int = 1) -> Inference:
+        """Return the interval of a statistic of resampled units, by `resampling.bootstrap`."""
+        draws = bootstrap(
+            statistic, frequency, resamples=self.resamples, generator=self.generator, width=width
+        )
+        return self.drawn(draws)
+
+    def drawn(self, draws: Floats) -> Inference:
+        """Return the percentile interval of (B,) draws."""
+        low, high, undefined = percentile_interval(draws, self.confidence)
+        return replace(self.undefined(), low=low, high=high, undefined_resamples=undefined)
+
+    def clustered(self, clusters: Clusters, ends: tuple[float, float]) -> Inference:
+        """Return the interval with these ends, which the clusters gave."""
+        return Inference(
+            low=ends[0],
+            high=ends[1],
+            confidence=self.confidence,
+            seed=self.seed,
+            reason=clusters.reason,
+            note=clusters.note,
+            clusters=clusters.counts,
+        )
+
+    def of_difference(self, difference: float, influences: Floats, row: str) -> tuple[Inference, float]:
+        """Return the interval of t of a difference with (N,) influences, and its p; without columns rows are apart."""
+        rows = len(influences)
+        grouped = Clusters.of(self.columns or {row: range(rows)}, rows)
+        spread = grouped.spread(influences)
+        half = spread.half(self.confidence)
+        inference = self.clustered(grouped, (difference - half, difference + half))
+        return inference if self.columns else replace(inference, clusters={}), spread.p(difference)
 
 
 class Statistic(NamedTuple):
@@ -34,15 +160,15 @@ def statistic_of(thing: object) -> Statistic | None:
 
 def signed(
     name: str, *, data: tuple[str, ...] = (), **fixed: str
-) -> Callable[[Callable[Options, Result]], Callable[Options, Result]]:
+) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
     """Add a signature to a function's result: a dataclass with a field `signature`, or a mapping of such.
 
     Parameters with a default are part of the signature, except those named in `data`. `fixed` fields distinguish
     functions of one name (`input="rows"`).
     """
 
-    def decorate(function: Callable[Options, Result]) -> Callable[Options, Result]:
-        parameters = inspect.signature(function)
+    def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+        parameters = _signature_of(function)
         options = [
             key
             for key, parameter in parameters.parameters.items()
@@ -50,19 +176,35 @@ def signed(
         ]
 
         @functools.wraps(function)
-        def wrapper(*args: Options.args, **kwargs: Options.kwargs) -> Result:
-            result = function(*args, **kwargs)
+        def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
             bound = parameters.bind(*args, **kwargs)
+            result = function(*args, **kwargs)
             bound.apply_defaults()
             values = {key: _value(bound.arguments[key]) for key in options}
             if values.get("clusters") == NAIVE:  # as before there were others
                 del values["clusters"]
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)))
 
-        vars(wrapper)["statistic"] = Statistic(name, fixed)
+        vars(wrapper).update(statistic=Statistic(name, fixed), __signature__=parameters)
         return wrapper
 
     return decorate
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature with the keys of `Sampling` or `RaterSampling` as parameters of their own."""
+    signature = inspect.signature(function)
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            parameters.append(parameter)
+            continue
+        keys = RaterSampling if "RaterSampling" in str(parameter.annotation) else Sampling
+        parameters += [
+            inspect.Parameter(key, parameter.KEYWORD_ONLY, default=DEFAULTS[key], annotation=annotation)
+            for key, annotation in keys.__annotations__.items()
+        ]
+    return signature.replace(parameters=parameters)
 
 
 def _with_signature(result: Any, signature: str) -> Any:

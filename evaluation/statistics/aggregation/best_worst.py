@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,14 @@ from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
 from evaluation.statistics.aggregation.bradley_terry import (
     NO_GAMES,
     UNBOUNDED,
+    Fit,
+    Strengths,
     Tables,
     constrained,
     group_names,
     groups_of,
+    shares_of,
 )
-from evaluation.statistics.aggregation.strengths import quantile_of
 from evaluation.statistics.clustering import (
     NAIVE,
     ClusterColumns,
@@ -43,17 +45,16 @@ from evaluation.statistics.clustering import (
 from evaluation.statistics.correlation.coefficients import group_coefficients
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
-    BadOption,
     BadShape,
     BadValue,
     encode,
-    is_real,
+    from_zero,
     one_per_row,
     positive,
     same_length,
 )
 from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 SPLITS = 100
 NO_HALVES = "no two items have answers in both halves, with scores that differ"
@@ -64,7 +65,7 @@ _FARTHEST = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class BestWorstResult:
+class BestWorstResult(Result):
     """(K,) items, counts and scores (best - worst) / shown; low and high are nan without clusters."""
 
     items: NDArray[Any]
@@ -75,13 +76,10 @@ class BestWorstResult:
     answers: int
     low: Floats
     high: Floats
-    reason: str = ""
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class SplitHalfResult:
+class SplitHalfResult(Result):
     """Mean and deviation, over `splits` splits, of the correlation between scores of two random halves of the answers.
 
     There is no Spearman-Brown correction. `items`: mean number of items with answers in both halves. `undefined` splits
@@ -96,9 +94,6 @@ class SplitHalfResult:
     answers: int
     splits: int
     undefined: int
-    seed: int | None
-    reason: str
-    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,38 +267,19 @@ def _read(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[A
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LuceResult:
-    """Strengths of K items, nan where `reason` says why.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LuceResult(Strengths):
+    """Strengths by choices.
 
-    strength: (K,) with sum 1: the chance to be the best of all items. log_strength: (K,) with mean 0; standard_error,
-    low, high, covariance (K, K) are on that scale. freedom: (K,) degrees of freedom of t. order: (K,) positions from
-    strongest to weakest. shown, best: (K,) how often an item was shown, and was the best. choices: number of lists.
-    gradient: largest remaining derivative.
+    strength: (K,) with sum 1, the chance to be the best of all items. shown, best: (K,) how often an item was shown,
+    and was the best. choices: number of lists.
     """
 
-    items: NDArray[Any]
     strength: Floats
-    log_strength: Floats
-    standard_error: Floats
-    low: Floats
-    high: Floats
-    covariance: Floats
-    freedom: Floats
-    order: Ints
     shown: Ints
     best: Ints
     choices: int
-    log_likelihood: float
-    confidence: float
     prior: float
-    iterations: int
-    converged: bool
-    gradient: float
-    reason: str
-    note: str = ""
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    signature: str = ""
 
 
 @signed("luce-choice", data=("owners",))
@@ -330,18 +306,28 @@ def luce_choice(
     """
     check_confidence(confidence)
     positive(max_iterations, "max_iterations")
-    for name, value in (("prior", prior), ("tolerance", tolerance)):
-        if not (is_real(value) and 0 <= value < math.inf):
-            raise BadOption(f"{name} is {value!r}, expected a number from zero on")
+    from_zero(prior, "prior")
+    from_zero(tolerance, "tolerance")
     rows = _Rows.of(shown, best, owners)
     columns = columns_of(clusters)
     own = Clusters.of(columns, rows.count) if columns else None
     reason = rows.no_maximum_reason(prior)
     fit = None if reason else _fit(rows, prior, max_iterations, tolerance)
-    result = _result(rows, fit, prior, confidence, own)
-    if own is None:
-        return replace(result, reason=reason)
-    return replace(result, reason=reason or own.reason, note=own.note, clusters=own.counts)
+    freedom = np.full(len(rows.items), math.inf)
+    if fit is not None and own is not None:
+        chances, _ = _chances(rows, fit.theta)
+        scores = scipy.sparse.csr_array(rows.wins - chances)
+        covariance, freedom = own.covariance(scores, fit.covariance)
+        fit = replace(fit, covariance=covariance)
+    strengths = Strengths.of(rows.items, fit, confidence, freedom, reason, own)
+    return LuceResult(
+        strength=shares_of(strengths.log_strength),
+        shown=rows.shown,
+        best=rows.best,
+        choices=rows.count,
+        prior=float(prior),
+        **strengths.shared(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,16 +410,6 @@ def _times(table: scipy.sparse.csr_array) -> Ints:
     return np.bincount(table.indices, minlength=table.shape[1]).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    theta: Floats
-    inverse: Floats
-    log_likelihood: float
-    iterations: int
-    converged: bool
-    gradient: float
-
-
 def _chances(rows: _Rows, theta: Floats) -> tuple[scipy.sparse.csr_array, Floats]:
     """Return (N, K) chances of the items of each list, and (N,) logarithms of the lists' sums.
 
@@ -470,7 +446,7 @@ def _derivatives(
     return slope, np.asarray(information, dtype=np.float64)
 
 
-def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> _Fit:
+def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> Fit:
     items = len(rows.items)
     won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
     theta = np.zeros(items)
@@ -498,45 +474,4 @@ def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> _F
     inverse: Floats = np.linalg.inv(constrained(information, items)).astype(np.float64, copy=False)
     # The constant that held the strengths in place is no part of it.
     inverse -= 1 / (float(information.max()) * items)
-    return _Fit(theta, inverse, value, iterations, converged, float(np.abs(slope).max()))
-
-
-def _result(
-    rows: _Rows, fit: _Fit | None, prior: float, confidence: float, clusters: Clusters | None
-) -> LuceResult:
-    items = len(rows.items)
-    theta, error = np.full(items, math.nan), np.full(items, math.nan)
-    covariance, freedom = np.full((items, items), math.nan), np.full(items, math.inf)
-    order = np.empty(0, dtype=np.int64)
-    if fit is not None:
-        theta, covariance = fit.theta, fit.inverse
-        order = np.argsort(-theta, kind="stable")
-        if clusters is not None:
-            chances, _ = _chances(rows, theta)
-            covariance, freedom = clusters.covariance(
-                scipy.sparse.csr_array(rows.wins - chances), fit.inverse
-            )
-        error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    half = error * [quantile_of(confidence, df) for df in freedom]
-    strength = np.exp(theta - theta.max(initial=-math.inf))
-    return LuceResult(
-        items=rows.items,
-        strength=strength / strength.sum(),
-        log_strength=theta,
-        standard_error=error,
-        low=theta - half,
-        high=theta + half,
-        covariance=covariance,
-        freedom=freedom,
-        order=order,
-        shown=rows.shown,
-        best=rows.best,
-        choices=rows.count,
-        log_likelihood=math.nan if fit is None else fit.log_likelihood,
-        confidence=float(confidence),
-        prior=float(prior),
-        iterations=0 if fit is None else fit.iterations,
-        converged=fit is not None and fit.converged,
-        gradient=math.nan if fit is None else fit.gradient,
-        reason="",
-    )
+    return Fit(theta, inverse, value, iterations, converged, float(np.abs(slope).max()))

@@ -9,8 +9,8 @@ second wins, or they tie are exp(d), exp(-d) and nu over their sum. The likeliho
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,20 +22,18 @@ from evaluation.statistics.aggregation.voting import outcomes_of
 from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
-    BadOption,
     BadShape,
     BadValue,
     encode_both,
     floats_of,
     from_zero,
-    is_real,
     one_of,
     one_per_row,
     positive,
     same_length,
 )
 from evaluation.statistics.resampling import CONFIDENCE, check_confidence
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 # Part of the log-likelihood that is rounding.
 _ROUNDING = 1e-12
@@ -87,14 +85,90 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """`covariance` is that of theta, then of log_nu and order where they are free."""
+    """The maximum at (K,) strengths theta; `covariance` is that of theta, then of the other parameters."""
 
-    peak: Parameters
+    theta: Floats
     covariance: Floats
     log_likelihood: float
     iterations: int
     converged: bool
     gradient: float
+
+
+@dataclass(frozen=True, slots=True)
+class TiedFit(Fit):
+    peak: Parameters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strengths(Result):
+    """Strengths of K items, nan where `reason` says why.
+
+    log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are on that scale. freedom: (K,)
+    degrees of freedom of t. order: (K,) positions from strongest to weakest.
+    """
+
+    items: NDArray[Any]
+    log_strength: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    covariance: Floats
+    freedom: Floats
+    order: Ints
+    log_likelihood: float
+    confidence: float
+    iterations: int
+    converged: bool
+    gradient: float
+
+    @classmethod
+    def of(
+        cls,
+        items: NDArray[Any],
+        fit: Fit | None,
+        confidence: float,
+        freedom: Floats,
+        reason: str,
+        clusters: Clusters | None,
+    ) -> Strengths:
+        """Return what a fit says of its items, with intervals of t of (K,) `freedom`; nan without a fit."""
+        count = len(items)
+        order = np.empty(0, dtype=np.int64)
+        if fit is None:
+            fit = Fit(
+                np.full(count, math.nan), np.full((count, count), math.nan), math.nan, 0, False, math.nan
+            )
+        else:
+            order = np.argsort(-fit.theta, kind="stable")
+        covariance = fit.covariance[:count, :count]
+        error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        half = error * [quantile_of(confidence, df) for df in freedom[:count]]
+        found = Strengths(
+            items=items,
+            log_strength=fit.theta,
+            standard_error=error,
+            low=fit.theta - half,
+            high=fit.theta + half,
+            covariance=covariance,
+            freedom=freedom[:count],
+            order=order,
+            log_likelihood=fit.log_likelihood,
+            confidence=float(confidence),
+            iterations=fit.iterations,
+            converged=fit.converged,
+            gradient=fit.gradient,
+            reason=reason,
+        )
+        if clusters is None:
+            return found
+        return replace(found, reason=reason or clusters.reason, note=clusters.note, clusters=clusters.counts)
+
+
+def shares_of(log_strength: Floats) -> Floats:
+    """Return the (K,) strengths with sum 1."""
+    strength = np.exp(log_strength - log_strength.max(initial=-math.inf))
+    return np.asarray(strength / strength.sum(), dtype=np.float64)
 
 
 def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
@@ -173,7 +247,7 @@ def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
     return bool(-found.fun > _RISES)
 
 
-def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance: float) -> Fit:
+def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance: float) -> TiedFit:
     """Find the maximum, which must exist, by Newton's method with halved, bounded steps."""
     at = _start(tables, ties)
     items = len(at.theta)
@@ -206,7 +280,8 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
     )
     # The constant matrix that held the strengths in place is no part of it.
     covariance[:items, :items] -= 1 / (float(information[:items, :items].max()) * items)
-    return Fit(at, covariance, value, iterations, converged, float(np.abs(slope[free]).max()))
+    gradient = float(np.abs(slope[free]).max())
+    return TiedFit(at.theta, covariance, value, iterations, converged, gradient, at)
 
 
 def _log_likelihood(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> float:
@@ -262,31 +337,16 @@ def constrained(information: Floats, items: int) -> Floats:
     return constrained
 
 
-@dataclass(frozen=True, slots=True)
-class BradleyTerryResult:
-    """Strengths of K items, nan if no finite ones fit best.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BradleyTerryResult(Strengths):
+    """Strengths by comparisons; `freedom` is empty without clusters.
 
-    strength: (K,) with sum 1. log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are
-    on that scale. freedom: (K,) degrees of freedom of their t, with `clusters`. order: (K,) positions from strongest to
-    weakest. groups: (K,) sets in which chains of wins or ties lead from each item to each; strengths need a single one.
-    nu: 0 without ties, nan for "half". order_effect: log of the factor for being shown first.
+    strength: (K,) with sum 1. groups: (K,) sets in which chains of wins or ties lead from each item to each; strengths
+    need a single one. nu: 0 without ties, nan for "half". order_effect: log of the factor for being shown first.
     """
 
     strength: Floats
-    log_strength: Floats
-    standard_error: Floats
-    low: Floats
-    high: Floats
-    covariance: Floats
-    order: Ints
-    log_likelihood: float
-    confidence: float
     prior: float
-    iterations: int
-    converged: bool
-    gradient: float
-    reason: str
-    items: NDArray[Any]
     groups: Ints
     comparisons: float
     tie_model: str
@@ -296,10 +356,6 @@ class BradleyTerryResult:
     order_effect: float
     order_effect_low: float
     order_effect_high: float
-    note: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    freedom: Floats = field(default_factory=lambda: np.empty(0))
-    signature: str = ""
 
     def probability(self, first: int, second: int) -> tuple[float, float, float]:
         """Return the chance that position `first` in `items` beats `second` if one wins, and its interval."""
@@ -399,7 +455,7 @@ class _Rows:
     outcome: Ints
     clusters: Clusters
 
-    def covariance(self, found: Fit, settings: _Settings) -> tuple[Floats, Floats]:
+    def covariance(self, found: TiedFit, settings: _Settings) -> tuple[Floats, Floats]:
         items, n = len(found.peak.theta), len(self.first)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(found.peak)]
         won, lost, tied = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
@@ -481,8 +537,7 @@ class _Settings:
         positive(self.max_iterations, "max_iterations")
         one_of(self.tie_model, TIE_MODELS, "tie_model")
         from_zero(self.prior, "prior")
-        if not (is_real(self.tolerance) and self.tolerance >= 0):
-            raise BadOption(f"tolerance is {self.tolerance!r}, expected a number from zero on")
+        from_zero(self.tolerance, "tolerance")
 
 
 def _fitted(
@@ -515,17 +570,9 @@ def _fitted(
     if found is not None and rows is not None:
         covariance, freedom = rows.covariance(found, settings)
         found = replace(found, covariance=covariance)
-    made = _result(found, items, groups, comparisons, settings, reason, freedom)
-    if rows is None:
-        return made
-    clusters = rows.clusters
-    return replace(
-        made,
-        clusters=clusters.counts,
-        freedom=freedom[: len(items)],
-        reason=made.reason or clusters.reason,
-        note="; ".join(filter(None, (made.note, clusters.note))),
-    )
+    clusters = rows.clusters if rows is not None else None
+    strengths = Strengths.of(items, found, settings.confidence, freedom, reason, clusters)
+    return _result(found, strengths, groups, comparisons, settings, freedom)
 
 
 def group_names(groups: Ints, items: NDArray[Any]) -> str:
@@ -543,55 +590,35 @@ def _shortened(words: list[str]) -> list[str]:
 
 
 def _result(
-    found: Fit | None,
-    items: NDArray[Any],
+    found: TiedFit | None,
+    strengths: Strengths,
     groups: Ints,
     comparisons: float,
     settings: _Settings,
-    reason: str,
     freedom: Floats,
 ) -> BradleyTerryResult:
-    confidence = settings.confidence
-    count = len(items)
-    theta = np.full(count, math.nan)
-    covariance = np.full((count, count), math.nan)
+    count = len(strengths.items)
     tie = shown_first = (math.nan, math.nan, math.nan)
-    order = np.empty(0, dtype=np.int64)
     if found is not None:
-        theta = found.peak.theta
-        covariance = found.covariance[:count, :count]
-        order = np.argsort(-theta, kind="stable")
         if found.peak.log_nu > -math.inf:
-            error = quantile_of(confidence, freedom[count]) * math.sqrt(found.covariance[count, count])
+            error = quantile_of(settings.confidence, freedom[count]) * math.sqrt(
+                found.covariance[count, count]
+            )
             low, high = found.peak.log_nu - error, found.peak.log_nu + error
             # A tie in a million million comparisons has an interval without end.
             tie = (math.exp(found.peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
         elif settings.tie_model == "davidson":
             tie = (0.0, math.nan, math.nan)
         if settings.order_effect:
-            error = quantile_of(confidence, freedom[len(found.covariance) - 1]) * math.sqrt(
+            error = quantile_of(settings.confidence, freedom[len(found.covariance) - 1]) * math.sqrt(
                 found.covariance[-1, -1]
             )
             shown_first = (found.peak.order, found.peak.order - error, found.peak.order + error)
-    strength = np.exp(theta - theta.max(initial=-math.inf))
-    error_of = np.sqrt(np.diag(covariance))
-    half = error_of * [quantile_of(confidence, df) for df in freedom[:count]]
+    note = "; ".join(filter(None, (NO_TIES if tie[0] == 0 else "", strengths.note)))
+    known = strengths.freedom if strengths.clusters else np.empty(0)
     return BradleyTerryResult(
-        strength=strength / strength.sum(),
-        log_strength=theta,
-        standard_error=error_of,
-        low=theta - half,
-        high=theta + half,
-        covariance=covariance,
-        order=order,
-        log_likelihood=math.nan if found is None else found.log_likelihood,
-        confidence=float(confidence),
+        strength=shares_of(strengths.log_strength),
         prior=float(settings.prior),
-        iterations=0 if found is None else found.iterations,
-        converged=found is not None and found.converged,
-        gradient=math.nan if found is None else found.gradient,
-        reason=reason,
-        items=items,
         groups=groups,
         comparisons=comparisons,
         tie_model=settings.tie_model,
@@ -601,5 +628,5 @@ def _result(
         order_effect=shown_first[0],
         order_effect_low=shown_first[1],
         order_effect_high=shown_first[2],
-        note=NO_TIES if tie[0] == 0 else "",
+        **{**strengths.shared(), "note": note, "freedom": known},
     )

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints, ratio
+from evaluation.arrays import Floats, ratio
 from evaluation.statistics.aggregation.latent import note_of, winners
-from evaluation.statistics.aggregation.voting import values_of
+from evaluation.statistics.aggregation.voting import WorkerModel
 from evaluation.statistics.inputs import (
     BadOption,
     check_cells,
@@ -44,8 +43,8 @@ _FLAT = 1e-12
 _STEADY = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class DawidSkeneResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DawidSkeneResult(WorkerModel):
     """The fitted model; shared fields as in the package.
 
     prior: (L,) shares. confusion: (W, L, L) probability of the given label (last axis) by the true one; even for a
@@ -53,27 +52,14 @@ class DawidSkeneResult:
     step; converged if neither it nor the expected sum of further moves exceeds `tolerance`.
     """
 
-    units: NDArray[Any]
-    workers: NDArray[Any]
-    labels: NDArray[Any]
-    posterior: Floats
-    winner: Ints
     prior: Floats
     confusion: Floats
     log_likelihood: float
-    iterations: int
-    converged: bool
     tolerance: float
     model: str
     smoothing: float
     accuracy: Floats
-    judgments: Ints
     change: float
-    note: str
-    signature: str = ""
-
-    def values(self) -> list[Any]:
-        return values_of(self.labels, self.winner)
 
 
 @signed("dawid-skene")

@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 import scipy  # its parts load when they are first used
-from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation.latent import Answers, climb, winners
-from evaluation.statistics.aggregation.voting import values_of
+from evaluation.arrays import Floats
+from evaluation.statistics.aggregation.latent import Answers, ClimbedModel, climb
 from evaluation.statistics.inputs import above_zero, positive
 from evaluation.statistics.results import signed
 
@@ -26,33 +24,17 @@ from evaluation.statistics.results import signed
 PRIOR_MEAN = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class GladResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GladResult(ClimbedModel):
     """The fitted model; shared fields as in the package.
 
     ability: (W,) alpha; zero is a coin, below zero answers the opposite. difficulty: (U,) 1 / beta. accuracy: (W,) mean
     probability of a right answer over the worker's units. height: log posterior density, without its constant.
     """
 
-    units: NDArray[Any]
-    workers: NDArray[Any]
-    labels: NDArray[Any]
-    posterior: Floats
-    winner: Ints
     ability: Floats
     difficulty: Floats
     accuracy: Floats
-    height: float
-    gradient: float
-    iterations: int
-    converged: bool
-    reached: int
-    judgments: Ints
-    note: str
-    signature: str = ""
-
-    def values(self) -> list[Any]:
-        return values_of(self.labels, self.winner)
 
 
 @signed("glad")
@@ -101,22 +83,6 @@ def glad(
     ability, beta = found.point[:n_workers], np.exp(found.point[n_workers:])
     right = ability[answers.worker] * beta[answers.unit]
     posterior, _ = answers.posterior(right + others)
-    judgments = np.bincount(answers.worker, minlength=n_workers)
-    return GladResult(
-        units=answers.units,
-        workers=answers.workers,
-        labels=answers.labels,
-        posterior=posterior,
-        winner=winners(posterior),
-        ability=ability,
-        difficulty=1.0 / beta,
-        accuracy=np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
-        / judgments,
-        height=found.height,
-        gradient=found.gradient,
-        iterations=found.iterations,
-        converged=found.converged,
-        reached=found.reached,
-        judgments=judgments,
-        note=answers.note,
-    )
+    shared = answers.fitted(posterior, found)
+    hits = np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
+    return GladResult(ability=ability, difficulty=1.0 / beta, accuracy=hits / shared["judgments"], **shared)

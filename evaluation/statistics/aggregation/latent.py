@@ -11,6 +11,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
 
 from evaluation.arrays import Floats, Ints
+from evaluation.statistics.aggregation.voting import WorkerModel
 from evaluation.statistics.inputs import (
     BadOption,
     check_cells,
@@ -70,6 +71,23 @@ class Answers:
     def note(self) -> str:
         return note_of(len(self.workers), int(np.bincount(self.unit).max()))
 
+    def fitted(self, posterior: Floats, optimum: Optimum) -> dict[str, Any]:
+        """Return the fields of a `ClimbedModel`."""
+        return {
+            "units": self.units,
+            "workers": self.workers,
+            "labels": self.labels,
+            "posterior": posterior,
+            "winner": winners(posterior),
+            "judgments": np.bincount(self.worker, minlength=len(self.workers)),
+            "note": self.note,
+            "height": optimum.height,
+            "gradient": optimum.gradient,
+            "iterations": optimum.iterations,
+            "converged": optimum.converged,
+            "reached": optimum.reached,
+        }
+
     def by_worker(self, weights: Floats) -> Floats:
         _, workers, width = self.shape
         cells = np.bincount(self.worker * width + self.value, weights=weights, minlength=workers * width)
@@ -97,6 +115,13 @@ def winners(posterior: Floats) -> Ints:
     best = posterior.max(axis=1, keepdims=True)
     alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
     return np.where(alike, -1, posterior.argmax(axis=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClimbedModel(WorkerModel):
+    height: float
+    gradient: float
+    reached: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 import scipy  # its parts load when they are first used
-from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation.latent import Answers, climb, winners
-from evaluation.statistics.aggregation.voting import values_of
+from evaluation.arrays import Floats
+from evaluation.statistics.aggregation.latent import Answers, ClimbedModel, climb
 from evaluation.statistics.inputs import above_zero, one_of, positive
 from evaluation.statistics.results import signed
 
@@ -31,34 +29,18 @@ SMOOTHING = 0.01
 _SCATTER = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class MaceResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaceResult(ClimbedModel):
     """The fitted model; shared fields as in the package.
 
     entropy: (U,) of the posterior, in nats. competence: (W,) probability of knowing; its posterior mean if training is
     variational. guesses: (W, L) probability of each label when guessing.
     """
 
-    units: NDArray[Any]
-    workers: NDArray[Any]
-    labels: NDArray[Any]
-    posterior: Floats
-    winner: Ints
     entropy: Floats
     competence: Floats
     guesses: Floats
-    height: float
-    gradient: float
-    iterations: int
-    converged: bool
-    reached: int
     training: str
-    judgments: Ints
-    note: str
-    signature: str = ""
-
-    def values(self) -> list[Any]:
-        return values_of(self.labels, self.winner)
 
 
 @signed("mace")
@@ -96,22 +78,11 @@ def mace(
     posterior, _, _, _ = _expect(answers, *objective.weights(found.point))
     competence, guesses = objective.means(found.point)
     return MaceResult(
-        units=answers.units,
-        workers=answers.workers,
-        labels=answers.labels,
-        posterior=posterior,
-        winner=winners(posterior),
         entropy=scipy.special.entr(posterior).sum(axis=1),
         competence=competence,
         guesses=guesses,
-        height=found.height,
-        gradient=found.gradient,
-        iterations=found.iterations,
-        converged=found.converged,
-        reached=found.reached,
         training=training,
-        judgments=np.bincount(answers.worker, minlength=n_workers),
-        note=answers.note,
+        **answers.fitted(posterior, found),
     )
 
 

@@ -25,7 +25,7 @@ from evaluation.statistics.inputs import (
     one_per_row,
     same_length,
 )
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 # H13 Table 1: the thresholds at which mean grades are reported.
 GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
@@ -36,7 +36,7 @@ _LIGHT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class StandardisedResult:
+class StandardisedResult(Result):
     """Mean of (U,) n ratings, and mean z of the z_n ratings whose raters have one.
 
     rater_mean, rater_deviation (with n - 1): (R,). `left_out` raters have no z: one rating, or all equal.
@@ -51,7 +51,6 @@ class StandardisedResult:
     rater_mean: Floats
     rater_deviation: Floats
     left_out: int
-    signature: str = ""
 
 
 @signed("standardised-mean")
@@ -87,7 +86,7 @@ def standardised_mean(
 
 
 @dataclass(frozen=True, slots=True)
-class MeanResult:
+class MeanResult(Result):
     """(U,) mean grades of n judgments, and standard deviations (n - 1).
 
     With sums of weights the deviation divides by sum(w) - sum(w^2) / sum(w), which is n - 1 for equal ones.
@@ -98,8 +97,6 @@ class MeanResult:
     n: Ints
     deviation: Floats
     weight: Floats | None = None
-    reason: str = ""
-    signature: str = ""
 
 
 @signed("mean-grade")

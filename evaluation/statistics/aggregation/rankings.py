@@ -43,7 +43,7 @@ from evaluation.statistics.resampling import (
     generator_of,
     percentile_interval,
 )
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 TIE_RULES = ("half", "no-win", "set-aside")
 NOTHING_DECIDED = "{} has no comparison that counts"
@@ -51,7 +51,7 @@ TOO_FEW = "there are fewer than two {}, which give no interval"
 
 
 @dataclass(frozen=True, slots=True)
-class BordaResult:
+class BordaResult(Result):
     """The joint ranking of (N,) items.
 
     order: positions in `items`, best first. median, rank: from 0; items equal in points and median share the smallest
@@ -65,7 +65,6 @@ class BordaResult:
     rank: Ints
     tied: Flags
     rankings: int
-    signature: str = ""
 
     def ranking(self) -> list[Any]:
         names = self.items.tolist()

@@ -28,7 +28,7 @@ from evaluation.statistics.inputs import (
     refuse_values,
     same_length,
 )
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 PRIORS = ("weak", "none")
 
@@ -40,7 +40,7 @@ _LOG_WEIGHTS = -0.5 * _NODES**2 - np.logaddexp.reduce(-0.5 * _NODES**2)
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseResult:
+class ResponseResult(Result):
     """The fitted model.
 
     discrimination, difficulty: (K,). ability, deviation: (P,) mean and standard deviation given a person's answers.
@@ -59,8 +59,6 @@ class ResponseResult:
     iterations: int
     converged: bool
     answers: Ints
-    note: str
-    signature: str = ""
 
     def information(self, abilities: ArrayLike) -> Floats:
         """Return (K, T) Fisher information about (T,) abilities: a^2 p (1 - p)."""

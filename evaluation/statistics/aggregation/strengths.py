@@ -13,8 +13,8 @@ Covariates control for style, weights undo adaptive drawing (docs/ties.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.bradley_terry import (
     NO_GAMES,
     UNBOUNDED,
+    Fit,
+    Strengths,
     Tables,
     group_names,
     groups_of,
@@ -42,7 +44,7 @@ from evaluation.statistics.inputs import (
     same_length,
 )
 from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 MODELS = ("adjacent", "cumulative")
 MOST_LEVELS = 10
@@ -60,24 +62,15 @@ _SINGULAR = 1e-10
 _TINIEST = 1e-300
 
 
-@dataclass(frozen=True, slots=True)
-class StrengthResult:
-    """Strengths of K items on the scale of d.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrengthResult(Strengths):
+    """Strengths by preferences, on the scale of d.
 
-    log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are on that scale. order: (K,)
-    positions from strongest to weakest. levels: (C,) preferences that were seen, and their opposites. cuts: a_|c| of
-    the levels from 0 on, except the lowest above 0, whose a is 0; or the thresholds t above zero. coefficients: (P,) of
-    the covariates. information: (K, K) about d in one more comparison.
+    levels: (C,) preferences that were seen, and their opposites. cuts: a_|c| of the levels from 0 on, except the lowest
+    above 0, whose a is 0; or the thresholds t above zero. coefficients: (P,) of the covariates. information: (K, K)
+    about d in one more comparison.
     """
 
-    items: NDArray[Any]
-    log_strength: Floats
-    standard_error: Floats
-    low: Floats
-    high: Floats
-    covariance: Floats
-    freedom: Floats
-    order: Ints
     model: str
     levels: Ints
     cuts: Floats
@@ -86,14 +79,6 @@ class StrengthResult:
     coefficient_high: Floats
     information: Floats
     comparisons: int
-    log_likelihood: float
-    confidence: float
-    iterations: int
-    converged: bool
-    reason: str
-    note: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    signature: str = ""
 
     def chances(self, first: int, second: int) -> Floats:
         """Return (C,) chances of the levels for two positions in `items`, with covariates of zero."""
@@ -238,11 +223,8 @@ def preference_strengths(
     reason = rows.no_maximum_reason()
     fit = None if reason else _fit(rows, model, max_iterations, tolerance)
     if fit is not None and fit.reason:
-        reason = fit.reason
-    result = _result(rows, fit if not reason else None, model, confidence, own, weights is not None)
-    if own is None:
-        return replace(result, reason=reason)
-    return replace(result, reason=reason or own.reason, note=own.note, clusters=own.counts)
+        reason, fit = fit.reason, None
+    return _result(rows, fit, model, confidence, own, weights is not None, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,13 +307,9 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class _Fit(Fit):
     linear: Floats
     cuts: Floats
-    inverse: Floats
-    log_likelihood: float
-    iterations: int
-    converged: bool
     reason: str = ""
 
 
@@ -346,7 +324,7 @@ def _fit(rows: _Rows, name: str, max_iterations: int, tolerance: float) -> _Fit:
     converged, iterations = False, 0
     slope, information = _derivatives(model, design, counts, linear, cuts, chances)
     if not _is_identified(information, items):
-        return _Fit(linear, cuts, information, value, 0, False, CONFOUNDED)
+        return _Fit(linear[:items], information, value, 0, False, math.nan, linear, cuts, CONFOUNDED)
     while not converged and iterations < max_iterations:
         iterations += 1
         step = np.linalg.solve(_constrained(information, items), slope)
@@ -365,11 +343,13 @@ def _fit(rows: _Rows, name: str, max_iterations: int, tolerance: float) -> _Fit:
         linear, cuts, chances, value = moved, moved_cuts, tried, reached
         slope, information = _derivatives(model, design, counts, linear, cuts, chances)
     inverse: Floats = np.linalg.inv(_constrained(information, items)).astype(np.float64, copy=False)
+    gradient = float(np.abs(slope).max())
+    found = _Fit(linear[:items], inverse, value, iterations, converged, gradient, linear, cuts)
     if not np.diag(inverse).max() < _VAGUEST:
-        return _Fit(linear, cuts, information, value, iterations, False, RISING)
+        return replace(found, reason=RISING)
     # The constant that held the strengths in place is no part of it.
     inverse[:items, :items] -= 1 / (_constraint(information, items) * items**2)
-    return _Fit(linear, cuts, inverse, value, iterations, converged)
+    return found
 
 
 def _derivatives(
@@ -413,56 +393,47 @@ def _is_identified(information: Floats, items: int) -> bool:
 
 
 def _result(
-    rows: _Rows, fit: _Fit | None, name: str, confidence: float, clusters: Clusters | None, weighted: bool
+    rows: _Rows,
+    fit: _Fit | None,
+    name: str,
+    confidence: float,
+    clusters: Clusters | None,
+    weighted: bool,
+    reason: str,
 ) -> StrengthResult:
     items, width = len(rows.items), rows.covariates.shape[1]
-    model = _Model(name, rows.levels)
-    empty = np.full(items, math.nan)
-    if fit is None:
-        none = np.full(width, math.nan)
-        square = np.full((items, items), math.nan)
-        return StrengthResult(
-            rows.items, empty, empty, empty, empty, square, empty, np.empty(0, dtype=np.int64), name, rows.levels,
-            np.empty(0), none, none, none, square, len(rows.first), math.nan, float(confidence), 0, False, "", "",
-        )  # fmt: skip
-    covariance, freedom = fit.inverse, np.full(len(fit.inverse), math.inf)
-    if clusters is not None or weighted:
-        scores = _scores(rows, model, fit)
-        if clusters is not None:
-            covariance, freedom = clusters.covariance(scores, fit.inverse)
-        else:
-            influence = np.asarray(scores @ fit.inverse)
-            covariance = influence.T @ influence
-    theta = fit.linear[:items]
-    error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    half = error * [quantile_of(confidence, df) for df in freedom]
-    beta, of_beta = fit.linear[items:], half[items : items + width]
-    difference = theta[:, np.newaxis] - theta
-    chances = model.chances(difference.ravel(), fit.cuts)
-    slopes = model.slopes(difference.ravel(), fit.cuts, chances)[:, :, 0]
+    model, freedom = _Model(name, rows.levels), np.full(items, math.nan)
+    cuts, beta, half = np.empty(0), np.full(width, math.nan), np.full(width, math.nan)
+    information = np.full((items, items), math.nan)
+    if fit is not None:
+        freedom = np.full(len(fit.covariance), math.inf)
+        if clusters is not None or weighted:
+            scores = _scores(rows, model, fit)
+            if clusters is not None:
+                covariance, freedom = clusters.covariance(scores, fit.covariance)
+            else:
+                influence = np.asarray(scores @ fit.covariance)
+                covariance = influence.T @ influence
+            fit = replace(fit, covariance=covariance)
+        cuts, beta = fit.cuts, fit.linear[items:]
+        of_beta = slice(items, items + width)
+        error = np.sqrt(np.maximum(np.diag(fit.covariance)[of_beta], 0.0))
+        half = error * [quantile_of(confidence, df) for df in freedom[of_beta]]
+        difference = (fit.theta[:, np.newaxis] - fit.theta).ravel()
+        chances = model.chances(difference, cuts)
+        slopes = model.slopes(difference, cuts, chances)[:, :, 0]
+        information = (chances * slopes**2).sum(axis=1).reshape(items, items)
+    strengths = Strengths.of(rows.items, fit, confidence, freedom, reason, clusters)
     return StrengthResult(
-        items=rows.items,
-        log_strength=theta,
-        standard_error=error[:items],
-        low=theta - half[:items],
-        high=theta + half[:items],
-        covariance=covariance[:items, :items],
-        freedom=freedom[:items],
-        order=np.argsort(-theta, kind="stable"),
         model=name,
         levels=rows.levels,
-        cuts=fit.cuts,
+        cuts=cuts,
         coefficients=beta,
-        coefficient_low=beta - of_beta,
-        coefficient_high=beta + of_beta,
-        information=(chances * slopes**2).sum(axis=1).reshape(items, items),
+        coefficient_low=beta - half,
+        coefficient_high=beta + half,
+        information=information,
         comparisons=len(rows.first),
-        log_likelihood=fit.log_likelihood,
-        confidence=float(confidence),
-        iterations=fit.iterations,
-        converged=fit.converged,
-        reason="",
-        note="",
+        **strengths.shared(),
     )
 
 
@@ -487,7 +458,7 @@ def _scores(rows: _Rows, model: _Model, fit: _Fit) -> scipy.sparse.csr_array:
 
 
 @dataclass(frozen=True, slots=True)
-class RankBands:
+class RankBands(Result):
     """(K,) best and worst ranks, which hold all true ranks together with the given confidence.
 
     critical: that quantile of the largest |t| of all pairs.
@@ -498,9 +469,6 @@ class RankBands:
     critical: float
     confidence: float
     draws: int
-    seed: int | None
-    reason: str
-    signature: str = ""
 
 
 @signed("rank-bands", data=("freedom",))
@@ -534,8 +502,8 @@ def rank_bands(
             math.nan,
             float(confidence),
             draws,
-            reported,
-            "there are no strengths with intervals",
+            seed=reported,
+            reason="there are no strengths with intervals",
         )
     first, second = np.triu_indices(items, 1)
     spread = np.sqrt(np.maximum(table[first, first] + table[second, second] - 2 * table[first, second], 0.0))
@@ -559,4 +527,4 @@ def rank_bands(
     above += np.bincount(first[clear & (difference < 0)], minlength=items)
     below = np.bincount(first[clear & (difference > 0)], minlength=items)
     below += np.bincount(second[clear & (difference < 0)], minlength=items)
-    return RankBands(1 + above, items - below, critical, float(confidence), draws, reported, "")
+    return RankBands(1 + above, items - below, critical, float(confidence), draws, seed=reported)

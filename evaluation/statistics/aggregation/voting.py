@@ -25,7 +25,7 @@ from evaluation.statistics.inputs import (
     same_length,
 )
 from evaluation.statistics.resampling import Seed, generator_of
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 TIE_RULES = ("none", "lowest", "random")
 
@@ -44,51 +44,60 @@ WEIGHTLESS = "{} of {} units have only judgments of weight zero, which decide no
 TRIPLET_TIES = ("set-aside", "count")
 
 
-@dataclass(frozen=True, slots=True)
-class MajorityResult:
-    """The most frequent answer of each unit.
-
-    counts: (U, L) votes. winner: (U,) position in `labels`, -1 if a tie decides nothing. share: (U,) of the most
-    frequent answer. margin: (U,) share minus the runner-up's. tie: (U,) whether labels share the lead, whatever was
-    decided. weight: (U, L) sums of weights, which then make share, margin and tie; without weight no label wins.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointAnswers(Result):
+    """The joint answers to (U,) units: `winner` (U,) is a position in `labels` (L,), -1 if no label wins."""
 
     units: NDArray[Any]
     labels: NDArray[Any]
-    counts: Ints
     winner: Ints
+
+    def values(self) -> list[Any]:
+        """Return the winning label of each unit; None if no label wins."""
+        names = self.labels.tolist()
+        return [names[place] if place >= 0 else None for place in self.winner.tolist()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerModel(JointAnswers):
+    """Joint answers with (U, L) probabilities, by a model of (W,) workers who gave (W,) `judgments`."""
+
+    workers: NDArray[Any]
+    posterior: Floats
+    judgments: Ints
+    iterations: int = 0
+    converged: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MajorityResult(JointAnswers):
+    """The most frequent answer of each unit.
+
+    counts: (U, L) votes. share: (U,) of the most frequent answer. margin: (U,) share minus the runner-up's. tie: (U,)
+    whether labels share the lead, whatever was decided. weight: (U, L) sums of weights, which then make share, margin
+    and tie; without weight no label wins.
+    """
+
+    counts: Ints
     share: Floats
     margin: Floats
     tie: Flags
     ties: str
-    seed: int | None
     weight: Floats | None = None
-    reason: str = ""
-    signature: str = ""
 
     @property
     def n(self) -> Ints:
         return self.counts.sum(axis=1)
 
-    def values(self) -> list[Any]:
-        """Return the winning label of each unit; None if a tie decides nothing."""
-        return values_of(self.labels, self.winner)
-
-
-def values_of(labels: NDArray[Any], winner: Ints) -> list[Any]:
-    names = labels.tolist()
-    return [names[place] if place >= 0 else None for place in winner.tolist()]
-
 
 @dataclass(frozen=True, slots=True)
-class RelevanceResult:
+class RelevanceResult(Result):
     units: NDArray[Any]
     yes: Ints
     n: Ints
     share: Floats
     relevant: Flags
     at_least: tuple[int, int]
-    signature: str = ""
 
 
 @signed("majority-vote")
@@ -134,36 +143,21 @@ def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
     return np.where(decided, (others[here] == most).astype(np.float64), np.nan)
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfidenceResult(WorkerModel):
     """Votes weighted by how sure people were, and what their confidence is worth.
 
-    units: (U,), labels: (L,). winner: (U,) position in `labels`, -1 if tied or without weight. posterior: (U, L) shares
-    of the weights, even where all are zero. levels: (C,) confidences, 0 for none. answers: (C,) judgments of each;
-    right of compared: (C,) how many are the answer of most others, where these have one. weights: (C,). workers,
-    confidence, judgments: (W,), the mean confidence of each.
+    posterior: (U, L) shares of the weights, even where all are zero. levels: (C,) confidences, 0 for none. answers:
+    (C,) judgments of each; right of compared: (C,) how many are the answer of most others, where these have one.
+    weights: (C,). confidence: (W,) the mean of each worker.
     """
 
-    units: NDArray[Any]
-    labels: NDArray[Any]
-    winner: Ints
-    posterior: Floats
     levels: Ints
     answers: Ints
     right: Ints
     compared: Ints
     weights: Floats
-    workers: NDArray[Any]
     confidence: Floats
-    judgments: Ints
-    iterations: int = 0
-    converged: bool = True
-    note: str = ""
-    signature: str = ""
-
-    def values(self) -> list[Any]:
-        """Return the winning label of each unit; None if none wins."""
-        return values_of(self.labels, self.winner)
 
 
 @signed("confidence-vote")
@@ -333,7 +327,7 @@ def _counts(values: ArrayLike, name: str) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class PairResult:
+class PairResult(Result):
     """Wins, losses and ties of the first candidate in the triplets of (P,) pairs, and the winners.
 
     share: the larger part of all triplets. margin: |wins - losses| over all triplets.
@@ -348,7 +342,6 @@ class PairResult:
     share: Floats
     margin: Floats
     triplet_ties: str
-    signature: str = ""
 
 
 def outcomes_of(winners: ArrayLike) -> Ints:

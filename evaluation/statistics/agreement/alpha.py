@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import scipy  # its parts load when they are first used
@@ -43,7 +43,6 @@ from evaluation.statistics.agreement.ratings import (
     ratings_of,
     ratings_of_judgments,
 )
-from evaluation.statistics.clustering import NAIVE, ClusterColumns
 from evaluation.statistics.inputs import (
     DuplicateJudgment,
     encode,
@@ -51,8 +50,7 @@ from evaluation.statistics.inputs import (
     one_of,
     same_length,
 )
-from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import RaterSampling, Sampling, signed
 
 # Columns of units, parts, workers and values.
 Parts = tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
@@ -75,23 +73,10 @@ def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
 def alpha_interval(
     reliability_data: Data,
     level: str = "nominal",
-    *,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
-    over: str = "units",
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[RaterSampling],
 ) -> AgreementResult:
     """Return `krippendorff_alpha` with its interval."""
-    return agreement(
-        reliability_data,
-        Alpha(level),
-        over=over,
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
-        clusters=clusters,
-    )
+    return agreement(reliability_data, Alpha(level), **options)
 
 
 @signed("krippendorff-alpha", input="rows")
@@ -100,12 +85,7 @@ def alpha_of_judgments(
     workers: Iterable[Any],
     values: Iterable[Any],
     level: str = "nominal",
-    *,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
-    over: str = "units",
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[RaterSampling],
 ) -> AgreementResult:
     """Return alpha of (N,) columns, one judgment a row; nominal values need not be numbers.
 
@@ -113,15 +93,7 @@ def alpha_of_judgments(
     """
     one_of(level, LEVELS, "level")
     ratings = ratings_of_judgments(units, workers, values)
-    return agreement(
-        ratings,
-        Alpha(level),
-        over=over,
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
-        clusters=clusters,
-    )
+    return agreement(ratings, Alpha(level), **options)
 
 
 @signed("krippendorff-alpha", input="parts")
@@ -131,20 +103,14 @@ def alpha_of_parts(
     workers: Iterable[Any],
     values: Iterable[Any],
     level: str = "nominal",
-    *,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Sampling],
 ) -> AgreementResult:
     """Return alpha of (N,) columns with one value of one part a row; the result counts whole units and answers.
 
     Raise DuplicateJudgment if a worker gave a part two values.
     """
     columns = (units, parts, workers, values)
-    return agreement(
-        columns, AlphaOfParts(level), confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
-    )
+    return agreement(columns, AlphaOfParts(level), **options)
 
 
 @dataclass(frozen=True, slots=True)

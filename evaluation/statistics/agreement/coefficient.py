@@ -11,8 +11,8 @@ A unit left with one rater (m^2 = q) drops out. Drawing units as well is the pig
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -37,12 +37,9 @@ from evaluation.statistics.resampling import (
     OVER,
     RESAMPLES,
     Seed,
-    bootstrap,
-    check_confidence,
-    generator_of,
     pattern_weights,
-    percentile_interval,
 )
+from evaluation.statistics.results import Inference, Options
 
 NO_PAIRS = "no unit has two judgments"
 CLUSTERED = (ITEM, RATER, "both", NAIVE)
@@ -120,7 +117,7 @@ class ClusteredCoefficient(Coefficient, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementResult:
+class AgreementResult(Inference):
     """An agreement coefficient with its interval.
 
     `pairable` units have two judgments or more. `clusters` is empty where judgments were resampled; `over` then says
@@ -129,22 +126,12 @@ class AgreementResult:
 
     statistic: str
     value: float
-    low: float
-    high: float
-    confidence: float
     units: int
     pairable: int
     raters: int
     judgments: int
     level: str
-    resamples: int
-    undefined_resamples: int
-    seed: int | None
-    reason: str
-    note: str = ""
-    over: str = "units"
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    signature: str = ""
+    over: str
 
 
 def agreement(
@@ -162,83 +149,62 @@ def agreement(
     `clusters` is also "item", "rater" or "both" for the data's own units and raters, or `Clusters` that serve several
     coefficients; columns have one entry a judgment. With "naive", `over` (one of OVER) is resampled and the rest stays.
     """
-    check_confidence(confidence)
+    naive = isinstance(clusters, str) and clusters == NAIVE
+    options = Options.of(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
     one_of(over, OVER, "over")
     if over != "units" and not isinstance(coefficient, RaterCoefficient):
         raise BadOption(f"over is {over!r}, expected units: {coefficient.name} does not tell raters apart")
-    generator, reported = generator_of(seed)
+    if not naive and over != "units":
+        raise BadOption(f"over is {over!r}, expected units: with clusters nothing is resampled")
     sample = coefficient.sample(data)
     value = sample.value()
-    low = high = math.nan
-    undefined, reason, note = 0, sample.reason if math.isnan(value) else "", sample.note
-    counts: Mapping[str, int] = {}
-    if clusters != NAIVE:
+    inference = options.undefined(sample.reason if math.isnan(value) else "")
+    if not naive:
         if not isinstance(coefficient, ClusteredCoefficient):
             raise BadOption(
                 f"clusters is given, expected {NAIVE!r}: {coefficient.name} has no other interval"
             )
-        if over != "units":
-            raise BadOption(f"over is {over!r}, expected units: with clusters nothing is resampled")
-        resamples = 0
-        if not math.isnan(value):
-            found = coefficient.influences(data)
-            if found is not None:
-                low, high, grouped = _clustered(value, found, clusters, confidence)
-                counts, reason = grouped.counts, grouped.reason
-                note = "; ".join(filter(None, (note, grouped.note)))
+        influences = None if math.isnan(value) else coefficient.influences(data)
+        if influences is not None:
+            grouped = _clusters_of(influences, clusters)
+            by_item, by_both = influences.shift
+            shift = by_both if len(grouped.codes) == 3 else 0.0 if RATER in grouped.used else by_item
+            spread = grouped.spread(influences.values)
+            ends = coefficient_interval(
+                value, spread, options.confidence, judges=influences.judges, shift=shift
+            )
+            inference = options.clustered(grouped, ends)
     elif not math.isnan(value):  # nothing is drawn for a figure that is undefined
         if isinstance(coefficient, RaterCoefficient) and over != "units":
             drawn = ratings_of(data).judged_at_least(coefficient.judged_at_least)
-            draws = _draw_raters(coefficient, drawn, over, resamples, generator)
+            inference = options.drawn(_draw_raters(coefficient, drawn, over, resamples, options.generator))
         else:
-            draws = bootstrap(
-                sample.of_units,
-                sample.frequency,
-                resamples=resamples,
-                generator=generator,
-                width=sample.width,
-            )
-        low, high, undefined = percentile_interval(draws, confidence)
+            inference = options.resampled(sample.of_units, sample.frequency, sample.width)
+    note = "; ".join(filter(None, (sample.note, inference.note)))
     return AgreementResult(
         statistic=coefficient.name,
         value=value,
-        low=low,
-        high=high,
-        confidence=confidence,
         units=sample.units,
         pairable=sample.pairable,
         raters=sample.raters,
         judgments=sample.judgments,
         level=coefficient.level,
-        resamples=resamples,
-        undefined_resamples=undefined,
-        seed=reported,
-        reason=reason,
-        note=note,
         over=over,
-        clusters=counts,
+        **{**inference.shared(), "note": note},
     )
 
 
-def _clustered(
-    value: float, found: Influences, clusters: ClusterColumns | Clusters, confidence: float
-) -> tuple[float, float, Clusters]:
-    if isinstance(clusters, str):
-        own = {ITEM: found.items, RATER: found.raters}
-        names = (ITEM, RATER) if clusters == "both" else (one_of(clusters, CLUSTERED, "clusters"),)
-        codes = {name: one for name in names if (one := own[name]) is not None}
-        if not codes:
-            raise BadOption(f"clusters is {clusters!r}, expected columns: the data have no such clusters")
-        grouped = Clusters.of_codes({name: renumbered(one) for name, one in codes.items()})
-    elif isinstance(clusters, Clusters):
-        grouped = clusters.kept(found.counts)
-    else:
-        grouped = Clusters.of(clusters, len(found.counts), found.counts)
-    by_item, by_both = found.shift
-    shift = by_both if len(grouped.codes) == 3 else 0.0 if RATER in grouped.used else by_item
-    spread = grouped.spread(found.values)
-    low, high = coefficient_interval(value, spread, confidence, judges=found.judges, shift=shift)
-    return low, high, grouped
+def _clusters_of(found: Influences, clusters: ClusterColumns | Clusters) -> Clusters:
+    if isinstance(clusters, Clusters):
+        return clusters.kept(found.counts)
+    if not isinstance(clusters, str):
+        return Clusters.of(clusters, len(found.counts), found.counts)
+    own = {ITEM: found.items, RATER: found.raters}
+    names = (ITEM, RATER) if clusters == "both" else (one_of(clusters, CLUSTERED, "clusters"),)
+    codes = {name: one for name in names if (one := own[name]) is not None}
+    if not codes:
+        raise BadOption(f"clusters is {clusters!r}, expected columns: the data have no such clusters")
+    return Clusters.of_codes({name: renumbered(one) for name, one in codes.items()})
 
 
 def _draw_raters(

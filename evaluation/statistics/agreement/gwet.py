@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import scipy  # its parts load when they are first used
@@ -39,10 +39,8 @@ from evaluation.statistics.agreement.ratings import (
     patterns_of,
     ratings_of,
 )
-from evaluation.statistics.clustering import NAIVE, ClusterColumns
 from evaluation.statistics.inputs import BadOption, BadValue, encode, encode_with
-from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import RaterSampling, signed
 
 ONE_CATEGORY = "every judgment names the same category; name the others in categories"
 
@@ -109,22 +107,10 @@ def percent_interval(
     weights: str = "identity",
     *,
     categories: Sequence[Any] | None = None,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
-    over: str = "units",
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[RaterSampling],
 ) -> AgreementResult:
     """Return `percent_agreement` with its interval."""
-    return agreement(
-        reliability_data,
-        Percent(weights, categories),
-        over=over,
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
-        clusters=clusters,
-    )
+    return agreement(reliability_data, Percent(weights, categories), **options)
 
 
 def gwet_ac(
@@ -140,22 +126,10 @@ def gwet_interval(
     weights: str = "identity",
     *,
     categories: Sequence[Any] | None = None,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
-    over: str = "units",
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[RaterSampling],
 ) -> AgreementResult:
     """Return `gwet_ac` with its interval."""
-    return agreement(
-        reliability_data,
-        Gwet(weights, categories),
-        over=over,
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
-        clusters=clusters,
-    )
+    return agreement(reliability_data, Gwet(weights, categories), **options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import scipy  # its parts load when they are first used
@@ -24,7 +24,6 @@ from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
 from evaluation.statistics.agreement.influences import Influences, alpha_influences
 from evaluation.statistics.agreement.ratings import Ratings, count_rows
-from evaluation.statistics.clustering import NAIVE, ClusterColumns
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -34,8 +33,7 @@ from evaluation.statistics.inputs import (
     one_per_row,
     same_length,
 )
-from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Sampling, signed
 
 WEIGHTS = (None, "linear", "quadratic")
 
@@ -66,16 +64,11 @@ def kappa_interval(
     weights: str | None = None,
     *,
     labels: Sequence[Any] | NDArray[Any] | None = None,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Sampling],
 ) -> AgreementResult:
     """Return `cohen_kappa` with its interval; columns of `clusters` have one entry a unit."""
     coefficient = CohenKappa(weights, labels)
-    return agreement(
-        (first, second), coefficient, confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
-    )
+    return agreement((first, second), coefficient, **options)
 
 
 def fleiss_kappa(counts: ArrayLike | Ratings) -> float:
@@ -89,16 +82,10 @@ def fleiss_kappa(counts: ArrayLike | Ratings) -> float:
 @signed("fleiss-kappa")
 def fleiss_interval(
     counts: ArrayLike | Ratings,
-    *,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Sampling],
 ) -> AgreementResult:
     """Return `fleiss_kappa` with its interval."""
-    return agreement(
-        counts, FleissKappa(), confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
-    )
+    return agreement(counts, FleissKappa(), **options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,8 @@ import numpy as np
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.inputs import BadShape, BadValue, encode, positive
-from evaluation.statistics.resampling import (
-    CONFIDENCE,
-    Seed,
-    check_confidence,
-    generator_of,
-    percentile_interval,
-)
-from evaluation.statistics.results import signed
+from evaluation.statistics.resampling import CONFIDENCE, Seed
+from evaluation.statistics.results import Inference, Options, signed
 
 NOBODY = "no text was read by two raters, so nobody can be held against anybody"
 NOTHING = "nobody marked a span in the texts that two raters read"
@@ -40,7 +34,7 @@ Spans = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class SpanAgreement:
+class SpanAgreement(Inference):
     """The agreement of J judgments, with an interval from resampled items.
 
     texts, raters, judgments: of texts that two raters or more read; others are left out. spans: after overlapping ones
@@ -48,19 +42,11 @@ class SpanAgreement:
     """
 
     value: float
-    low: float
-    high: float
     texts: int
     items: int
     raters: int
     judgments: int
     spans: int
-    confidence: float
-    resamples: int
-    seed: int | None
-    undefined_resamples: int
-    reason: str
-    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +102,7 @@ def span_alpha(
         expected = sum(part.expected(weights, whole) for part in parts)
         return 1 - seen / expected if expected > 0 else math.nan
 
-    return _result(marks, value, confidence=confidence, resamples=resamples, seed=seed)
+    return _result(marks, value, Options.of(confidence=confidence, resamples=resamples, seed=seed))
 
 
 @signed("span-f1", data=("labels", "items"))
@@ -147,7 +133,7 @@ def span_f1(
         whole = float(weights @ marked)
         return float(weights @ shared) / whole if whole else math.nan
 
-    return _result(marks, value, confidence=confidence, resamples=resamples, seed=seed)
+    return _result(marks, value, Options.of(confidence=confidence, resamples=resamples, seed=seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,42 +202,28 @@ def _gaps(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, 
     return marks.text[owner][length > 0], length[length > 0]
 
 
-def _result(
-    marks: _Marks,
-    value: Callable[[Floats], float],
-    *,
-    confidence: float,
-    resamples: int,
-    seed: Seed,
-) -> SpanAgreement:
-    check_confidence(confidence)
-    positive(resamples, "resamples")
-    generator, known = generator_of(seed)
+def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -> SpanAgreement:
+    positive(options.resamples, "resamples")
     size, spans = len(marks.item), sum(len(start) for _, start, _ in marks.labels)
     items = int(marks.item.max(initial=-1)) + 1
-    found, low, high, undefined = math.nan, math.nan, math.nan, 0
+    found = math.nan
     reason = NOBODY if not size else "" if spans else NOTHING
     if not reason:
         found = value(np.ones(size))
         reason = EVERYTHING if math.isnan(found) else ONE_ITEM if items == 1 else ""
+    inference = options.undefined(reason)
     if not reason:
-        drawn = generator.integers(items, size=(resamples, items))
+        drawn = options.generator.integers(items, size=(options.resamples, items))
         draws = [value(np.bincount(one, minlength=items)[marks.item].astype(np.float64)) for one in drawn]
-        low, high, undefined = percentile_interval(np.array(draws), confidence)
+        inference = options.drawn(np.array(draws))
     return SpanAgreement(
         value=found,
-        low=low,
-        high=high,
         texts=size,
         items=items,
         raters=len(np.unique(marks.rater)),
         judgments=len(marks.text),
         spans=spans,
-        confidence=confidence,
-        resamples=resamples,
-        seed=known,
-        undefined_resamples=undefined,
-        reason=reason,
+        **inference.shared(),
     )
 
 

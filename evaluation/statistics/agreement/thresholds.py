@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,6 @@ from evaluation.arrays import Flags, Floats, ratio
 from evaluation.statistics.agreement.kappa import CohenKappa
 from evaluation.statistics.clustering import (
     NAIVE,
-    ClusterColumns,
     Clusters,
     coefficient_interval,
     columns_of,
@@ -30,17 +29,8 @@ from evaluation.statistics.inputs import (
     one_per_row,
     same_length,
 )
-from evaluation.statistics.resampling import (
-    CONFIDENCE,
-    RESAMPLES,
-    Estimate,
-    Seed,
-    bootstrap,
-    check_confidence,
-    generator_of,
-    percentile_interval,
-)
-from evaluation.statistics.results import signed
+from evaluation.statistics.resampling import Estimate, bootstrap
+from evaluation.statistics.results import Inference, Options, Result, Sampling, signed
 
 # H13: at least two of three of the crowd (4.3.2), and the mean grades of their Table 1.
 CROWD_AT_LEAST = 0.66
@@ -58,11 +48,11 @@ ONE_SIDE = "both sources say the same about every pair"
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdAgreement:
+class ThresholdAgreement(Inference):
     """Kappa, and precision, recall and F1 of the first source against the second.
 
     both, first_only, second_only, neither: pairs by who says yes. `n` pairs were compared; `filled` ones lacked a
-    score, taken as no. `reason` and `undefined_resamples` are those of kappa.
+    score, taken as no. The interval and `reason` are those of kappa.
     """
 
     first_at_least: float
@@ -78,24 +68,16 @@ class ThresholdAgreement:
     n: int
     filled: int
     left_out: int
-    confidence: float
-    resamples: int
-    undefined_resamples: int
-    seed: int | None
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class KappaGrid:
+class KappaGrid(Result):
     """Every pair of thresholds, row by row of the first's; `best` has the highest defined kappa."""
 
     first_thresholds: tuple[float, ...]
     second_thresholds: tuple[float, ...]
     cells: tuple[ThresholdAgreement, ...]
     best: ThresholdAgreement | None
-    signature: str = ""
 
     def values(self) -> Floats:
         """Return (first thresholds, second thresholds) kappas."""
@@ -118,18 +100,16 @@ def threshold_kappa(
     second_at_least: float = EXPERTS_AT_LEAST,
     *,
     missing: str = "refuse",
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Sampling],
 ) -> ThresholdAgreement:
     """Compare first >= `first_at_least` with second >= `second_at_least`, (N,) scores each.
 
     `missing` also takes "no": a nan counts as no, as H13 do for pairs that the filter removed. The default thresholds
     are H13's, with the crowd's share of yes first.
     """
-    check_confidence(confidence)
-    generator, reported = generator_of(seed)
+    chosen = Options.of(**options)
+    if chosen.columns:
+        chosen = replace(chosen, resamples=0)
     first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
     yes_first = at_least(first, first_at_least)
     yes_second = at_least(second, second_at_least)
@@ -138,29 +118,28 @@ def threshold_kappa(
     both, first_only, second_only, neither = table.tolist()
     n = int(table.sum())
     value = _figures(table[np.newaxis].astype(np.float64))[0]
-    intervals = [(math.nan, math.nan, 0)] * 4
-    columns, too_few = columns_of(clusters), ""
-    counts: Mapping[str, int] = {}
-    if columns:
-        resamples = 0
-    if n and columns:
+    inference = chosen.undefined()
+    intervals = [(math.nan, math.nan)] * 4
+    if n and chosen.columns:
         keep = np.ones(n + left_out, dtype=np.bool_)
         if left_out:
             keep = ~(np.isnan(float_vector(first_scores, "")) | np.isnan(float_vector(second_scores, "")))
-        grouped = Clusters.of(columns, len(keep), keep)
-        counts, too_few = grouped.counts, grouped.reason
-        if not too_few:
-            intervals = _clustered(yes_first, yes_second, value, grouped, confidence)
+        grouped = Clusters.of(chosen.columns, len(keep), keep)
+        if not grouped.reason:
+            intervals = _clustered(yes_first, yes_second, value, grouped, chosen.confidence)
+        inference = chosen.clustered(grouped, intervals[0])
     elif n:
-        draws = bootstrap(_figures, table, resamples=resamples, generator=generator, width=4)
-        intervals = [percentile_interval(draws[:, column], confidence) for column in range(4)]
+        draws = bootstrap(_figures, table, resamples=chosen.resamples, generator=chosen.generator, width=4)
+        drawn = [chosen.drawn(draws[:, column]) for column in range(4)]
+        inference, intervals = drawn[0], [(one.low, one.high) for one in drawn]
     # Where the figure itself is undefined, resamples that happen to define it say nothing.
     estimates = [
         Estimate(float(figure), low, high) if not math.isnan(figure) else Estimate(*(math.nan,) * 3)
-        for figure, (low, high, _) in zip(value, intervals, strict=True)
+        for figure, (low, high) in zip(value, intervals, strict=True)
     ]
-    undefined = math.isnan(value[0])
     kappa, precision, recall, f1 = estimates
+    if math.isnan(kappa.value):
+        inference = replace(inference, reason=ONE_SIDE if n else NOTHING, low=math.nan, high=math.nan)
     return ThresholdAgreement(
         first_at_least=float(first_at_least),
         second_at_least=float(second_at_least),
@@ -175,24 +154,19 @@ def threshold_kappa(
         n=n,
         filled=filled,
         left_out=left_out,
-        confidence=float(confidence),
-        resamples=resamples,
-        undefined_resamples=intervals[0][2],
-        seed=reported,
-        reason=too_few if not undefined else ONE_SIDE if n else NOTHING,
-        clusters=counts,
+        **inference.shared(),
     )
 
 
 def _clustered(
     first: Flags, second: Flags, value: Floats, clusters: Clusters, confidence: float
-) -> list[tuple[float, float, int]]:
+) -> list[tuple[float, float]]:
     found = CohenKappa().influences((first, second))
     low = high = math.nan
     if found is not None:
         spread = clusters.spread(found.values)
         low, high = coefficient_interval(float(value[0]), spread, confidence)
-    intervals = [(low, high, 0)]
+    intervals = [(low, high)]
     columns = {str(place): codes for place, codes in enumerate(clusters.codes[:2])}
     yeses = first.astype(np.float64) + second
     for right, keep, weights in (
@@ -201,7 +175,7 @@ def _clustered(
         (first & second, first | second, yeses),
     ):
         share = share_of_rows(right.astype(np.float64), columns, confidence, keep=keep, weights=weights)
-        intervals.append((share.low, share.high, 0))
+        intervals.append((share.low, share.high))
     return intervals
 
 
@@ -213,30 +187,18 @@ def kappa_grid(
     second_thresholds: Sequence[float] = GRADE_THRESHOLDS,
     *,
     missing: str = "refuse",
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: int | np.integer[Any] = 0,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Sampling],
 ) -> KappaGrid:
     """Return `threshold_kappa` at every pair of thresholds, each with the same seed."""
-    columns = {name: encode(column, name)[1] for name, column in columns_of(clusters).items()}
+    clusters = columns_of(options.get("clusters", NAIVE))
+    options["clusters"] = {name: encode(column, name)[1] for name, column in clusters.items()} or NAIVE
     first_thresholds = one_per_row(first_thresholds, "first_thresholds")
     second_thresholds = one_per_row(second_thresholds, "second_thresholds")
     if not len(first_thresholds) or not len(second_thresholds):
         raise BadOption("the grid has no threshold, expected one or more for each source")
     first, second = float_vector(first_scores, "first_scores"), float_vector(second_scores, "second_scores")
     cells = tuple(
-        threshold_kappa(
-            first,
-            second,
-            row,
-            column,
-            missing=missing,
-            confidence=confidence,
-            resamples=resamples,
-            seed=seed,
-            clusters=columns or NAIVE,
-        )
+        threshold_kappa(first, second, row, column, missing=missing, **options)
         for row in first_thresholds
         for column in second_thresholds
     )

@@ -21,7 +21,7 @@ from evaluation.statistics.agreement.coefficient import NO_PAIRS
 from evaluation.statistics.agreement.kappa import WEIGHTS, check_weights
 from evaluation.statistics.agreement.ratings import Data, distance_at, positions_at, ratings_of
 from evaluation.statistics.inputs import one_of
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 FIGURES = ("units", "percent", "kappa", "alpha")
 NO_PAIR = "no two raters judged a common unit"
@@ -29,7 +29,7 @@ SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the sam
 
 
 @dataclass(frozen=True, slots=True)
-class UnitAgreement:
+class UnitAgreement(Result):
     """Agreement on each unit, (U,) each; nan where a unit has too few judgments.
 
     share: of the most frequent answer. agreement: share of agreeing pairs of judges.
@@ -41,8 +41,6 @@ class UnitAgreement:
     agreement: Floats
     contribution: Floats
     level: str
-    reason: str
-    signature: str = ""
 
     def most_disputed(self, count: int) -> Ints:
         """Return positions of the units with the largest contributions, largest first."""
@@ -92,7 +90,7 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
 
 
 @dataclass(frozen=True, slots=True)
-class PairAgreement:
+class PairAgreement(Result):
     """Every two raters with a common unit, (P,) each, in the order of the raters.
 
     raters: (R,) names. first, second: positions among them, first < second. units: common ones. Weights of kappa take
@@ -108,8 +106,6 @@ class PairAgreement:
     alpha: Floats
     level: str
     weights: str | None
-    reason: str
-    signature: str = ""
 
     def matrix(self, figure: str) -> Floats:
         """Return (R, R) of one of FIGURES: symmetric, nan on the diagonal and without common units."""

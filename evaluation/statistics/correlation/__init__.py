@@ -9,13 +9,3 @@ from evaluation.statistics.correlation.vectors import (
     pearson,
     spearman,
 )
-
-__all__ = [
-    "COEFFICIENTS",
-    "CorrelationResult",
-    "correlation",
-    "kendall_tau_b",
-    "kendall_tau_c",
-    "pearson",
-    "spearman",
-]

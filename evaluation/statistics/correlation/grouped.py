@@ -7,9 +7,9 @@ Groupings: Deutsch, Foster, Freitag 2023; Deutsch, Dror, Roth 2021. Two metrics 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 import scipy  # its parts load when they are first used
@@ -48,16 +48,12 @@ from evaluation.statistics.inputs import (
 )
 from evaluation.statistics.resampling import (
     ALTERNATIVES,
-    CONFIDENCE,
-    RESAMPLES,
     Seed,
-    check_confidence,
     coin_tosses,
     count_extreme,
     generator_of,
-    resampled_interval,
 )
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Inference, Options, Result, Sampling, signed
 
 GROUPINGS = ("none", "item", "system", "system-level")
 
@@ -70,7 +66,7 @@ UNDEFINED = "the {} metric's correlation is undefined"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedCorrelationResult:
+class GroupedCorrelationResult(Inference):
     """A coefficient averaged over groups, with its interval over `resampled` items or systems.
 
     `value` is the mean of the defined `group_values` (G,); there is one group without grouping and at the
@@ -80,8 +76,6 @@ class GroupedCorrelationResult:
     coefficient: str
     grouping: str
     value: float
-    low: float
-    high: float
     n: int
     left_out: int
     items: int
@@ -91,14 +85,6 @@ class GroupedCorrelationResult:
     group_names: NDArray[Any]
     group_values: Floats
     resampled: str
-    confidence: float
-    resamples: int
-    undefined_resamples: int
-    seed: int | None
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    note: str = ""
-    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +108,7 @@ def grouped_correlation(
     *,
     grouping: str = "item",
     missing: str = "refuse",
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Sampling],
 ) -> GroupedCorrelationResult:
     """Return one of COEFFICIENTS between two (N,) scores of systems' outputs for items.
 
@@ -133,46 +116,33 @@ def grouped_correlation(
     "system-level" the systems' means, without clusters, as ranks of a few systems move in steps. A naive interval
     resamples items, or systems for "system".
     """
-    columns = columns_of(clusters)
+    chosen = Options.of(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")
-    check_confidence(confidence)
-    if columns and grouping == "system-level":
+    if chosen.columns and grouping == "system-level":
         raise BadOption(
             "clusters has columns at the system level, expected 'naive': whole items are resampled there"
         )
-    generator, reported = generator_of(seed)
     x, y, table = long_table(first, second, items, systems, missing)
     names, statistic, values = _arranged(x, y, table, coefficient, grouping)
     defined = ~np.isnan(values)
     value = float(values[defined].mean()) if defined.any() else math.nan
     over = "systems" if grouping == "system" else "items"
     units = len(table.system_names if over == "systems" else table.item_names)
-    low = high = math.nan
-    undefined, reason, note = 0, "" if defined.any() else NO_GROUP, ""
-    counts: Mapping[str, int] = {}
-    if columns and defined.any():
+    inference = chosen.undefined("" if defined.any() else NO_GROUP)
+    if chosen.columns and defined.any():
         given = paired_observations(first, second, missing)[2]
-        grouped = Clusters.of(columns, len(given), given)
+        grouped = Clusters.of(chosen.columns, len(given), given)
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
         spread = grouped.spread(_influences(x, y, codes, coefficient, values))
-        low, high = coefficient_interval(value, spread, confidence)
-        counts, reason, note, resamples = grouped.counts, grouped.reason, grouped.note, 0
-    elif resamples and defined.any():
-        low, high, undefined = resampled_interval(
-            statistic,
-            np.ones(units, dtype=np.int64),
-            resamples=resamples,
-            generator=generator,
-            confidence=confidence,
-            width=max(units, len(table.system_names)),
-        )
+        inference = chosen.clustered(grouped, coefficient_interval(value, spread, chosen.confidence))
+    elif chosen.resamples and defined.any():
+        width = max(units, len(table.system_names))
+        inference = chosen.resampled(statistic, np.ones(units, dtype=np.int64), width)
     return GroupedCorrelationResult(
         coefficient=coefficient,
         grouping=grouping,
         value=value,
-        low=low,
-        high=high,
         n=len(x),
         left_out=table.left_out,
         items=len(table.item_names),
@@ -182,13 +152,7 @@ def grouped_correlation(
         group_names=names,
         group_values=values,
         resampled=over,
-        confidence=float(confidence),
-        resamples=resamples,
-        undefined_resamples=undefined,
-        seed=reported,
-        reason=reason,
-        clusters=counts,
-        note=note,
+        **inference.shared(),
     )
 
 
@@ -303,7 +267,7 @@ def _rows(x: Floats, y: Floats, coefficient: str) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedCorrelationResult:
+class PairedCorrelationResult(Result):
     """Two metrics' correlations with people, and p = (c + 1) / (n + 1), for c of n reassignments as extreme.
 
     `undefined_reassignments` gave no coefficient and count as extreme, which can only raise p.
@@ -320,10 +284,6 @@ class PairedCorrelationResult:
     reassignments: int
     alternative: str
     n: int
-    seed: int | None
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    signature: str = ""
 
 
 @signed("paired-correlation")

@@ -8,8 +8,8 @@ another on the same observations.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from typing import Unpack
 
 import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
@@ -22,7 +22,6 @@ from evaluation.statistics.clustering import (
     Clusters,
     Spread,
     coefficient_interval,
-    columns_of,
 )
 from evaluation.statistics.correlation.coefficients import (
     COEFFICIENTS,
@@ -35,15 +34,8 @@ from evaluation.statistics.correlation.coefficients import (
     taus,
 )
 from evaluation.statistics.inputs import BadValue, gappy_vector, is_real, one_of, same_length, score_vector
-from evaluation.statistics.resampling import (
-    CONFIDENCE,
-    RESAMPLES,
-    Seed,
-    check_confidence,
-    generator_of,
-    resampled_interval,
-)
-from evaluation.statistics.results import signed
+from evaluation.statistics.resampling import CONFIDENCE
+from evaluation.statistics.results import Inference, Options, Result, Sampling, signed
 
 # Kendall's p is exact up to this size, and where at most one pair is out of order, if nothing is tied.
 _EXACT = 33
@@ -60,24 +52,14 @@ SAME = "one metric is the other on another scale, so that nothing tells them apa
 
 
 @dataclass(frozen=True, slots=True)
-class CorrelationResult:
+class CorrelationResult(Inference):
     """A coefficient, its interval over observations, and its two-sided p."""
 
     coefficient: str
     value: float
-    low: float
-    high: float
     p: float
     n: int
     left_out: int
-    confidence: float
-    resamples: int
-    undefined_resamples: int
-    seed: int | None
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    note: str = ""
-    signature: str = ""
 
 
 @signed("correlation")
@@ -87,64 +69,35 @@ def correlation(
     coefficient: str = "pearson",
     *,
     missing: str = "refuse",
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Sampling],
 ) -> CorrelationResult:
     """Return one of COEFFICIENTS between two (N,) vectors; `resamples` 0 gives no interval.
 
     p of Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908); of Kendall: exact without ties for
     n <= 33, else normal with the variance for ties of Kendall (1970). With `clusters`, p is of them too.
     """
-    columns = columns_of(clusters)
+    chosen = Options.of(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
-    check_confidence(confidence)
     x, y, given = paired_observations(first, second, missing)
     x, y = x[given], y[given]
-    generator, reported = generator_of(seed)
-    value = p = low = high = math.nan
-    undefined, note = 0, ""
-    counts: Mapping[str, int] = {}
-    reason = _undefined(x, y)
-    if not reason:
+    value = p = math.nan
+    inference = chosen.undefined(_undefined(x, y))
+    if not inference.reason:
         if coefficient.startswith("kendall"):
             value, p = _kendall(x, y, coefficient)
         else:
             value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0])
             p = _linear_p(value, len(x))
-        if columns:
-            resamples = 0
-            grouped = Clusters.of(columns, len(given), given)
+        if chosen.columns:
+            grouped = Clusters.of(chosen.columns, len(given), given)
             spread = _spread(x, y, coefficient, value, grouped)
-            low, high = coefficient_interval(value, spread, confidence)
-            p, reason, note, counts = spread.p(value), grouped.reason, grouped.note, grouped.counts
-        if resamples:
+            p = spread.p(value)
+            inference = chosen.clustered(grouped, coefficient_interval(value, spread, chosen.confidence))
+        elif chosen.resamples:
             patterns = Patterns(x, y, coefficient)
-            low, high, undefined = resampled_interval(
-                patterns,
-                patterns.frequency,
-                resamples=resamples,
-                generator=generator,
-                confidence=confidence,
-                width=len(patterns.frequency),
-            )
-    return CorrelationResult(
-        coefficient=coefficient,
-        value=value,
-        low=low,
-        high=high,
-        p=p,
-        n=len(x),
-        left_out=int((~given).sum()),
-        confidence=float(confidence),
-        resamples=resamples,
-        undefined_resamples=undefined,
-        seed=reported,
-        reason=reason,
-        clusters=counts,
-        note=note,
-    )
+            inference = chosen.resampled(patterns, patterns.frequency, len(patterns.frequency))
+    left_out = int((~given).sum())
+    return CorrelationResult(coefficient, value, p, len(x), left_out, **inference.shared())
 
 
 def _spread(x: Floats, y: Floats, coefficient: str, value: float, clusters: Clusters) -> Spread:
@@ -156,22 +109,15 @@ def _spread(x: Floats, y: Floats, coefficient: str, value: float, clusters: Clus
 
 
 @dataclass(frozen=True, slots=True)
-class CorrelationDifference:
+class CorrelationDifference(Inference):
     """Two metrics' coefficients with people, and their difference with its interval and two-sided p of t."""
 
     coefficient: str
     first: float
     second: float
     difference: float
-    low: float
-    high: float
     p: float
     n: int
-    confidence: float
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    note: str = ""
-    signature: str = ""
 
 
 @signed("correlation-difference")
@@ -188,48 +134,27 @@ def correlation_difference(
 
     Its variance is that of the difference of influences: the metrics may be correlated.
     """
-    columns = columns_of(clusters)
+    options = Options.without_draws(confidence, clusters)
     one_of(coefficient, COEFFICIENTS, "coefficient")
-    check_confidence(confidence)
     one, two = score_vector(first, "first"), score_vector(second, "second")
     human = score_vector(people, "people")
     n = same_length(first=one, second=two, people=human)
     reasons = (_undefined(one, human), _undefined(two, human))
-    reason = reasons[0] or reasons[1].replace("first", "second metric's")
     values = [
         math.nan if why else float(group_coefficients(scores, human, np.array([0, n]), coefficient)[0])
         for scores, why in zip((one, two), reasons, strict=True)
     ]
-    difference, p, low, high = values[0] - values[1], math.nan, math.nan, math.nan
-    counts: Mapping[str, int] = {}
-    note = ""
-    if not reason:
-        grouped = Clusters.of(columns or {"observation": range(n)}, n)
+    difference, p = values[0] - values[1], math.nan
+    inference = options.undefined(reasons[0] or reasons[1].replace("first", "second metric's"))
+    if not inference.reason:
         influences = [
             correlation_influences(scores, human, coefficient, value)
             for scores, value in zip((one, two), values, strict=True)
         ]
-        spread = grouped.spread(influences[0] - influences[1])
-        reason, note, counts = grouped.reason, grouped.note, grouped.counts if columns else {}
-        half = spread.half(confidence)
-        low, high = difference - half, difference + half
-        p = spread.p(difference)
-        if not reason and not spread.variance > 0:
-            reason = ALIKE
-    return CorrelationDifference(
-        coefficient=coefficient,
-        first=values[0],
-        second=values[1],
-        difference=difference,
-        low=low,
-        high=high,
-        p=p,
-        n=n,
-        confidence=float(confidence),
-        reason=reason,
-        clusters=counts,
-        note=note,
-    )
+        inference, p = options.of_difference(difference, influences[0] - influences[1], "observation")
+        if not inference.reason and math.isnan(p):
+            inference = replace(inference, reason=ALIKE)
+    return CorrelationDifference(coefficient, values[0], values[1], difference, p, n, **inference.shared())
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:
@@ -297,7 +222,7 @@ def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class WilliamsResult:
+class WilliamsResult(Result):
     """Williams' t of the difference between two correlations with people; `between` is that of the metrics."""
 
     first: float
@@ -309,8 +234,6 @@ class WilliamsResult:
     p: float
     p_first_higher: float
     p_second_higher: float
-    reason: str
-    signature: str = ""
 
 
 @signed("williams", input="scores")
@@ -355,11 +278,9 @@ def williams_correlations(first: float, second: float, between: float, n: int) -
     # Both metrics determine people's scores together: the gap has no error, and t no bound.
     t = gap / math.sqrt(spread) if spread > 0 else math.copysign(math.inf, gap)
     above, below = (float(tail) for tail in scipy.special.stdtr(n - 3, [-t, t]))
-    return WilliamsResult(
-        r13, r23, r12, int(n), t, int(n) - 3, min(1.0, 2 * min(above, below)), above, below, ""
-    )
+    return WilliamsResult(r13, r23, r12, int(n), t, int(n) - 3, min(1.0, 2 * min(above, below)), above, below)
 
 
 def _no_test(first: float, second: float, between: float, n: int, reason: str) -> WilliamsResult:
     nan = math.nan
-    return WilliamsResult(first, second, between, n, nan, n - 3, nan, nan, nan, reason)
+    return WilliamsResult(first, second, between, n, nan, n - 3, nan, nan, nan, reason=reason)

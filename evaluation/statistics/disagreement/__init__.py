@@ -14,16 +14,3 @@ from evaluation.statistics.disagreement.soft_labels import (
     metric_probabilities,
     soft_labels,
 )
-
-__all__ = [
-    "DivergenceResult",
-    "KnownGroupsResult",
-    "RaterGroupsResult",
-    "SoftLabels",
-    "divergence",
-    "judge_probabilities",
-    "known_groups",
-    "metric_probabilities",
-    "rater_groups",
-    "soft_labels",
-]

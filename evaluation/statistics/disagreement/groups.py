@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.latent import Answers
 from evaluation.statistics.inputs import BadValue, above_zero, encode, positive, same_length
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 FEW_GROUPS = "all raters are of one group, expected two or more to compare"
 NO_PAIRS = "no two raters {of} have a unit in common"
@@ -29,7 +29,7 @@ _SCATTER = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class RaterGroupsResult:
+class RaterGroupsResult(Result):
     """Two groups against one.
 
     membership: (W, 2) probability of each group, the larger one first. shares: (2,). prior: (L,) of true labels.
@@ -53,9 +53,6 @@ class RaterGroupsResult:
     converged: bool
     judgments: Ints
     bootstraps: int
-    seed: int
-    note: str
-    signature: str = ""
 
 
 @signed("rater-groups")
@@ -216,7 +213,7 @@ def _agreement(pairs: _Pairs, among: NDArray[np.bool_]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownGroupsResult:
+class KnownGroupsResult(Result):
     """Agreement within groups against agreement between them.
 
     within: (G,) share of agreeing pairs of raters of each group, over the units they share; nan where there is none.
@@ -232,9 +229,6 @@ class KnownGroupsResult:
     p: float
     raters: Ints
     permutations: int
-    seed: int
-    reason: str
-    signature: str = ""
 
 
 @signed("known-groups")

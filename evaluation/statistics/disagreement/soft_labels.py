@@ -28,7 +28,7 @@ from evaluation.statistics.inputs import (
     one_of,
     same_length,
 )
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 CORRECTIONS = ("dirichlet", "miller-madow", "none")
 
@@ -43,7 +43,7 @@ _SUM = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class SoftLabels:
+class SoftLabels(Result):
     """Answers to each unit as a distribution.
 
     counts, shares: (U, L). judgments: (U,). entropy: (U,) floor of any prediction's expected cross-entropy; nan where
@@ -60,7 +60,6 @@ class SoftLabels:
     floor: float
     concentration: Floats
     correction: str
-    signature: str = ""
 
 
 @signed("soft-labels")
@@ -139,7 +138,7 @@ def _expected_entropy(alpha: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class DivergenceResult:
+class DivergenceResult(Result):
     """Cross-entropy and Jensen-Shannon divergence (U,) of predictions from people's distributions, and their means.
 
     A prediction of zero where people answered so has an infinite cross-entropy.
@@ -149,7 +148,6 @@ class DivergenceResult:
     jensen_shannon: Floats
     mean_cross_entropy: float
     mean_jensen_shannon: float
-    signature: str = ""
 
 
 @signed("soft-label-divergence")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, share_of_rows
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, share_of_rows
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -34,8 +34,8 @@ from evaluation.statistics.inputs import (
     same_length,
     score_vector,
 )
-from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
-from evaluation.statistics.results import signed
+from evaluation.statistics.resampling import CONFIDENCE, Seed, generator_of
+from evaluation.statistics.results import Inference, Options, Result, signed
 from evaluation.statistics.significance.intervals import wilson_interval
 from evaluation.statistics.significance.paired_tests import mcnemar_test
 
@@ -120,7 +120,7 @@ UNDECIDED = ("left-out", "half")
 
 
 @dataclass(frozen=True, slots=True)
-class AccuracyResult:
+class AccuracyResult(Inference):
     """Accuracy of a metric on the pairs of one kind, with a Wilson interval.
 
     `value` is `correct` over `n`, the pairs with a consensus; a metric's tie is wrong, as in V15, or half a
@@ -129,8 +129,6 @@ class AccuracyResult:
 
     kind: str
     value: float
-    low: float
-    high: float
     n: int
     correct: int
     metric_ties: int
@@ -138,12 +136,7 @@ class AccuracyResult:
     pairs: int
     value_ties_half: float
     value_all_pairs: float
-    confidence: float
     interval: str
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    note: str = ""
-    signature: str = ""
 
 
 def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
@@ -166,15 +159,12 @@ def pair_accuracy(
     clusters: ClusterColumns = NAIVE,
 ) -> dict[str, AccuracyResult]:
     """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all"."""
-    check_confidence(confidence)
-    columns = columns_of(clusters)
+    options = Options.without_draws(confidence, clusters)
     named = metric_winners(first_scores, second_scores)
     consensus = consensus_winners(winners)
     same_length(first_scores=named, winners=consensus)
     return {
-        kind: _clustered(
-            _accuracy(kind, named[here], consensus[here], confidence), named, consensus, here, columns
-        )
+        kind: _accuracy(kind, named, consensus, here, options)
         for kind, here in kinds_of(kinds, len(named)).items()
     }
 
@@ -200,22 +190,15 @@ def pair_credits(
 
 
 @dataclass(frozen=True, slots=True)
-class AccuracyDifference:
+class AccuracyDifference(Inference):
     """Two metrics' accuracies on the decided pairs of one kind, and their difference with its interval of t."""
 
     kind: str
     first: float
     second: float
     difference: float
-    low: float
-    high: float
     p: float
     n: int
-    confidence: float
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    note: str = ""
-    signature: str = ""
 
 
 @signed("accuracy-difference", data=("kinds",))
@@ -232,8 +215,9 @@ def accuracy_difference(
 
     `first`, `second`: (P, 2) scores of both candidates. p is McNemar's, by clusters or exact.
     """
-    check_confidence(confidence)
-    columns = {name: list(values) for name, values in columns_of(clusters).items()}
+    options = Options.without_draws(confidence, clusters)
+    columns = {name: list(values) for name, values in options.columns.items()}
+    options = replace(options, columns=columns)
     consensus = consensus_winners(winners)
     right = []
     for name, scores in (("first", first), ("second", second)):
@@ -242,33 +226,25 @@ def accuracy_difference(
             raise BadShape(f"{name} has shape {table.shape}, expected both scores of {len(consensus)} pairs")
         right.append((metric_winners(table[:, 0], table[:, 1]) == consensus).astype(np.float64))
     return {
-        kind: _difference(kind, right[0], right[1], here & (consensus != 0), columns, confidence)
+        kind: _difference(kind, right[0], right[1], here & (consensus != 0), options)
         for kind, here in kinds_of(kinds, len(consensus)).items()
     }
 
 
-def _difference(
-    kind: str, one: Floats, two: Floats, here: Flags, columns: Mapping[str, list[Any]], confidence: float
-) -> AccuracyDifference:
+def _difference(kind: str, one: Floats, two: Floats, here: Flags, options: Options) -> AccuracyDifference:
     n = int(here.sum())
     first, second = (float(right[here].mean()) if n else math.nan for right in (one, two))
-    low = high = p = math.nan
-    reason, note = NO_PAIRS, ""
-    counts: Mapping[str, int] = {}
+    difference, p = first - second, math.nan
+    inference = options.undefined(NO_PAIRS)
     if n:
-        own: dict[str, Iterable[Any]] = {
+        own = {
             name: [value for value, kept in zip(values, here, strict=True) if kept]
-            for name, values in columns.items()
+            for name, values in options.columns.items()
         }
-        grouped = Clusters.of(own or {"pair": range(n)}, n)
-        reason, note, counts = grouped.reason, grouped.note, grouped.counts if own else {}
-        spread = grouped.spread(((one - two)[here] - (first - second)) / n)
-        half = spread.half(confidence)
-        low, high = first - second - half, first - second + half
+        influences = ((one - two)[here] - difference) / n
+        inference, _ = replace(options, columns=own).of_difference(difference, influences, "pair")
         p = mcnemar_test(one[here], two[here], clusters=own or NAIVE).best_p
-    return AccuracyDifference(
-        kind, first, second, first - second, low, high, p, n, float(confidence), reason, counts, note
-    )
+    return AccuracyDifference(kind, first, second, difference, p, n, **inference.shared())
 
 
 def consensus_winners(winners: ArrayLike) -> Floats:
@@ -291,38 +267,22 @@ def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
     return members
 
 
-def _clustered(
-    found: AccuracyResult, named: Ints, consensus: Floats, here: Flags, columns: Mapping[str, Iterable[Any]]
-) -> AccuracyResult:
-    if not columns or not found.n:
-        return found
-    right = (named == consensus).astype(np.float64)
-    interval = share_of_rows(right, columns, found.confidence, keep=here & (consensus != 0))
-    clusters = interval.clusters
-    return replace(
-        found,
-        low=interval.low,
-        high=interval.high,
-        interval="clustered",
-        clusters=clusters.counts,
-        reason=clusters.reason,
-        note=clusters.note,
-    )
-
-
-def _accuracy(kind: str, named: Ints, consensus: Floats, confidence: float) -> AccuracyResult:
-    decided = consensus != 0
-    n = int(decided.sum())
-    correct = int((named[decided] == consensus[decided]).sum())
+def _accuracy(kind: str, named: Ints, consensus: Floats, here: Flags, options: Options) -> AccuracyResult:
+    decided, right = here & (consensus != 0), (named == consensus).astype(np.float64)
+    n, pairs = int(decided.sum()), int(here.sum())
+    correct = int(right[decided].sum())
     ties = int((named[decided] == 0).sum())
-    pairs = len(named)
-    by_lot = int((named[~decided] != 0).sum())
-    low, high = wilson_interval(correct, n, confidence)
+    by_lot = int((named[here & ~decided] != 0).sum())
+    inference = options.undefined("" if n else NO_PAIRS)
+    if options.columns and n:
+        interval = share_of_rows(right, options.columns, options.confidence, keep=decided)
+        inference = options.clustered(interval.clusters, (interval.low, interval.high))
+    else:
+        low, high = wilson_interval(correct, n, options.confidence)
+        inference = replace(inference, low=low, high=high)
     return AccuracyResult(
         kind=kind,
         value=correct / n if n else math.nan,
-        low=low,
-        high=high,
         n=n,
         correct=correct,
         metric_ties=ties,
@@ -330,14 +290,13 @@ def _accuracy(kind: str, named: Ints, consensus: Floats, confidence: float) -> A
         pairs=pairs,
         value_ties_half=(correct + ties / 2) / n if n else math.nan,
         value_all_pairs=(correct + by_lot / 2) / pairs if pairs else math.nan,
-        confidence=float(confidence),
-        interval="wilson",
-        reason="" if n else NO_PAIRS,
+        interval="clustered" if options.columns and n else "wilson",
+        **inference.shared(),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceCurve:
+class ReferenceCurve(Result):
     """Accuracy of a metric on the pairs of one kind, by (K,) number of references.
 
     value: mean over `draws` random subsets of references. low, high: for other pairs (Wilson, of the mean number of
@@ -358,9 +317,6 @@ class ReferenceCurve:
     no_consensus: int
     pairs: int
     confidence: float
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    signature: str = ""
 
 
 @signed("accuracy-by-references", data=("kinds",))
@@ -377,8 +333,7 @@ def accuracy_by_references(
     `scores` maps a number of references to the scores of the first and second candidates, (D, P) each, under D
     `random_subsets` of that many references.
     """
-    check_confidence(confidence)
-    columns = columns_of(clusters)
+    options = Options.without_draws(confidence, clusters)
     consensus = consensus_winners(winners)
     if not isinstance(scores, Mapping):
         raise BadShape(
@@ -391,7 +346,7 @@ def accuracy_by_references(
     numbers = sorted(scores)
     named = [_winners(number, scores[number], len(consensus)) for number in numbers]
     return {
-        kind: _curve(kind, numbers, named, consensus, here, columns, confidence)
+        kind: _curve(kind, numbers, named, consensus, here, options)
         for kind, here in kinds_of(kinds, len(consensus)).items()
     }
 
@@ -430,13 +385,13 @@ def _curve(
     named: list[Ints],
     consensus: Floats,
     here: Flags,
-    columns: Mapping[str, Iterable[Any]],
-    confidence: float,
+    options: Options,
 ) -> ReferenceCurve:
     decided = here & (consensus != 0)
     n = int(decided.sum())
     reason = "" if n else NO_PAIRS
     counts: Mapping[str, int] = {}
+    confidence = options.confidence
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     rows = []
     for table in named:
@@ -446,9 +401,9 @@ def _curve(
         accuracies = (table[:, decided] == consensus[decided]).mean(axis=1)
         half = float((table[:, decided] == 0).mean()) / 2
         value = float(accuracies.mean())
-        if columns:
+        if options.columns:
             right = (table == consensus).mean(axis=0)
-            interval = share_of_rows(right, columns, confidence, keep=decided)
+            interval = share_of_rows(right, options.columns, confidence, keep=decided)
             low, high = interval.low, interval.high
             reason, counts = interval.clusters.reason, interval.clusters.counts
         else:
@@ -471,7 +426,7 @@ def _curve(
         n=n,
         no_consensus=int(here.sum()) - n,
         pairs=int(here.sum()),
-        confidence=float(confidence),
+        confidence=confidence,
         reason=reason,
         clusters=counts,
     )

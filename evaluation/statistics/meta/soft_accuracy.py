@@ -26,7 +26,7 @@ from evaluation.statistics.inputs import (
     score_table,
 )
 from evaluation.statistics.resampling import Seed, coin_tosses, generator_of
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 
 REASSIGNMENTS = 1000
 CELLS = 2_000_000  # coins tossed at once
@@ -37,7 +37,7 @@ NOT_COMPARED = "no two systems were compared"
 
 
 @dataclass(frozen=True, slots=True)
-class SoftAccuracyResult:
+class SoftAccuracyResult(Result):
     """Soft pairwise accuracy `value`, and `pairwise`, the share of pairs of systems in the same order by their means.
 
     p_scores, p_people: (S, S), one-sided p that the row's system is better than the column's; nan on the diagonal. `n`
@@ -53,9 +53,6 @@ class SoftAccuracyResult:
     n: int
     left_out: int
     reassignments: int
-    seed: int | None
-    reason: str
-    signature: str = ""
 
 
 @signed("soft-pairwise-accuracy")
@@ -147,7 +144,7 @@ def _one_sided(
 
 
 @dataclass(frozen=True, slots=True)
-class SoftComparisonsResult:
+class SoftComparisonsResult(Result):
     """value: soft pairwise accuracy. pairwise: share of pairs of systems whose better one is the same for both.
 
     p_scores, p_people: (pairs,) one-sided p that the first of two systems, by name, is better.
@@ -160,9 +157,6 @@ class SoftComparisonsResult:
     p_scores: Floats
     p_people: Floats
     reassignments: int
-    seed: int | None
-    reason: str
-    signature: str = ""
 
 
 @signed("soft-accuracy-of-comparisons")

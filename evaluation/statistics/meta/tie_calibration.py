@@ -7,27 +7,20 @@ Calibration*. Choose epsilon on one set of items and use it on another.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, columns_of, share_of_rows
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, share_of_rows
 from evaluation.statistics.correlation.coefficients import group_levels, owners
 from evaluation.statistics.correlation.vectors import paired_observations
 from evaluation.statistics.inputs import ROUNDING, BadOption, BadValue, encode, is_real, positive, same_length
-from evaluation.statistics.resampling import (
-    CONFIDENCE,
-    RESAMPLES,
-    Seed,
-    check_confidence,
-    generator_of,
-    resampled_interval,
-)
-from evaluation.statistics.results import signed
+from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
+from evaluation.statistics.results import Inference, Options, signed
 
 CALIBRATE = "calibrate"
 # Pairs whose gaps are sorted to find epsilon: at most this many, drawn at random where there are more.
@@ -37,7 +30,7 @@ NO_PAIR = "no group has two observations"
 
 
 @dataclass(frozen=True, slots=True)
-class PairwiseAccuracyResult:
+class PairwiseAccuracyResult(Inference):
     """Share of pairs that a metric orders as people do, ties included, averaged over groups, which are resampled.
 
     `tied_metric` and `tied_people` pairs are tied by one alone. `epsilon`: the largest gap of a tie;
@@ -45,8 +38,6 @@ class PairwiseAccuracyResult:
     """
 
     value: float
-    low: float
-    high: float
     epsilon: float
     calibrated: bool
     concordant: int
@@ -60,13 +51,6 @@ class PairwiseAccuracyResult:
     left_out: int
     groups: int
     undefined_groups: int
-    confidence: float
-    resamples: int
-    seed: int | None
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    note: str = ""
-    signature: str = ""
 
 
 @signed("pairwise-accuracy", data=("groups",))
@@ -89,13 +73,11 @@ def pairwise_accuracy(
     smallest one of highest accuracy among the gaps of all pairs, or of `max_pairs` random ones. The interval resamples
     groups; columns of `clusters` are equal within a group.
     """
-    columns = columns_of(clusters)
-    check_confidence(confidence)
+    options = Options.of(confidence=confidence, resamples=resamples, seed=seed, clusters=clusters)
     positive(max_pairs, "max_pairs")
     calibrate = isinstance(epsilon, str) and epsilon == CALIBRATE
     if not calibrate and not (is_real(epsilon) and 0 <= epsilon < math.inf):
         raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATE}")
-    generator, reported = generator_of(seed)
     given_scores, given_people, given = paired_observations(scores, people, missing)
     codes = np.zeros(len(given), dtype=np.int64)
     if groups is not None:
@@ -108,34 +90,27 @@ def pairwise_accuracy(
     searched = 0
     tie = 0.0 if calibrate else float(epsilon)
     if calibrate and data.pairs.sum():
-        tie, searched = _best_epsilon(data, max_pairs, generator)
+        tie, searched = _best_epsilon(data, max_pairs, options.generator)
     counts = data.counts(tie)
     right = counts[:, 0] + counts[:, 2]
     paired = data.pairs > 0
     accuracies = right[paired] / data.pairs[paired]
-    low = high = math.nan
-    counted: Mapping[str, int] = {}
-    reason, note = ("" if len(accuracies) else NO_PAIR), ""
-    if columns and len(accuracies):
+    inference = options.undefined("" if len(accuracies) else NO_PAIR)
+    if options.columns and len(accuracies):
         own = {
-            name: _of_groups(values, name, given, codes, firsts)[paired] for name, values in columns.items()
+            name: _of_groups(values, name, given, codes, firsts)[paired]
+            for name, values in options.columns.items()
         }
         found = share_of_rows(accuracies, own, confidence)
-        low, high, resamples = found.low, found.high, 0
-        counted, reason, note = found.clusters.counts, found.clusters.reason, found.clusters.note
+        inference = options.clustered(found.clusters, (found.low, found.high))
     elif len(accuracies) > 1 and resamples:
-        low, high, _ = resampled_interval(
+        inference = options.resampled(
             lambda weights: np.asarray(weights @ accuracies / len(accuracies), dtype=np.float64),
             np.ones(len(accuracies), dtype=np.int64),
-            resamples=resamples,
-            generator=generator,
-            confidence=confidence,
         )
     concordant, discordant, both, metric_only, people_only = (int(count) for count in counts.sum(axis=0))
     return PairwiseAccuracyResult(
         value=float(accuracies.mean()) if len(accuracies) else math.nan,
-        low=low,
-        high=high,
         epsilon=tie,
         calibrated=calibrate,
         concordant=concordant,
@@ -149,12 +124,7 @@ def pairwise_accuracy(
         left_out=int((~given).sum()),
         groups=len(paired),
         undefined_groups=int((~paired).sum()),
-        confidence=float(confidence),
-        resamples=resamples,
-        seed=reported,
-        reason=reason,
-        clusters=counted,
-        note=note,
+        **inference.shared(),
     )
 
 

@@ -14,22 +14,3 @@ from evaluation.statistics.significance.paired_tests import (
     randomization_test,
     stars,
 )
-
-__all__ = [
-    "AdjustedPValues",
-    "BootstrapResult",
-    "McNemarResult",
-    "RandomizationResult",
-    "WilliamsResult",
-    "adjusted_p_values",
-    "benjamini_hochberg",
-    "bootstrap_interval",
-    "holm",
-    "mcnemar_counts",
-    "mcnemar_test",
-    "randomization_test",
-    "stars",
-    "williams_correlations",
-    "williams_test",
-    "wilson_interval",
-]

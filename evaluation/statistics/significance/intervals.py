@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # its parts load when they are first used
@@ -29,9 +29,8 @@ from evaluation.statistics.resampling import (
     Seed,
     bootstrap,
     check_confidence,
-    generator_of,
 )
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Inference, Options, signed
 
 METHODS = ("percentile", "basic", "bca")
 
@@ -53,19 +52,12 @@ _ROW_STATISTICS: dict[str, RowStatistic] = {
 
 
 @dataclass(frozen=True, slots=True)
-class BootstrapResult:
+class BootstrapResult(Inference):
     statistic: str
     value: float
-    low: float
-    high: float
     standard_error: float
     n: int
     method: str
-    confidence: float
-    resamples: int
-    seed: int | None
-    reason: str
-    signature: str = ""
 
 
 @signed("bootstrap")
@@ -84,9 +76,8 @@ def bootstrap_interval(
     + z) / (1 - a (z0 + z))), with bias z0 and acceleration a (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
     """
     one_of(method, METHODS, "method")
-    check_confidence(confidence)
+    options = Options.of(confidence=confidence, resamples=resamples, seed=seed)
     positive(resamples, "resamples")
-    generator, reported = generator_of(seed)
     sample = score_vector(values, "values")
     name, function = row_statistic(statistic)
     n = len(sample)
@@ -95,7 +86,7 @@ def bootstrap_interval(
     if n:
         value = float(function(sample[np.newaxis])[0])
     if n > 1:
-        draws = _draws(sample, name, function, resamples, generator)
+        draws = _draws(sample, name, function, resamples, options.generator)
         tail = (1 - confidence) / 2
         ends = np.array([tail, 1 - tail])
         if method == "bca":
@@ -106,9 +97,8 @@ def bootstrap_interval(
         if method == "basic":
             low, high = 2 * value - high, 2 * value - low
         error = float(draws.std(ddof=1)) if resamples > 1 else math.nan
-    return BootstrapResult(
-        name, value, low, high, error, n, method, float(confidence), resamples, reported, reason
-    )
+    inference = replace(options.undefined(reason), low=low, high=high)
+    return BootstrapResult(name, value, error, n, method, **inference.shared())
 
 
 def _draws(

@@ -8,8 +8,8 @@ ranges of ranks, as in WMT (Koehn 2012; Bojar et al. 2013).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,11 @@ from evaluation.statistics.clustering import (
 )
 from evaluation.statistics.inputs import (
     ROUNDING,
-    BadOption,
     BadShape,
     BadValue,
     finite_vector,
     float_vector,
     floats_of,
-    is_real,
     one_of,
     one_per_row,
     positive,
@@ -46,11 +44,12 @@ from evaluation.statistics.resampling import (
     ALTERNATIVES,
     CELLS,
     Seed,
+    check_confidence,
     coin_tosses,
     count_extreme,
     generator_of,
 )
-from evaluation.statistics.results import signed
+from evaluation.statistics.results import Result, signed
 from evaluation.statistics.significance.intervals import RowStatistic, row_statistic
 
 NO_DISCORDANT = "the two outcomes never differ"
@@ -68,7 +67,7 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class McNemarResult:
+class McNemarResult(Result):
     """McNemar's test; first_only and second_only are the discordant pairs.
 
     `statistic` and `p` are chi-square with continuity correction, `plain_statistic` and `plain_p` without.
@@ -83,11 +82,7 @@ class McNemarResult:
     p: float
     plain_statistic: float
     plain_p: float
-    reason: str
-    clusters: Mapping[str, int] = field(default_factory=dict)
     clustered_p: float = math.nan
-    note: str = ""
-    signature: str = ""
 
     @property
     def best_p(self) -> float:
@@ -134,13 +129,13 @@ def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     b, c = int(first_only), int(second_only)
     n = b + c
     if not n:
-        return McNemarResult(0, 0, 1.0, math.nan, math.nan, math.nan, math.nan, NO_DISCORDANT)
+        return McNemarResult(0, 0, 1.0, math.nan, math.nan, math.nan, math.nan, reason=NO_DISCORDANT)
     exact = float(scipy.stats.binomtest(min(b, c), n, 0.5).pvalue)
     # As in the tables' programs: the corrected difference is |b - c| - 1 even where b = c.
     corrected = (abs(b - c) - 1) ** 2 / n
     plain = (b - c) ** 2 / n
     tails = [float(scipy.special.chdtrc(1, value)) for value in (corrected, plain)]  # of chi-square
-    return McNemarResult(b, c, exact, corrected, tails[0], plain, tails[1], "")
+    return McNemarResult(b, c, exact, corrected, tails[0], plain, tails[1])
 
 
 def _outcomes(values: ArrayLike, name: str) -> Floats:
@@ -150,7 +145,7 @@ def _outcomes(values: ArrayLike, name: str) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomizationResult:
+class RandomizationResult(Result):
     """Fisher's randomisation test: p = (c + 1) / (n + 1), with c of n reassignments as extreme.
 
     `as_extreme` is None with two kinds of clusters, where p is that of t, and at least 1 / (n + 1).
@@ -162,11 +157,7 @@ class RandomizationResult:
     as_extreme: int | None
     reassignments: int
     n: int
-    seed: int | None
     alternative: str = "two-sided"
-    clusters: Mapping[str, int] = field(default_factory=dict)
-    note: str = ""
-    signature: str = ""
 
 
 @signed("randomization")
@@ -212,10 +203,19 @@ def randomization_test(
     else:
         as_extreme = count_extreme(draws[0], difference, scale, alternative)
         p = (as_extreme + 1) / (reassignments + 1)
-    found = RandomizationResult(name, difference, p, as_extreme, reassignments, n, reported, alternative)
-    if grouped is None:
-        return found
-    return replace(found, clusters=grouped.counts, note=grouped.note)
+    note, counts = (grouped.note, grouped.counts) if grouped is not None else ("", {})
+    return RandomizationResult(
+        name,
+        difference,
+        p,
+        as_extreme,
+        reassignments,
+        n,
+        alternative,
+        seed=reported,
+        note=note,
+        clusters=counts,
+    )
 
 
 def _p_of_spread(spread: Spread, difference: float, scale: float, alternative: str) -> float:
@@ -304,12 +304,11 @@ def _swap_draw(one: Floats, two: Floats, function: RowStatistic, owner: Ints | N
 
 
 @dataclass(frozen=True, slots=True)
-class AdjustedPValues:
+class AdjustedPValues(Result):
     values: Floats
     method: str
     tests: int
     undefined: int
-    signature: str = ""
 
 
 @signed("adjusted-p")
@@ -459,9 +458,7 @@ def _clustered(
     made: dict[str, Any],
 ) -> ClusterResult:
     one_of(correction, CORRECTIONS, "correction")
-    size = len(values)
-    if not (is_real(level) and 0 < level < 1):
-        raise BadOption(f"level is {level!r}, expected a number between 0 and 1")
+    size, level = len(values), check_confidence(level, "level")
     called = tuple(
         str(name) for name in (range(1, size + 1) if names is None else one_per_row(names, "names"))
     )
@@ -488,6 +485,6 @@ def _clustered(
         p=p,
         adjusted_p=adjusted,
         correction=correction,
-        level=float(level),
+        level=level,
         **made,
     )
