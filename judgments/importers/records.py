@@ -21,6 +21,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInfo
 
+from judgments.design.tables import PAIR_KINDS
 from judgments.importers.textio import ImportNotes, ImportProblem
 
 # The database's limit; a longer name would fail there without naming its place.
@@ -30,7 +31,6 @@ WORKER_LIMIT = 100
 ADDRESS_LIMIT = 500
 RULE_LIMIT = 40
 MOST_CACHED = 10_000  # texts of a column
-PAIR_KINDS = ("HC", "HI", "HM", "MM")
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
@@ -400,6 +400,7 @@ class JudgmentRow:
         invalidated: the rule that excluded it.
         content: what else an open kind showed.
         chance: by which the unit, or its pair of systems, was drawn for this HIT.
+        stored: the checked answer of an open kind, in its stored form.
     """
 
     unit: ShortName
@@ -434,6 +435,7 @@ class JudgmentRow:
     content: Mapping[str, object] | None = None
     # Not in fingerprints, which stay those of files that were imported before it was read.
     chance: Chance | None = field(default=None, repr=False)
+    stored: object | None = field(default=None, repr=False)
     anonymous: bool = False
     aggregated: bool = False
 
@@ -499,19 +501,21 @@ class CandidateSource(Source, ABC):
 
 
 class JudgmentSource(Source, ABC):
-    """Judgments collected elsewhere. With `images` or `captions`, unknown names are ImportProblems.
+    """Judgments collected elsewhere. With `images` or `captions` (id to text), unknown names are ImportProblems.
 
     Attributes:
         protocol: of every row; None if rows state it.
         anonymous: whether no rater is a person.
+        setting: what the rows so far need of a design (`Kind.setting_with`).
     """
 
     protocol: str | None = None
     anonymous: bool = False
+    setting: str = ""
 
     @abstractmethod
     def judgments(
-        self, images: Container[str] | None = None, captions: Container[str] | None = None
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]: ...
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:

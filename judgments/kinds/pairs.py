@@ -104,6 +104,14 @@ def arena_pool(
     return tuple(sorted(units, key=lambda unit: cell[unit.pair]))
 
 
+# side, or how much better it is, and how sure the answer is
+ALL_ANSWERS = tuple(
+    SURE * sure + side
+    for sure in (0, *CONFIDENCES)
+    for side in (FIRST, SECOND, NO_DIFFERENCE, NEITHER, MUCH + FIRST, MUCH + SECOND)
+)
+
+
 class TwoSides(Sides):
     """Whether the second candidate is shown first; balanced to within one."""
 
@@ -230,6 +238,17 @@ class PairKind(ChoiceKind):
             any(answer >= SURE for answer in answers),
         )
         return ",".join(name for name, is_needed in zip(MORE, needed, strict=True) if is_needed)
+
+    def setting_with(self, before: str | None, given: Any) -> str:
+        if given not in ALL_ANSWERS or type(given) is not int:
+            raise ValueError("expected an answer to a pair (docs/ties.md)")
+        needed = f"{before},{self.setting_of([given])}".split(",")
+        if before is not None and ("confidence" in before) != (given >= SURE):
+            raise ValueError("other answers say how sure they are, or do not; expected it of all, or of none")
+        return ",".join(name for name in MORE if name in needed)
+
+    def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
+        return {"answers": dict.fromkeys(setting.split(","), True)} if setting else {}
 
     def with_setting(self, setting: str) -> Kind:
         if not setting:
