@@ -42,6 +42,9 @@ from judgments.models import (
 )
 
 ROWS_AT_ONCE = 2_000
+JUDGMENT_FIELDS = (
+    "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "set_aside",
+)  # fmt: skip
 UNKNOWN_SLOT = 0
 IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that the file lacks
 BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
@@ -162,13 +165,6 @@ def _query_id(task: Output.Task, one: CreditedCaption) -> int:
     return one.item if task == Output.Task.ANNOTATION else one.caption
 
 
-def first_credited_systems(credits: Mapping[str, tuple[Credit, ...]]) -> dict[str, str]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for key, own in credits.items():
-        found[key] += [credit.system for credit in own]
-    return {key: names[0] for key, names in found.items() if names}
-
-
 class JudgmentWriter:
     """Write rows as units, pairs, HITs, workers, assignments and judgments, in batches.
 
@@ -213,26 +209,8 @@ class JudgmentWriter:
         self._make_hits(rows)
         self._make_workers(rows)
         self._make_assignments(rows)
-        insert_rows(
-            Judgment,
-            ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
-             "set_aside"),
-            (
-                (
-                    self.assignments[self._assignment_key(row)],
-                    self.units[row.unit],
-                    row.value if row.stored is None else None,
-                    row.stored,
-                    row.presented or "",
-                    row.seconds,
-                    row.wall_seconds,
-                    row.comment,
-                    not row.used,
-                )
-                for row in rows
-                if not row.revision
-            ),
-        )  # fmt: skip
+        first = (row for row in rows if not row.revision)
+        insert_rows(Judgment, JUDGMENT_FIELDS, map(self._judgment, first))
         for row in rows:
             if row.revision:
                 self._add_revision(row)
@@ -261,20 +239,24 @@ class JudgmentWriter:
 
     def _add_revision(self, row: JudgmentRow) -> None:
         """Replace the former answer if the file has it, else count the revision."""
-        assignment, unit = self.assignments[self._assignment_key(row)], self.units[row.unit]
-        before = Judgment.objects.filter(assignment=assignment, unit=unit, replaced_by__isnull=True).first()
-        Judgment.objects.create(
-            assignment_id=assignment,
-            unit_id=unit,
-            value=row.value if row.stored is None else None,
-            answer=row.stored,
-            presented=row.presented or "",
-            seconds=row.seconds,
-            wall_seconds=row.wall_seconds,
-            comment=row.comment,
-            signals={} if before else {IMPORTED_REVISION: row.revision},
-            replaces=before,
-            set_aside=not row.used,
+        values = dict(zip(JUDGMENT_FIELDS, self._judgment(row), strict=True))
+        same = {name: values[name] for name in ("assignment_id", "unit_id")}
+        before = Judgment.objects.filter(**same, replaced_by__isnull=True).first()
+        signals = {} if before else {IMPORTED_REVISION: row.revision}
+        Judgment.objects.create(**values, signals=signals, replaces=before)
+
+    def _judgment(self, row: JudgmentRow) -> tuple[Any, ...]:
+        """Return the values of ``JUDGMENT_FIELDS``."""
+        return (
+            self.assignments[self._assignment_key(row)],
+            self.units[row.unit],
+            row.value if row.stored is None else None,
+            row.stored,
+            row.presented or "",
+            row.seconds,
+            row.wall_seconds,
+            row.comment,
+            not row.used,
         )
 
     def finish(self) -> None:
@@ -392,7 +374,8 @@ class JudgmentWriter:
         return content_key("pair", row.image, first, second) if first and second else None
 
     def _systems_by_side(self, row: JudgmentRow) -> dict[str, int]:
-        named = first_credited_systems(row.credits) if isinstance(row, CreditedRow) else {}
+        credits = row.credits if isinstance(row, CreditedRow) else {}
+        named = {key: own[0].system for key, own in credits.items() if own}
         sides = {}
         for side, key in (("first", row.first), ("second", row.second)):
             if key in named:
@@ -491,7 +474,7 @@ class JudgmentWriter:
                     self.pairs[key] if (key := self._pair_key(row)) else None,
                     row.kind or "",
                     row.control,
-                    self._expected_of(row),
+                    row.expected and self.kind.exchange.from_file(row.expected, content=row.content or {}),
                     False,
                     False,
                     dict(row.content or {}),
@@ -501,11 +484,6 @@ class JudgmentWriter:
         )  # fmt: skip
         made = Unit.objects.filter(study=self.study, position__gte=len(self.units))
         self.units.update(made.values_list("key", "pk"))
-
-    def _expected_of(self, row: JudgmentRow) -> Any:
-        if row.expected is None:
-            return None
-        return self.kind.exchange.from_file(row.expected, content=row.content or {})
 
     def _make_hits(self, rows: list[JudgmentRow]) -> None:
         fresh = dict.fromkeys(row.hit for row in rows if row.hit is not None and row.hit not in self.hits)

@@ -35,6 +35,7 @@ from judgments.importers.records import (
 from judgments.importers.textio import ImportProblem, csv_line, guard_formula, unguard_formula
 from judgments.kinds import KINDS, Kind
 
+Captions = Mapping[str, str]  # id -> text
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
 MOST_RANK = 100_000  # deeper than any run is kept
@@ -112,13 +113,12 @@ class TableJudgments(JudgmentSource):
         return rule.setting or "" if rule else ""
 
     def judgments(
-        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
+        self, images: Container[str] | None = None, captions: Captions | None = None
     ) -> Iterator[JudgmentRow]:
         for record in self._records(self.path, _COLUMNS, self.notes, self._encoding):
             try:
                 row = self._row(record, captions)
-                self._check_names(record, row, images, captions)
-                self._check_unit(record, row)
+                self._check_unit(record, row, images, captions)
             except ImportProblem as problem:
                 if self.bad_rows is None:
                     raise
@@ -129,26 +129,15 @@ class TableJudgments(JudgmentSource):
         if not self._lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 
-    def _check_names(
-        self,
-        record: Record,
-        row: JudgmentRow,
-        images: Container[str] | None,
-        captions: Mapping[str, str] | None,
+    def _check_unit(
+        self, record: Record, row: JudgmentRow, images: Container[str] | None, captions: Captions | None
     ) -> None:
         if images is not None and row.image is not None and row.image not in images:
             raise record.problem("image", quoted(row.image), "an image of the dataset")
-        if captions is None:
-            return
-        for column, name, text in (
-            ("reference", row.reference, row.reference_text),
-            ("first", row.first, row.first_text),
-            ("second", row.second, row.second_text),
-        ):
-            if name is not None and text is None and name not in captions:
+        for column in () if captions is None else ("reference", "first", "second"):
+            name = getattr(row, column)
+            if name is not None and getattr(row, f"{column}_text") is None and name not in captions:
                 raise record.problem(column, quoted(name), f"a caption of the dataset, or {column}_text")
-
-    def _check_unit(self, record: Record, row: JudgmentRow) -> None:
         content_json = "" if row.content is None else json.dumps(row.content, sort_keys=True)
         content = hash(
             (row.protocol, row.image, row.reference, row.first, row.second, row.pair, content_json)
@@ -167,7 +156,7 @@ class TableJudgments(JudgmentSource):
         self._contents[unit] = content
         self._lines[answered], self._revisions[answered] = record.line, row.revision
 
-    def _row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
+    def _row(self, record: Record, captions: Captions | None) -> JudgmentRow:
         record = _unguarded(record)
         protocol = self._protocol(record)
         if protocol is not None and protocol not in self._rules:
@@ -288,7 +277,7 @@ def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, ob
     return given, None
 
 
-def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Mapping[str, str] | None) -> object:
+def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captions | None) -> object:
     """Check what an open kind showed, its answer, and what was expected; return the answer in its stored form."""
     kind, content = rule.plain, row.content or {}
     try:

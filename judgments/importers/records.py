@@ -44,6 +44,7 @@ JUDGMENT_COLUMNS = (
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
+FROM_1 = "a whole number from 1, the best"
 _TIME = "a time with its zone, such as 2026-01-01T10:00:00Z"
 T = TypeVar("T")
 
@@ -197,9 +198,9 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
     return int(number) if number == int(number) else number
 
 
-def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0") -> int:
+def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0", least: int = 0) -> int:
     number = read_number(value, textual, expected)
-    if number < 0 or not isinstance(number, int):
+    if number < least or not isinstance(number, int):
         raise BadValue(quoted(number), expected)
     return number
 
@@ -278,6 +279,7 @@ WorkerName = Annotated[str, name(limit=WORKER_LIMIT)]
 ImageName = Annotated[str, PlainValidator(cached_texts(read_image))]
 Address = Annotated[str, PlainValidator(read_address)]
 Number = Annotated[float, PlainValidator(lambda value, info: read_number(value, _textual(info)))]
+Rank = Annotated[int, PlainValidator(lambda value, info: read_whole(value, _textual(info), FROM_1, least=1))]
 Whole = Annotated[int, PlainValidator(lambda value, info: read_whole(value, _textual(info)))]
 Seconds = Annotated[float, PlainValidator(_seconds)]
 Chance = Annotated[float, PlainValidator(_chance)]
@@ -369,11 +371,11 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRow:
-    """A system's caption for an image; `rank` 0 is its best."""
+    """A system's caption for an image; ranks count from 1, and 0 is said by no file."""
 
     image: ImageName
     text: CaptionText
-    rank: Whole = 0
+    rank: Rank = 0
     score: Number | None = None
 
 

@@ -229,23 +229,14 @@ class PairKind(ChoiceKind):
     def setting(self, design: StudyDesign) -> str:
         return ",".join(name for name in MORE if getattr(design.answers, name))
 
-    def setting_of(self, answers: Sequence[float]) -> str:
-        sides, answers = sides_of(answers).tolist(), list(answers)
-        needed = (
-            NO_DIFFERENCE in sides,
-            NEITHER in sides,
-            any(answer % SURE >= MUCH for answer in answers),
-            any(answer >= SURE for answer in answers),
-        )
-        return ",".join(name for name, is_needed in zip(MORE, needed, strict=True) if is_needed)
-
     def setting_with(self, before: str | None, given: Any) -> str:
         if given not in ALL_ANSWERS or type(given) is not int:
             raise ValueError("expected an answer to a pair (docs/ties.md)")
-        needed = f"{before},{self.setting_of([given])}".split(",")
+        side, known = given % MUCH, (before or "").split(",")
+        needs = (side == NO_DIFFERENCE, side == NEITHER, given % SURE >= MUCH, given >= SURE)
         if before is not None and ("confidence" in before) != (given >= SURE):
             raise ValueError("other answers say how sure they are, or do not; expected it of all, or of none")
-        return ",".join(name for name in MORE if name in needed)
+        return ",".join(name for name, is_new in zip(MORE, needs, strict=True) if is_new or name in known)
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
         return {"answers": dict.fromkeys(setting.split(","), True)} if setting else {}

@@ -35,7 +35,7 @@ GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
         lambda path: open_candidates("coco", path).candidates(),
     ),
     "csv candidates": (
-        b"image;caption;rank;score\na;One;0;1.5\na;Two;1;1e3\n",
+        b"image;caption;rank;score\na;One;1;1.5\na;Two;2;1e3\n",
         lambda path: open_candidates("csv", path).candidates(),
     ),
     "csv judgments": (

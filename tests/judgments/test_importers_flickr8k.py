@@ -165,7 +165,7 @@ def test_judgments_of_unknown_images_and_captions_are_refused(tmp_path):
     assert crowd(tmp_path, line, images={"b.jpg"}) == (
         'CrowdFlowerAnnotations.txt, line 1, image: found "a.jpg", expected an image of the dataset.'
     )
-    assert crowd(tmp_path, line, images={"a.jpg"}, captions={"b.jpg#1"}) == (
+    assert crowd(tmp_path, line, images={"a.jpg"}, captions={"b.jpg#1": "A dog"}) == (
         'CrowdFlowerAnnotations.txt, line 1, caption id: found "b.jpg#2", expected a caption of the dataset.'
     )
 
