@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, Task, View, groups_of, parts_of
 from evaluation.metrics.text.words import Numbers, Words
@@ -132,34 +132,51 @@ def _count(
     while rounds * ROUND < grams.size:
         rounds *= 2
     map_here = map_parts if rounds > 1 else Serial().map
-    positions: list[list[Numbers]] = [[] for _ in range(rounds)]
+    splits: list[Split] = []
     if order < most:
-        inner = np.searchsorted(words.starts, np.arange(ROUND, grams.size, ROUND))
-        bounds = np.unique([0, *inner, words.starts.size - 1]).tolist()
         shared = grams, words.words, words.starts, repeated, order + 1, rounds
-        for split in map_here(_positions_of_texts, shared, list(pairwise(bounds)), threads=True):
-            for turn, part in enumerate(split):
-                positions[turn].append(part)
-    turns = [np.concatenate(parts) for parts in positions if parts]
+        splits = list(map_here(_split_texts, shared, _ranges_of_texts(words.starts), threads=True))
+    turns = [np.concatenate([split.positions[turn] for split in splits]) for turn in range(rounds) if splits]
     shared_by_turns = grams, words, comparison.group_starts, comparison.weights, repeated, order, turns
     frequencies, *numbered = map_here(
         _count_part, shared_by_turns, [FREQUENCIES, *range(len(turns))], threads=True
     )
-    if not turns:
+    if not splits:
         return frequencies, grams, repeated
-    longer = np.full(grams.size, ALONE, dtype=np.int32)
-    first = 0
-    for turn, (numbers, repeats) in zip(turns, numbered, strict=True):
-        numbers += first
-        longer[turn] = numbers
-        first += repeats.size
-    return frequencies, longer, np.concatenate([repeats for _, repeats in numbered])
+    numbers = [numbers for numbers, _ in numbered]
+    sizes = starts_of([repeats.size for _, repeats in numbered])
+    longer = map_here(_numbers_of_texts, (splits, numbers, sizes), range(len(splits)), threads=True)
+    return frequencies, np.concatenate(list(longer)), np.concatenate([repeats for _, repeats in numbered])
 
 
-def _positions_of_texts(shared: tuple[Any, ...], texts: tuple[int, int]) -> list[Numbers]:
+def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
+    inner = np.searchsorted(starts, np.arange(ROUND, starts[-1], ROUND))
+    return list(pairwise(np.unique([0, *inner, starts.size - 1]).tolist()))
+
+
+class Split(NamedTuple):
+    """Where n-grams that may be repeated begin in some texts: `positions[turn]`, of `tokens` from `first` on."""
+
+    positions: list[Numbers]
+    first: int
+    tokens: int
+
+
+def _split_texts(shared: tuple[Any, ...], texts: tuple[int, int]) -> Split:
     grams, words, starts, repeated, order, rounds = shared
     positions, counts = _split(grams, words, starts, repeated, order, rounds, *texts)
-    return np.split(positions, np.cumsum(counts)[:-1])
+    first, end = (int(starts[text]) for text in texts)
+    return Split(np.split(positions, np.cumsum(counts)[:-1]), first, end - first)
+
+
+def _numbers_of_texts(shared: tuple[Any, ...], index: int) -> Numbers:
+    splits, numbers, sizes = shared
+    split = splits[index]
+    longer = np.full(split.tokens, ALONE, dtype=np.int32)
+    for turn, positions in enumerate(split.positions):
+        before = sum(other.positions[turn].size for other in splits[:index])
+        _write_numbers(longer, positions, split.first, numbers[turn][before:], sizes[turn])
+    return longer
 
 
 def _count_part(shared: tuple[Any, ...], part: int) -> Numbers | tuple[Numbers, Flags]:
@@ -198,6 +215,13 @@ def _split(
             positions[nexts[turn]] = starts[first] + index
             nexts[turn] += 1
     return positions, counts
+
+
+@compiled
+def _write_numbers(longer: Numbers, positions: Numbers, first: int, numbers: Numbers, smaller: int) -> None:
+    """Write the numbers of a turn; so many numbers of other turns are smaller."""
+    for index in range(positions.size):
+        longer[positions[index] - first] = numbers[index] + smaller
 
 
 @compiled

@@ -118,7 +118,7 @@ class Words:
         return Words(*_left_over(self.words, self.starts, is_dropped), self.vocabulary)
 
 
-Cut = tuple[list[str], Numbers, Ints]  # distinct pieces, the pieces by number, and the end of each text
+Cut = tuple[pa.DictionaryArray, Ints]  # the pieces by number, and the end of each text
 
 
 def _cut(texts: list[str], blocks: range) -> list[Cut]:
@@ -127,9 +127,7 @@ def _cut(texts: list[str], blocks: range) -> list[Cut]:
 
 def _cut_block(texts: list[str]) -> Cut:
     pieces = pc.utf8_split_whitespace(_arrow(texts))
-    coded = pieces.flatten().dictionary_encode()
-    codes = coded.indices.to_numpy(zero_copy_only=False)
-    return coded.dictionary.to_pylist(), codes, pieces.offsets.to_numpy()[1:]
+    return pieces.flatten().dictionary_encode(), pieces.offsets.to_numpy()[1:]
 
 
 class Pieces:
@@ -137,23 +135,18 @@ class Pieces:
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
-        known: dict[str, int] = {}
-        # Room for the most pieces there can be: words of one letter, and of blanks at the end of a text Arrow makes
-        # two empty pieces. Memory that is never written to costs nothing.
-        numbers = np.empty(sum(map(len, texts)) // 2 + 2 * len(texts), dtype=np.int32)
-        starts = np.zeros(len(texts) + 1, dtype=np.int64)
-        blocks = range(0, len(texts), BLOCK)
+        blocks = range(0, max(len(texts), 1), BLOCK)
         # One part unless there are many texts: processes cost more than they save.
         parts = [blocks[at : at + PART] for at in range(0, len(blocks), PART)]
+        coded = []
+        self.starts: Ints = np.zeros(len(texts) + 1, dtype=np.int64)
         cut = chain.from_iterable(map_parts(_cut, texts, parts, threads=True))
-        for first, (distinct, codes, ends) in zip(blocks, cut, strict=True):
-            here = [known.setdefault(piece, len(known)) for piece in distinct]
-            total = starts[first]
-            numbers[total : total + codes.size] = np.array(here, dtype=np.int32)[codes]
-            starts[first + 1 : first + len(ends) + 1] = total + ends
-        self.numbers: Numbers = numbers[: starts[-1]]
-        self.starts: Ints = starts
-        self.distinct = list(known)
+        for first, (pieces, ends) in zip(blocks, cut, strict=True):
+            coded.append(pieces)
+            self.starts[first + 1 : first + len(ends) + 1] = self.starts[first] + ends
+        unified = pa.chunked_array(coded).unify_dictionaries()
+        self.numbers: Numbers = np.concatenate([pieces.indices.to_numpy() for pieces in unified.chunks])
+        self.distinct: list[str] = unified.chunk(0).dictionary.to_pylist()
 
     def words(self, tokenizer: Tokenizer) -> Words:
         known: dict[str, int] = {}
