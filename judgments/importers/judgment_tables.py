@@ -8,12 +8,12 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from pydantic import ValidationError
 
 from common.files import check_place, write_lines
-from judgments.drawing.material import Text, UnitSpec
 from judgments.importers.readers import Columns, RecordReader, json_cell, parse_json
 from judgments.importers.records import (
     ANNOTATION,
@@ -57,11 +57,13 @@ class AnswerRule:
         self.setting: str | None = None
         self._numbers: set[tuple[object, bool]] = set()
 
-    def clean(self, given: Any, *, unit: UnitSpec | None = None) -> Any:
+    def clean(self, given: Any, *, unit: Any = None) -> Any:
         """Return an answer in its stored form. Raise ValueError with what was expected."""
         if self.setting is not None:
-            with suppress(ValueError):
+            try:
                 return self.kind.clean_answer(given, unit=unit, design=None)
+            except ValueError:
+                pass  # other options may allow it
         setting = self.plain.setting_with(self.setting, given)
         kind = self.plain.with_setting(setting)
         stored = kind.clean_answer(given, unit=unit, design=None)
@@ -134,9 +136,11 @@ class TableJudgments(JudgmentSource):
     ) -> None:
         if images is not None and row.image is not None and row.image not in images:
             raise record.problem("image", quoted(row.image), "an image of the dataset")
-        for column in () if captions is None else ("reference", "first", "second"):
+        for column in ("reference", "first", "second"):
             name = getattr(row, column)
-            if name is not None and getattr(row, f"{column}_text") is None and name not in captions:
+            if captions is None or name is None or getattr(row, f"{column}_text") is not None:
+                continue
+            if name not in captions:
                 raise record.problem(column, quoted(name), f"a caption of the dataset, or {column}_text")
         content_json = "" if row.content is None else json.dumps(row.content, sort_keys=True)
         content = hash(
@@ -186,8 +190,9 @@ class TableJudgments(JudgmentSource):
         if rule is None:
             return row
         if rule.plain.is_open:
-            return replace(row, stored=_stored(record, row, rule, captions))
-        if row.expected is not None:
+            # dataclasses.replace would read all fields again, in each row of a million
+            object.__setattr__(row, "stored", _stored(record, row, rule, captions))
+        elif row.expected is not None:
             _check_expected(record, row, rule, value, None)
         return row
 
@@ -195,7 +200,7 @@ class TableJudgments(JudgmentSource):
         if record.get("protocol") is None:
             return self.protocol
         protocol = record.read("protocol", read_name)
-        if protocol not in _readable():
+        if protocol not in self._rules and protocol not in _readable():
             raise record.problem("protocol", quoted(protocol), _known_protocols())
         if self.protocol is not None and protocol != self.protocol:
             raise record.problem("protocol", quoted(protocol), f"{self.protocol!r}, the study's protocol")
@@ -292,8 +297,7 @@ def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captio
         text = captions.get(row.first, text)
     if kind.marks_text and text is None:
         raise record.problem("first_text", "nothing", "the text that was judged, or first, its id")
-    shown = None if text is None else Text(row.first or "", text)
-    unit = UnitSpec(key=row.unit, image=row.image or "", first=shown, content=content)
+    unit = SimpleNamespace(first=SimpleNamespace(text=text), content=content)
     try:
         stored = rule.clean(kind.exchange.from_file(row.answer, content=content), unit=unit)
     except ValueError as error:
@@ -303,9 +307,7 @@ def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captio
     return stored
 
 
-def _check_expected(
-    record: Record, row: JudgmentRow, rule: AnswerRule, answer: Any, unit: UnitSpec | None
-) -> None:
+def _check_expected(record: Record, row: JudgmentRow, rule: AnswerRule, answer: Any, unit: Any) -> None:
     try:
         expected = rule.kind.exchange.from_file(row.expected, content=row.content or {})
         rule.kind.check_expected(expected, answer=answer, unit=unit)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 from django.utils.translation import gettext
@@ -147,7 +147,7 @@ class Options:
         return {key: span[key] for key in (START, END, SEVERITY, CATEGORY) if key in keys}
 
 
-def _is_name(name: Any) -> bool:
+def _is_name(name: Any) -> TypeGuard[str]:
     return (
         isinstance(name, str)
         and 0 < len(name) <= LONGEST_NAME
@@ -164,7 +164,7 @@ def in_order(spans: Iterable[Span]) -> list[dict[str, Any]]:
         at = (0, 0) if absent else (span[START], span[END])
         return absent, *at, SEVERITIES.index(span[SEVERITY]), span.get(CATEGORY, "")
 
-    ordered = sorted((dict(span) for span in spans), key=place)
+    ordered = sorted(map(dict, spans), key=place)
     return [
         one
         for number, one in enumerate(ordered)
