@@ -6,9 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.functional import SimpleLazyObject
 
 from annotation.importing.rows import JudgmentWriter
 from annotation.models import Judgment
@@ -19,9 +21,10 @@ from common.rows import large_cache, many_objects
 from judgments.datasets.importing import ImportSummary
 from judgments.design.reading import make_design
 from judgments.importers import ResultColumns, open_judgments
+from judgments.importers.judgment_tables import BadRows
 from judgments.importers.records import by_name
 from judgments.kinds import KINDS
-from judgments.models import Caption, Item, Study
+from judgments.models import Caption, Dataset, Item, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import create_study, find_dataset
@@ -64,6 +67,7 @@ class FileContent:
         ]
 
 
+@translation.override("en")
 def inspect_judgments(
     *,
     format: str,
@@ -72,13 +76,16 @@ def inspect_judgments(
     protocol: str | None = None,
     encoding: str | None = None,
     columns: ResultColumns | None = None,
+    bad_rows: Path | None = None,
     progress: Progress = no_progress,
 ) -> FileContent:
     """Read a file as ``import_judgments`` would, and report its content."""
-    items = by_name(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
+    material = find_dataset(dataset)
+    items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
     source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
+    left_out = BadRows(source, bad_rows) if bad_rows is not None else None
     found = FileContent(path)
-    for row in source.judgments(items):
+    for row in source.judgments(items, _captions_of(material)):
         found.judgments += 1
         found.protocols[row.protocol or source.protocol or "no protocol"] += 1
         found.values["open answer" if row.value is None else f"{row.value:>3}"] += 1
@@ -97,10 +104,13 @@ def inspect_judgments(
             progress(
                 1 - REPORT_EVERY / (found.judgments + REPORT_EVERY), counted(found.judgments, "judgment")
             )
+    if left_out is not None:
+        left_out.write()
     found.notes = source.notes.sentences()
     return found
 
 
+@translation.override("en")
 def import_judgments(
     *,
     format: str,
@@ -110,6 +120,7 @@ def import_judgments(
     protocol: str | None = None,
     encoding: str | None = None,
     columns: ResultColumns | None = None,
+    bad_rows: Path | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
     """Import a file of judgments as a new study; the same file again changes nothing.
@@ -118,6 +129,7 @@ def import_judgments(
         protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose rows
         do not name one.
         columns: the meaning of foreign columns (mturk).
+        bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
     """
     found = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=found).values_list("name", "pk"))
@@ -125,19 +137,20 @@ def import_judgments(
         Caption.objects.filter(dataset=found, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
     source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
+    left_out = BadRows(source, bad_rows) if bad_rows is not None else None
     existing = Study.objects.filter(slug=study).first()
     if existing is not None:
         user = acting_person()
         if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
             raise DataConflict(f"There is a study {study!r} already; choose another name.")
-        digest = fingerprint_of(source.judgments(items), source.winners(items))
+        digest = fingerprint_of(source.judgments(items, _captions_of(found)), source.winners(items))
         if existing.source != Study.Source.IMPORTED or existing.fingerprint != digest:
             raise DataConflict(f"There is a study {study!r} with other judgments; choose another name.")
         return ImportSummary(study, False, _count_rows(existing))
     fingerprint = Fingerprint()
     try:
         with many_objects(), large_cache(), transaction.atomic():
-            rows = fingerprint.over(source.judgments(items))
+            rows = fingerprint.over(source.judgments(items, _captions_of(found)))
             first = next(rows, None)
             chosen = source.protocol or (first.protocol if first else None) or protocol
             if chosen not in KINDS:
@@ -152,9 +165,11 @@ def import_judgments(
                 progress(1 - 1 / (number + 2), counted(writer.judgments, "judgment"))
             writer.add_winners(list(fingerprint.over(source.winners(items))))
             writer.finish()
+            writer.study.design |= writer.kind.tables_of_setting(source.setting)
             if not writer.judgments and not writer.pairs:
                 raise DataConflict(f"{path} holds no judgments; nothing was imported.")
             Study.objects.filter(pk=writer.study.pk).update(
+                design=writer.study.design,
                 fingerprint=fingerprint.hexdigest(),
                 simulated=writer.simulated,
                 notes={"sentences": source.notes.sentences()},
@@ -166,8 +181,16 @@ def import_judgments(
             f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "
             f"({str(error).splitlines()[0]})."
         ) from error
+    if left_out is not None:
+        left_out.write()
     counts = {**_count_rows(writer.study), **writer.systems.counts()}
     return ImportSummary(study, True, counts, source.notes.sentences())
+
+
+def _captions_of(dataset: Dataset) -> Any:
+    """Return id -> text, read when it is first needed: most files hold the texts themselves."""
+    rows = Caption.objects.filter(dataset=dataset)
+    return SimpleLazyObject(lambda: dict(rows.values_list("key", "text")))
 
 
 def _count_rows(study: Study) -> dict[str, int]:

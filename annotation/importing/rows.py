@@ -16,7 +16,7 @@ from common.downloads import batched
 from common.errors import DataConflict
 from common.rows import insert_rows
 from judgments.datasets.importing import check_own, known_lists, rank_by_place, store_candidates
-from judgments.drawing.material import candidate_key
+from judgments.drawing.material import candidate_key, content_key
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
@@ -42,6 +42,9 @@ from judgments.models import (
 )
 
 ROWS_AT_ONCE = 2_000
+JUDGMENT_FIELDS = (
+    "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "set_aside",
+)  # fmt: skip
 UNKNOWN_SLOT = 0
 IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that the file lacks
 BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
@@ -162,13 +165,6 @@ def _query_id(task: Output.Task, one: CreditedCaption) -> int:
     return one.item if task == Output.Task.ANNOTATION else one.caption
 
 
-def first_credited_systems(credits: Mapping[str, tuple[Credit, ...]]) -> dict[str, str]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for key, own in credits.items():
-        found[key] += [credit.system for credit in own]
-    return {key: names[0] for key, names in found.items() if names}
-
-
 class JudgmentWriter:
     """Write rows as units, pairs, HITs, workers, assignments and judgments, in batches.
 
@@ -194,8 +190,6 @@ class JudgmentWriter:
         self.chances: dict[tuple[str, str], float | None] = {}
         self.unit_without_chance = ""
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
-        self.values: set[int] = set()
-        self.answer_parts: set[tuple[str, ...]] = set()  # of open answers
         self.published = {
             pair.key: pair for pair in PublishedPair.objects.filter(dataset=dataset).select_related()
         }
@@ -215,25 +209,8 @@ class JudgmentWriter:
         self._make_hits(rows)
         self._make_workers(rows)
         self._make_assignments(rows)
-        insert_rows(
-            Judgment,
-            ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
-             "set_aside"),
-            (
-                (
-                    self.assignments[self._assignment_key(row)],
-                    self.units[row.unit],
-                    *self._value_and_answer(row),
-                    row.presented or "",
-                    row.seconds,
-                    row.wall_seconds,
-                    row.comment,
-                    not row.used,
-                )
-                for row in rows
-                if not row.revision
-            ),
-        )  # fmt: skip
+        first = (row for row in rows if not row.revision)
+        insert_rows(Judgment, JUDGMENT_FIELDS, map(self._judgment, first))
         for row in rows:
             if row.revision:
                 self._add_revision(row)
@@ -262,43 +239,28 @@ class JudgmentWriter:
 
     def _add_revision(self, row: JudgmentRow) -> None:
         """Replace the former answer if the file has it, else count the revision."""
-        assignment, unit = self.assignments[self._assignment_key(row)], self.units[row.unit]
-        before = Judgment.objects.filter(assignment=assignment, unit=unit, replaced_by__isnull=True).first()
-        value, answer = self._value_and_answer(row)
-        Judgment.objects.create(
-            assignment_id=assignment,
-            unit_id=unit,
-            value=value,
-            answer=answer,
-            presented=row.presented or "",
-            seconds=row.seconds,
-            wall_seconds=row.wall_seconds,
-            comment=row.comment,
-            signals={} if before else {IMPORTED_REVISION: row.revision},
-            replaces=before,
-            set_aside=not row.used,
+        values = dict(zip(JUDGMENT_FIELDS, self._judgment(row), strict=True))
+        same = {name: values[name] for name in ("assignment_id", "unit_id")}
+        before = Judgment.objects.filter(**same, replaced_by__isnull=True).first()
+        signals = {} if before else {IMPORTED_REVISION: row.revision}
+        Judgment.objects.create(**values, signals=signals, replaces=before)
+
+    def _judgment(self, row: JudgmentRow) -> tuple[Any, ...]:
+        """Return the values of ``JUDGMENT_FIELDS``."""
+        return (
+            self.assignments[self._assignment_key(row)],
+            self.units[row.unit],
+            row.value if row.stored is None else None,
+            row.stored,
+            row.presented or "",
+            row.seconds,
+            row.wall_seconds,
+            row.comment,
+            not row.used,
         )
-
-    def _value_and_answer(self, row: JudgmentRow) -> tuple[int | None, Any]:
-        if self.kind.is_open:
-            answer = self._canonical_answer(row, row.answer)
-            if isinstance(answer, Mapping):
-                self.answer_parts.add(tuple(answer))
-            return None, answer
-        if row.value is None:
-            return None, row.answer
-        self.values.add(int(row.value))
-        return int(row.value), row.answer
-
-    def _canonical_answer(self, row: JudgmentRow, answer: object) -> Any:
-        try:
-            return self.kind.exchange.from_file(answer, content=row.content or {})
-        except ValueError as error:
-            raise DataConflict(f"Unit {row.unit!r} has the answer {str(answer)[:80]}; {error}.") from None
 
     def finish(self) -> None:
         self.systems.finish()
-        self._store_answer_setting()
         of_size: defaultdict[int, list[int]] = defaultdict(list)
         for key, hit in self.hits.items():
             of_size[self.slots[key]].append(hit)
@@ -316,18 +278,6 @@ class JudgmentWriter:
             pair.references = list(dict.fromkeys(self.pair_references[pair.key]))
             pairs.append(pair)
         CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
-
-    def _store_answer_setting(self) -> None:
-        """Store which answers the file has in the design, such as "no difference"."""
-        try:
-            setting = self.kind.setting_of(sorted(self.values) or sorted(self.answer_parts))
-        except ValueError as error:
-            raise DataConflict(
-                f"Nothing was imported: of the file's values, in ascending order, {error}."
-            ) from None
-        if setting:
-            design = self.study.design | {"answers": self.kind.keys_of_setting(setting)}
-            Study.objects.filter(pk=self.study.pk).update(design=design)
 
     def _hit_unit_rows(self) -> Iterator[tuple[int, int, int, float | None]]:
         places: defaultdict[str, int] = defaultdict(int)
@@ -357,7 +307,11 @@ class JudgmentWriter:
     def _make_captions(self, rows: list[JudgmentRow]) -> None:
         texts: dict[str, str] = {}
         for row in rows:
-            for key, text in ((row.first, row.first_text), (row.second, row.second_text)):
+            for key, text in (
+                (row.reference, row.reference_text),
+                (row.first, row.first_text),
+                (row.second, row.second_text),
+            ):
                 if text is not None and (key is None or key not in self.references):
                     texts[candidate_key(text)] = text
         self._find_captions(texts)
@@ -391,7 +345,10 @@ class JudgmentWriter:
         )
 
     def _make_pairs(self, rows: list[JudgmentRow]) -> None:
-        fresh = {row.pair: row for row in rows if row.pair is not None and row.pair not in self.pairs}
+        fresh: dict[str, JudgmentRow] = {}
+        for row in rows:
+            if row.unit not in self.units and (key := self._pair_key(row)) and key not in self.pairs:
+                fresh[key] = row
         self._store_pairs(
             (
                 key,
@@ -406,11 +363,19 @@ class JudgmentWriter:
             for key, row in fresh.items()
         )
         for row in rows:
-            if row.pair is not None and row.reference is not None:
-                self.pair_references[row.pair].append(row.reference)
+            if row.reference is not None and row.unit not in self.units and (key := self._pair_key(row)):
+                self.pair_references[key].append(row.reference)
+
+    def _pair_key(self, row: JudgmentRow) -> str | None:
+        """Return the pair's id; without one in the file, that of the two captions for the image."""
+        if row.pair is not None or row.control or not self.kind.compares_pairs:
+            return row.pair
+        first, second = row.first or row.first_text, row.second or row.second_text
+        return content_key("pair", row.image, first, second) if first and second else None
 
     def _systems_by_side(self, row: JudgmentRow) -> dict[str, int]:
-        named = first_credited_systems(row.credits) if isinstance(row, CreditedRow) else {}
+        credits = row.credits if isinstance(row, CreditedRow) else {}
+        named = {key: own[0].system for key, own in credits.items() if own}
         sides = {}
         for side, key in (("first", row.first), ("second", row.second)):
             if key in named:
@@ -506,10 +471,10 @@ class JudgmentWriter:
                     self._caption_id(row.reference, row.reference_text, row.unit),
                     self._caption_id(row.first, row.first_text, row.unit),
                     self._caption_id(row.second, row.second_text, row.unit),
-                    self.pairs[row.pair] if row.pair is not None else None,
+                    self.pairs[key] if (key := self._pair_key(row)) else None,
                     row.kind or "",
                     row.control,
-                    None if row.expected is None else self._canonical_answer(row, row.expected),
+                    row.expected and self.kind.exchange.from_file(row.expected, content=row.content or {}),
                     False,
                     False,
                     dict(row.content or {}),

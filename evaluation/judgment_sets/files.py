@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.utils import translation
 from numpy.typing import NDArray
 
 from evaluation.comparing.sources import DEFAULT_LEVEL, Captions, Content, Source
 from evaluation.statistics.aggregation.preferences import MUCH
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
-from judgments.importers.judgment_tables import ANONYMOUS
+from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused
 from judgments.importers.readers import Columns, read_csv, read_json_lines
 from judgments.importers.records import Record, quoted, read_flag, read_name, read_text
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, unguard_formula
@@ -195,10 +195,7 @@ def _source_of_table(
         raise ImportProblem(path, None, "protocol", quoted(table.protocol), f"{protocol!r}, as was asked for")
     kind = KINDS.get(protocol or table.protocol or "")
     if kind is not None and not kind.is_open:
-        if table.says_answers and kind.two_sided:
-            with suppress(ValueError, TypeError):  # _check_values says which value, and what was expected
-                kind = kind.with_setting(kind.setting_of(list(dict.fromkeys(table.values.tolist()))))
-        _check_values(path, table, kind)
+        kind = checked_kind(path, table, kind)
     left_out = {
         "not used": table.unused,
         "control items": table.controls,
@@ -217,12 +214,17 @@ def _source_of_table(
     )
 
 
-def _check_values(path: Path, table: FileJudgments, kind: Kind) -> None:
-    known = {float(value) for value in kind.values}
-    wrong = [value for value in dict.fromkeys(table.values.tolist()) if value not in known]
-    if wrong:
-        expected = f"answers of {kind.name}: {min(kind.values)} to {max(kind.values)}"
-        raise ImportProblem(path, None, "value", quoted(wrong[0]), expected)
+@translation.override("en")
+def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
+    """Return the kind with the options that the values need; refuse those that none allow."""
+    rule = AnswerRule(kind)
+    for value in dict.fromkeys(table.values.tolist()):
+        given = int(value) if isinstance(value, float) and value.is_integer() else value
+        try:
+            rule.check_number(given, more=table.says_answers)
+        except ValueError as error:
+            raise ImportProblem(path, None, "value", *refused(given, error, kind)) from None
+    return rule.kind
 
 
 def _read_content(record: Record) -> Content:

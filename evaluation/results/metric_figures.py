@@ -26,6 +26,7 @@ from evaluation.statistics.meta import (
     pair_accuracy,
 )
 from evaluation.statistics.resampling import CONFIDENCE
+from judgments.design.tables import PAIR_KINDS
 
 if TYPE_CHECKING:
     from evaluation.metrics import Scores
@@ -43,7 +44,6 @@ ACCURACY = (
 COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
 UNKNOWN_KIND = "unknown"
-PAIR_KINDS = ("HC", "HI", "HM", "MM")  # V15 §4
 
 References = Sequence[str]
 

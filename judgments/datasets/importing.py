@@ -337,7 +337,7 @@ def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
     ranks: dict[tuple[int, int], int] = {}
     outputs = []
     for system, item, caption in given:
-        rank = ranks[system, item] = ranks.get((system, item), -1) + 1
+        rank = ranks[system, item] = ranks.get((system, item), 0) + 1
         outputs.append((system, item, caption, rank))
     insert_rows(Output, ("system_id", "item_id", "caption_id", "rank"), outputs)
 
@@ -404,7 +404,7 @@ def import_candidates(
                         system=row_system,
                         item_id=items[row.image],
                         caption_id=captions[row.text],
-                        rank=row.rank,
+                        rank=row.rank or 1,
                         score=row.score,
                     )
                     for row in batch

@@ -389,11 +389,11 @@ class HITTemplate(OpenKind):
             **({"picture": picture_url} if picture_url else {}),
         }
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, Any]:
         return checked_answer(self._bound(design).questions(unit), given)
 
-    def _bound(self, design: StudyDesign) -> HITTemplate:
-        return self if self._source else HITTemplate(design.template.html)
+    def _bound(self, design: StudyDesign | None) -> HITTemplate:
+        return self if self._source or design is None else HITTemplate(design.template.html)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
         """Read ``u<position>-<question>``, boxes ``u<position>-<question>-<option>`` (0-based), and ``…-none``."""

@@ -7,7 +7,7 @@ majority vote for each of 48 triplets.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,12 +15,12 @@ from typing import Annotated, Any
 from pydantic import PlainValidator
 
 from common.errors import counted
+from judgments.design.tables import PAIR_KINDS
 from judgments.importers.flickr8k import inside
 from judgments.importers.readers import Columns, read_json_lines
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
-    PAIR_KINDS,
     BadValue,
     DatasetSource,
     ImageName,
@@ -221,7 +221,7 @@ class FiftyPairwise(_FiftyReader, JudgmentSource):
     anonymous = True
 
     def judgments(
-        self, images: Container[str] | None = None, captions: Container[str] | None = None
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
         for record, row in self._folder.pairs(images):
             votes = record.read("pairwise_votes", _votes)
@@ -244,7 +244,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
     anonymous = True
 
     def judgments(
-        self, images: Container[str] | None = None, captions: Container[str] | None = None
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
         """Yield an aggregated row per reference and pair; PASCAL-50S's votes are unpublished."""
         if self._folder.name == "pascal-50s":

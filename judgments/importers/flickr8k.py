@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import abstractmethod
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -103,7 +103,7 @@ class _AnonymousJudgments(JudgmentSource):
         super().__init__(inside(path, self.name), encoding)
 
     def judgments(
-        self, images: Container[str] | None = None, captions: Container[str] | None = None
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
         lines: dict[int, int | None] = {}
         for record in _records(self.path, self._encoding, self.columns, self.expected):

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from evaluation.statistics.aggregation.preferences import sides_of
+from pydantic import ValidationError
+
+from common.files import check_place, write_lines
 from judgments.importers.readers import Columns, RecordReader, json_cell, parse_json
 from judgments.importers.records import (
     ANNOTATION,
@@ -27,16 +32,60 @@ from judgments.importers.records import (
     read_number,
     read_text,
 )
-from judgments.importers.textio import ImportProblem, unguard_formula
+from judgments.importers.textio import ImportProblem, csv_line, guard_formula, unguard_formula
 from judgments.kinds import KINDS, Kind
 
+Captions = Mapping[str, str]  # id -> text
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
 MOST_RANK = 100_000  # deeper than any run is kept
-_READ_HERE = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated")
+_READ_HERE = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
 JUDGMENT = Shape(JudgmentRow, given=_READ_HERE)
 CREDITED = Shape(CreditedRow, given=(*_READ_HERE, "credits"))
 ANONYMOUS = re.compile(r"anon-[1-9]\d*")
+
+
+class AnswerRule:
+    """The rule for the answers of a file: that of the page of work, under the options that the file needs.
+
+    Attributes:
+        setting: of those options (`Kind.setting_with`); None before the first answer.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        self.plain = self.kind = kind
+        self.setting: str | None = None
+        self._numbers: set[tuple[object, bool]] = set()
+
+    def clean(self, given: Any, *, unit: Any = None) -> Any:
+        """Return an answer in its stored form. Raise ValueError with what was expected."""
+        if self.setting is not None:
+            try:
+                return self.kind.clean_answer(given, unit=unit, design=None)
+            except ValueError:
+                pass  # other options may allow it
+        setting = self.plain.setting_with(self.setting, given)
+        kind = self.plain.with_setting(setting)
+        stored = kind.clean_answer(given, unit=unit, design=None)
+        self.kind, self.setting = kind, setting
+        return stored
+
+    def check_number(self, value: object, *, more: bool) -> None:
+        """Check each value once; ``more`` says whether the file has other answers than the kind's plain ones."""
+        if type(value) is int and (value, more) in self._numbers:
+            return
+        if more or not self.kind.two_sided:
+            self.clean(value)
+        else:
+            self.plain.clean_answer(value, unit=None, design=None)
+        self._numbers.add((value, more))
+
+
+def refused(given: object, error: ValueError, kind: Kind) -> tuple[str, str]:
+    """Return what was found and expected, of a kind's refusal, which ends with "expected ..."."""
+    why, _, expected = str(error).rpartition("expected ")
+    why = why.strip(" ;")
+    return quoted(given) + (f" ({why})" if why else ""), f"{expected} ({kind.name})"
 
 
 class TableJudgments(JudgmentSource):
@@ -51,47 +100,73 @@ class TableJudgments(JudgmentSource):
     ) -> None:
         super().__init__(path, encoding)
         self.protocol = protocol
+        self.bad_rows: Callable[[Record, ImportProblem], None] | None = None
         self._records = records
+        self._rules: dict[str, AnswerRule] = {}
+        self._lines: dict[int, int | None] = {}
+        self._revisions: dict[int, int] = {}
+        self._contents: dict[int, int] = {}
         if protocol is not None and protocol not in _readable():
             raise ImportProblem(path, None, None, f"the unknown protocol {protocol!r}", _known_protocols())
 
+    @property
+    def setting(self) -> str:  # type: ignore[override]
+        rule = self._rules.get(self.protocol or "")
+        return rule.setting or "" if rule else ""
+
     def judgments(
-        self, images: Container[str] | None = None, captions: Container[str] | None = None
+        self, images: Container[str] | None = None, captions: Captions | None = None
     ) -> Iterator[JudgmentRow]:
-        lines: dict[int, int | None] = {}
-        revisions: dict[int, int] = {}
-        contents: dict[int, int] = {}
         for record in self._records(self.path, _COLUMNS, self.notes, self._encoding):
-            row = self._row(record)
-            held = "" if row.content is None else json.dumps(row.content, sort_keys=True)
-            content = hash((row.protocol, row.image, row.reference, row.first, row.second, row.pair, held))
-            if contents.setdefault(hash(row.unit), content) != content:
-                expected = "the same protocol, image, captions and pair in all of its rows"
-                raise record.problem("unit", f"{quoted(row.unit)} with other content than before", expected)
-            answered = hash((row.unit, row.worker))
-            if answered in lines and row.revision != revisions[answered] + 1:
-                found = f"a second answer of {quoted(row.worker)} on unit {quoted(row.unit)}"
-                raise record.problem(
-                    "worker",
-                    f"{found} (the first is on line {lines[answered]})",
-                    "one answer a worker and unit",
-                )
-            lines[answered], revisions[answered] = record.line, row.revision
-            if images is not None and row.image is not None and row.image not in images:
-                raise record.problem("image", quoted(row.image), "an image of the dataset")
-            if captions is not None:
-                for column in ("reference", "first", "second"):
-                    name = getattr(row, column)
-                    if name is not None and name not in captions:
-                        raise record.problem(column, quoted(name), "a caption of the dataset")
+            try:
+                row = self._row(record, captions)
+                self._check_unit(record, row, images, captions)
+            except ImportProblem as problem:
+                if self.bad_rows is None:
+                    raise
+                self.bad_rows(record, problem)
+                continue
+            self.protocol = self.protocol or row.protocol
             yield row
-        if not lines:
+        if not self._lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 
-    def _row(self, record: Record) -> JudgmentRow:
+    def _check_unit(
+        self, record: Record, row: JudgmentRow, images: Container[str] | None, captions: Captions | None
+    ) -> None:
+        if images is not None and row.image is not None and row.image not in images:
+            raise record.problem("image", quoted(row.image), "an image of the dataset")
+        for column in ("reference", "first", "second"):
+            name = getattr(row, column)
+            if captions is None or name is None or getattr(row, f"{column}_text") is not None:
+                continue
+            if name not in captions:
+                raise record.problem(column, quoted(name), f"a caption of the dataset, or {column}_text")
+        content_json = "" if row.content is None else json.dumps(row.content, sort_keys=True)
+        content = hash(
+            (row.protocol, row.image, row.reference, row.first, row.second, row.pair, content_json)
+        )
+        unit, answered = hash(row.unit), hash((row.unit, row.worker))
+        if self._contents.get(unit, content) != content:
+            expected = "the same protocol, image, captions and pair in all of its rows"
+            raise record.problem("unit", f"{quoted(row.unit)} with other content than before", expected)
+        if answered in self._lines and row.revision != self._revisions[answered] + 1:
+            found = f"a second answer of {quoted(row.worker)} on unit {quoted(row.unit)}"
+            raise record.problem(
+                "worker",
+                f"{found} (the first is on line {self._lines[answered]})",
+                "one answer a worker and unit",
+            )
+        self._contents[unit] = content
+        self._lines[answered], self._revisions[answered] = record.line, row.revision
+
+    def _row(self, record: Record, captions: Captions | None) -> JudgmentRow:
         record = _unguarded(record)
         protocol = self._protocol(record)
-        value, answer = _answered(record, protocol)
+        if protocol is not None and protocol not in self._rules:
+            self._rules[protocol] = AnswerRule(KINDS[protocol])
+        rule = None if protocol is None else self._rules[protocol]
+        value, answer = _answered(record, rule)
         given = {
             "protocol": protocol,
             "value": value,
@@ -112,17 +187,51 @@ class TableJudgments(JudgmentSource):
             raise record.problem("hit", "nothing", "the HIT that was drawn, as there is a chance")
         if row.presented and protocol is not None and not KINDS[protocol].two_sided:
             raise record.problem("presented", quoted(row.presented), f"nothing: {protocol} has no sides")
+        if rule is None:
+            return row
+        if rule.plain.is_open:
+            # dataclasses.replace would read all fields again, in each row of a million
+            object.__setattr__(row, "stored", _stored(record, row, rule, captions))
+        elif row.expected is not None:
+            _check_expected(record, row, rule, value, None)
         return row
 
     def _protocol(self, record: Record) -> str | None:
         if record.get("protocol") is None:
             return self.protocol
         protocol = record.read("protocol", read_name)
-        if protocol not in _readable():
+        if protocol not in self._rules and protocol not in _readable():
             raise record.problem("protocol", quoted(protocol), _known_protocols())
         if self.protocol is not None and protocol != self.protocol:
             raise record.problem("protocol", quoted(protocol), f"{self.protocol!r}, the study's protocol")
         return protocol
+
+
+class BadRows:
+    """The rows that the import of a table leaves out."""
+
+    def __init__(self, source: JudgmentSource, path: Path) -> None:
+        check_place(path)
+        if not isinstance(source, TableJudgments):
+            raise ImportProblem(source.path, None, "--bad-rows", "a published set", "it for tables alone")
+        source.bad_rows = self._add
+        self._path = path
+        self._notes = source.notes
+        self._lines = [csv_line(("line", "problem", *JUDGMENT_COLUMNS))]
+
+    def _add(self, record: Record, problem: ImportProblem) -> None:
+        self._notes.count("bad-row")
+        cells = (record.line, str(problem), *(record.values.get(column) for column in JUDGMENT_COLUMNS))
+        self._lines.append(csv_line(guard_formula(_as_cell(cell)) for cell in cells))
+
+    def write(self) -> None:
+        write_lines(self._path, self._lines)
+
+
+def _as_cell(value: object) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _unguarded(record: Record) -> Record:
@@ -145,45 +254,72 @@ def _known_protocols() -> str:
     return f"one of {', '.join(_readable())}"
 
 
-def _answered(record: Record, protocol: str | None) -> tuple[float | None, object | None]:
+def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, object | None]:
     answer = _json_or_text(record, "answer")
     if isinstance(answer, str):
         answer = record.read("answer", lambda _: read_text(answer))
     elif answer is not None and not isinstance(answer, list | dict):
         raise record.problem("answer", quoted(answer), "a text, a list or an object")
-    if protocol is None:
+    if rule is None:
         value = _value(record)
         if value is None and answer is None:
             raise record.problem("value", "nothing", "a number, or an answer")
         return value, answer
-    kind = KINDS[protocol]
+    kind = rule.plain
     if kind.is_open:
         if answer is None:
-            raise record.problem("answer", "nothing", f"the answer of a {protocol} unit")
+            raise record.problem("answer", "nothing", f"the answer of a {kind.name} unit")
         return _value(record), answer
-    expected = _scale(kind)
-    value = _value(record, expected)
-    if kind.two_sided and record.get("answers") is not None and value is not None:
-        try:
-            sides_of([value])
-        except ValueError:
-            raise record.problem("value", quoted(value), "an answer to a pair (docs/ties.md)") from None
-        return value, answer
-    if not isinstance(value, int) or value not in kind.values:
-        raise record.problem("value", quoted(value), expected)
-    return value, answer
+    if answer is not None:
+        raise record.problem("answer", quoted(answer), f"nothing: {kind.name} is answered by value")
+    given = record.get("value")
+    with suppress(BadValue):
+        given = read_number(given, record.textual)
+    try:
+        rule.check_number(given, more=record.get("answers") is not None)
+    except ValueError as error:
+        raise record.problem("value", *refused(given, error, kind)) from None
+    return given, None
 
 
-def _scale(kind: Kind) -> str:
-    low, high = min(kind.values), max(kind.values)
-    scale = f"{low} or {high}" if len(kind.values) == 2 else f"a number from {low} to {high}"
-    return f"{scale} ({kind.name})"
+def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captions | None) -> object:
+    """Check what an open kind showed, its answer, and what was expected; return the answer in its stored form."""
+    kind, content = rule.plain, row.content or {}
+    try:
+        kind.content.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        found = "nothing" if first["type"] == "missing" else quoted(first["input"])
+        place = ".".join(map(str, ("content", *first["loc"])))
+        raise record.problem(place, found, f"what a {kind.name} unit shows: {first['msg'].lower()}") from None
+    text = row.first_text
+    if kind.marks_text and captions is not None and row.first is not None:
+        text = captions.get(row.first, text)
+    if kind.marks_text and text is None:
+        raise record.problem("first_text", "nothing", "the text that was judged, or first, its id")
+    unit = SimpleNamespace(first=SimpleNamespace(text=text), content=content)
+    try:
+        stored = rule.clean(kind.exchange.from_file(row.answer, content=content), unit=unit)
+    except ValueError as error:
+        raise record.problem("answer", *refused(row.answer, error, kind)) from None
+    if row.expected is not None:
+        _check_expected(record, row, rule, stored, unit)
+    return stored
 
 
-def _value(record: Record, expected: str = "a number") -> float | None:
+def _check_expected(record: Record, row: JudgmentRow, rule: AnswerRule, answer: Any, unit: Any) -> None:
+    try:
+        expected = rule.kind.exchange.from_file(row.expected, content=row.content or {})
+        rule.kind.check_expected(expected, answer=answer, unit=unit)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        wanted = f"what an answer of {rule.kind.name} can be compared with"
+        raise record.problem("expected", quoted(row.expected), wanted) from None
+
+
+def _value(record: Record) -> float | None:
     if record.get("value") is None:
         return None
-    return record.read("value", lambda value: read_number(value, record.textual, expected))
+    return record.read("value", lambda value: read_number(value, record.textual))
 
 
 def _json_or_text(record: Record, column: str) -> object:

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInfo
 
+from judgments.design.tables import PAIR_KINDS
 from judgments.importers.textio import ImportNotes, ImportProblem
 
 # The database's limit; a longer name would fail there without naming its place.
@@ -30,7 +31,6 @@ WORKER_LIMIT = 100
 ADDRESS_LIMIT = 500
 RULE_LIMIT = 40
 MOST_CACHED = 10_000  # texts of a column
-PAIR_KINDS = ("HC", "HI", "HM", "MM")
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
@@ -44,6 +44,7 @@ JUDGMENT_COLUMNS = (
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
+FROM_1 = "a whole number from 1, the best"
 _TIME = "a time with its zone, such as 2026-01-01T10:00:00Z"
 T = TypeVar("T")
 
@@ -197,9 +198,9 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
     return int(number) if number == int(number) else number
 
 
-def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0") -> int:
+def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0", least: int = 0) -> int:
     number = read_number(value, textual, expected)
-    if number < 0 or not isinstance(number, int):
+    if number < least or not isinstance(number, int):
         raise BadValue(quoted(number), expected)
     return number
 
@@ -278,6 +279,7 @@ WorkerName = Annotated[str, name(limit=WORKER_LIMIT)]
 ImageName = Annotated[str, PlainValidator(cached_texts(read_image))]
 Address = Annotated[str, PlainValidator(read_address)]
 Number = Annotated[float, PlainValidator(lambda value, info: read_number(value, _textual(info)))]
+Rank = Annotated[int, PlainValidator(lambda value, info: read_whole(value, _textual(info), FROM_1, least=1))]
 Whole = Annotated[int, PlainValidator(lambda value, info: read_whole(value, _textual(info)))]
 Seconds = Annotated[float, PlainValidator(_seconds)]
 Chance = Annotated[float, PlainValidator(_chance)]
@@ -369,11 +371,11 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRow:
-    """A system's caption for an image; `rank` 0 is its best."""
+    """A system's caption for an image; ranks count from 1, and 0 is said by no file."""
 
     image: ImageName
     text: CaptionText
-    rank: Whole = 0
+    rank: Rank = 0
     score: Number | None = None
 
 
@@ -400,6 +402,7 @@ class JudgmentRow:
         invalidated: the rule that excluded it.
         content: what else an open kind showed.
         chance: by which the unit, or its pair of systems, was drawn for this HIT.
+        stored: the checked answer of an open kind, in its stored form.
     """
 
     unit: ShortName
@@ -434,6 +437,7 @@ class JudgmentRow:
     content: Mapping[str, object] | None = None
     # Not in fingerprints, which stay those of files that were imported before it was read.
     chance: Chance | None = field(default=None, repr=False)
+    stored: object | None = field(default=None, repr=False)
     anonymous: bool = False
     aggregated: bool = False
 
@@ -499,19 +503,21 @@ class CandidateSource(Source, ABC):
 
 
 class JudgmentSource(Source, ABC):
-    """Judgments collected elsewhere. With `images` or `captions`, unknown names are ImportProblems.
+    """Judgments collected elsewhere. With `images` or `captions` (id to text), unknown names are ImportProblems.
 
     Attributes:
         protocol: of every row; None if rows state it.
         anonymous: whether no rater is a person.
+        setting: what the rows so far need of a design (`Kind.setting_with`).
     """
 
     protocol: str | None = None
     anonymous: bool = False
+    setting: str = ""
 
     @abstractmethod
     def judgments(
-        self, images: Container[str] | None = None, captions: Container[str] | None = None
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]: ...
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:

@@ -427,7 +427,7 @@ class CandidateRegister:
         """Return whether the candidate is new; refuse another caption of the same rank."""
         if self._images is not None and row.image not in self._images:
             raise record.problem(column, quoted(row.image), "an image of the dataset")
-        key, content = (row.image, row.rank), hash((row.text, row.score))
+        key, content = (row.image, row.rank or 1), hash((row.text, row.score))
         if key in self._seen:
             line, before = self._seen[key]
             if before != content:

@@ -54,6 +54,7 @@ QUIRKS = {
     "broken-character": "Texts with a character that was already lost (U+FFFD), kept: {n}.",
     "repeated-pair": "Candidate pairs that repeat an earlier pair, kept: {n}.",
     "equal-candidates": "Candidate pairs of two equal texts, kept: {n}.",
+    "bad-row": "Rows with an error, left out: {n}.",
     "empty-answer": "Questions of a HIT that were left without an answer, left out: {n}.",
     "rejected-assignment": "Answers of rejected assignments, kept and not used: {n}.",
     "scores-against-ranks": "Lists whose scores do not fall as their ranks rise, taken by their ranks: {n}.",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from django.utils.translation import gettext
+from pydantic import BaseModel, ConfigDict
 
 from evaluation.statistics.aggregation.stopping import OPEN
 from judgments.design.wordings import Wording
@@ -307,6 +308,12 @@ class RelevanceScale:
     averaged: bool = False
 
 
+class Shown(BaseModel):
+    """What a unit shows besides captions (``Unit.content``)."""
+
+    model_config = ConfigDict(strict=True)
+
+
 class Exchange:
     def to_file(self, given: Any, *, content: Mapping[str, Any]) -> Any:
         """Convert an answer or consensus for files; ``content`` is the unit's."""
@@ -350,6 +357,8 @@ class Kind(ABC):
         needs: what its items need besides captions: "texts", "boxes".
         least_options: systems whose captions a unit shows together, at least.
         labelled: answers that ``labels`` of the study file name, in order.
+        content: what its units show besides captions, by which imported ones are checked.
+        marks_text: whether answers are about places in the unit's first text.
         no_source: why the page shows no source text; "" if it can.
         own_formats: export formats for this kind only.
         wordings: by the design's ``judged``; {} if one fits every text.
@@ -371,6 +380,8 @@ class Kind(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     least_options: ClassVar[int] = 0
     labelled: ClassVar[tuple[int, ...]] = ()
+    content: ClassVar[type[Shown]] = Shown
+    marks_text: ClassVar[bool] = False
     no_source: ClassVar[str] = ""
     own_formats: ClassVar[tuple[str, ...]] = ()
     wordings: Mapping[str, Wording] = {}
@@ -430,16 +441,17 @@ class Kind(ABC):
     def with_setting(self, setting: str) -> Kind:
         return self
 
-    def setting_of(self, answers: Sequence[Any]) -> str:
-        """Return the setting that a file's answers need. Raise ValueError if none allows them.
+    def setting_with(self, before: str | None, given: Any) -> str:
+        """Return the setting that an answer of a file needs besides those before it (None: it is the first).
 
-        They are numbers, or the names of the parts of open answers.
+        Raises:
+            ValueError: no setting allows them all.
         """
         return ""
 
-    def keys_of_setting(self, setting: str) -> dict[str, bool]:
-        """Return the keys of the design's table ``answers`` that give a setting."""
-        return dict.fromkeys(setting.split(","), True)
+    def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
+        """Return the tables of a design that give a setting."""
+        return {}
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
         """Yield how a design contradicts this kind; each clause begins with its key."""
@@ -515,8 +527,10 @@ class Kind(ABC):
         """
 
     @abstractmethod
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> Any:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> Any:
         """Return an answer in its stored form, still in the worker's order.
+
+        Without a ``design``, as for a file, the kind's own setting decides.
 
         Raises:
             ValueError: it is invalid; the message ends with "expected ...".
@@ -540,6 +554,10 @@ class Kind(ABC):
 
     def is_right(self, given: Any, expected: Any) -> bool:
         return bool(given == expected)
+
+    def check_expected(self, expected: Any, *, answer: Any, unit: Any) -> None:
+        """Raise an error if answers cannot be compared with what a file expects of a control item."""
+        self.is_right(answer, expected)
 
     @property
     def expectations(self) -> tuple[Any, ...]:
@@ -565,7 +583,7 @@ class Kind(ABC):
 class ChoiceKind(Kind):
     """A kind whose answers are a few whole numbers."""
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> int:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> int:
         if type(given) is not int or given not in self.values:
             raise ValueError(gettext("expected %(values)s") % {"values": self._expected})
         return given

@@ -57,6 +57,7 @@ from judgments.kinds.base import (
     Page,
     Rehearsal,
     Results,
+    Shown,
     Sides,
     or_none,
 )
@@ -280,6 +281,15 @@ class BestWorstScores(Results):
         ]
 
 
+class Option(Shown):
+    key: str
+    text: str
+
+
+class ShownOptions(Shown):
+    options: list[Option]
+
+
 class CaptionIds(Exchange):
     """Captions by their ids instead of their positions."""
 
@@ -359,6 +369,7 @@ class BestWorst(OpenKind):
     comparison = Comparison(per_image=True)
     exchange = CaptionIds()
     rehearsal: BestWorstRehearsal = BestWorstRehearsal()
+    content = ShownOptions
     names_best = True
     least_options = 3
     own_keys = ("sampling.options", "sampling.appearances", "answers.worst")
@@ -379,11 +390,14 @@ class BestWorst(OpenKind):
         own.rehearsal = BestWorstRehearsal((BEST,))
         return own
 
-    def setting_of(self, answers: Sequence[Any]) -> str:
-        return BEST if answers and all(set(ends) == {BEST} for ends in answers) else ""
+    def setting_with(self, before: str | None, given: Any) -> str:
+        setting = BEST if set(given) == {BEST} else ""
+        if before not in (None, setting):
+            raise ValueError('other answers name another end; expected "worst" in all of them, or in none')
+        return setting
 
-    def keys_of_setting(self, setting: str) -> dict[str, bool]:
-        return {WORST: False}
+    def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
+        return {"answers": {WORST: False}} if setting == BEST else {}
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Expect less time where the best alone is asked for."""
@@ -521,10 +535,11 @@ class BestWorst(OpenKind):
             "options": [{"text": options[place]["text"]} for place in side or range(len(options))],
         }
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, int]:
-        size, ends = len(_options(unit)), ENDS if design.answers.worst else (BEST,)
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, int]:
+        ends = self.rehearsal.ends if design is None else ENDS if design.answers.worst else (BEST,)
+        size = len(_options(unit))
         expected = f'expected {{"best": k, "worst": j}}, two different numbers from 1 to {size}'
-        if not design.answers.worst:
+        if WORST not in ends:
             expected = f'expected {{"best": k}}, a number from 1 to {size}'
         if not isinstance(given, Mapping) or set(given) != set(ends):
             raise ValueError(expected)

@@ -34,7 +34,14 @@ from judgments.kinds.base import (
     Results,
     or_none,
 )
-from judgments.kinds.caption_rules import MOST_CHARACTERS, Rule, broken_rules, first_refusal, tidy_text
+from judgments.kinds.caption_rules import (
+    ANY_LANGUAGE,
+    MOST_CHARACTERS,
+    Rule,
+    broken_rules,
+    first_refusal,
+    tidy_text,
+)
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -247,7 +254,7 @@ class CaptionWriting(OpenKind):
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         return {"image": {"url": picture_url, "alt": gettext("The image to be described")}}
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> str:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> str:
         if not isinstance(given, str):
             raise ValueError(gettext("expected a text, the caption"))
         if len(given) > MOST_TYPED:
@@ -256,9 +263,10 @@ class CaptionWriting(OpenKind):
         # Controls and lone surrogates cannot be stored; unassigned and private characters can.
         if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
             raise ValueError(gettext("expected a text without control characters"))
-        refusal = first_refusal(broken_rules(text, design.language))
-        if refusal is not None:
-            raise RefusedCaption(refusal)
+        languages = ANY_LANGUAGE if design is None else (design.language,)
+        refusals = [first_refusal(broken_rules(text, language)) for language in languages]
+        if refusals[0] is not None and all(refusals):
+            raise RefusedCaption(refusals[0])
         return text
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> str | None:

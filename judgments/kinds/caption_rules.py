@@ -114,6 +114,7 @@ def _rule(
 
 
 ENGLISH = ("en",)
+ANY_LANGUAGE = ("", "en", "zh")  # one for each set of hard rules
 RULES = _read()
 MOST_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
 

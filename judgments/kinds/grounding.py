@@ -39,6 +39,7 @@ from judgments.kinds.base import (
     Page,
     Rehearsal,
     Results,
+    Shown,
 )
 
 if TYPE_CHECKING:
@@ -145,6 +146,19 @@ class GroundingRehearsal(Rehearsal):
         return found.answer == truth
 
 
+class Box(Shown):
+    id: str
+    label: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class ShownBoxes(Shown):
+    boxes: list[Box]
+
+
 class Grounding(OpenKind):
     name = "grounding"
     title = "Grounding: which words stand for which boxes?"
@@ -153,6 +167,8 @@ class Grounding(OpenKind):
         "units_per_hit": 5,
         "seconds_per_unit": 25.0,
     }
+    content = ShownBoxes
+    marks_text = True
     page = Page("annotation/kinds/grounding.html", script="js/kinds/grounding.js", self_contained=False)
     aggregation = MajorityOfLinks()
     results = NamedBoxes()
@@ -249,7 +265,7 @@ class Grounding(OpenKind):
             ],
         }
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> list[dict[str, Any]]:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> list[dict[str, Any]]:
         """Return the links by word; an empty list is an answer."""
         if not isinstance(given, list) or not all(
             isinstance(one, Mapping) and set(one) == {"word", "box"} for one in given

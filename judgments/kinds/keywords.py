@@ -47,6 +47,7 @@ from judgments.kinds.base import (
     Page,
     Rehearsal,
     Results,
+    Shown,
     by_count,
 )
 
@@ -149,6 +150,11 @@ class KeywordRehearsal(Rehearsal):
         return 2 * len(most & wanted) >= CLOSE * (len(most) + len(wanted))
 
 
+class ShownText(Shown):
+    text: str
+    collocations: list[str]
+
+
 class Keywords(OpenKind):
     name = "keywords"
     title = "Keywords: which words of the text describe the picture?"
@@ -159,6 +165,7 @@ class Keywords(OpenKind):
         "units_per_hit": 5,
         "seconds_per_unit": 60.0,
     }
+    content = ShownText
     page = Page("annotation/kinds/keywords.html", script="js/kinds/keywords.js")
     aggregation = KeywordCounts()
     results = KeywordResults()
@@ -230,7 +237,7 @@ class Keywords(OpenKind):
     def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"{word} ({count})" for word, count in answer.items()]
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> list[str]:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> list[str]:
         """Collapse blanks; drop punctuation at the edges and repeats."""
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
             raise ValueError(gettext("expected a list of texts"))

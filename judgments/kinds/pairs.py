@@ -104,6 +104,14 @@ def arena_pool(
     return tuple(sorted(units, key=lambda unit: cell[unit.pair]))
 
 
+# side, or how much better it is, and how sure the answer is
+ALL_ANSWERS = tuple(
+    SURE * sure + side
+    for sure in (0, *CONFIDENCES)
+    for side in (FIRST, SECOND, NO_DIFFERENCE, NEITHER, MUCH + FIRST, MUCH + SECOND)
+)
+
+
 class TwoSides(Sides):
     """Whether the second candidate is shown first; balanced to within one."""
 
@@ -221,15 +229,17 @@ class PairKind(ChoiceKind):
     def setting(self, design: StudyDesign) -> str:
         return ",".join(name for name in MORE if getattr(design.answers, name))
 
-    def setting_of(self, answers: Sequence[float]) -> str:
-        sides, answers = sides_of(answers).tolist(), list(answers)
-        needed = (
-            NO_DIFFERENCE in sides,
-            NEITHER in sides,
-            any(answer % SURE >= MUCH for answer in answers),
-            any(answer >= SURE for answer in answers),
-        )
-        return ",".join(name for name, is_needed in zip(MORE, needed, strict=True) if is_needed)
+    def setting_with(self, before: str | None, given: Any) -> str:
+        if given not in ALL_ANSWERS or type(given) is not int:
+            raise ValueError("expected an answer to a pair (docs/ties.md)")
+        side, known = given % MUCH, (before or "").split(",")
+        needs = (side == NO_DIFFERENCE, side == NEITHER, given % SURE >= MUCH, given >= SURE)
+        if before is not None and ("confidence" in before) != (given >= SURE):
+            raise ValueError("other answers say how sure they are, or do not; expected it of all, or of none")
+        return ",".join(name for name, is_new in zip(MORE, needs, strict=True) if is_new or name in known)
+
+    def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
+        return {"answers": dict.fromkeys(setting.split(","), True)} if setting else {}
 
     def with_setting(self, setting: str) -> Kind:
         if not setting:

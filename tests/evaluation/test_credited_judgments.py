@@ -320,8 +320,8 @@ def test_a_system_that_came_with_judgments_is_completed_by_its_own_file(
     again = Study.objects.get(slug="again")
     (gapped,) = [row for row in tables(again)["rankings"]["annotation"] if row["system"] == "zero"]
     assert gapped["S@1"]["unjudged"] == 1  # what stood first for a.jpg is not in the file
-    whole = [("a.jpg", "one dog", 0), ("a.jpg", "two dogs", 1), ("b.jpg", "one cat", 0), ("c.jpg", "new", 0)]
-    other = candidates(tmp_path, [("a.jpg", "two dogs", 0), *whole[2:]])
+    whole = [("a.jpg", "one dog", 1), ("a.jpg", "two dogs", 2), ("b.jpg", "one cat", 1), ("c.jpg", "new", 1)]
+    other = candidates(tmp_path, [("a.jpg", "two dogs", 1), *whole[2:]])
     with pytest.raises(DataConflict, match="zero"):
         import_candidates(format="jsonl", path=other, dataset=empty.name, system="zero")
     path = candidates(tmp_path, whole)

@@ -16,13 +16,13 @@ from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.amounts import coefficient
-from common.errors import DataConflict
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.export.exporting import export_judgments
 from evaluation.integrity import check_integrity
 from evaluation.models import Analysis, Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
+from judgments.importers import ImportProblem
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.studies import find_study
 from tests.judgments.desk import page
@@ -203,7 +203,7 @@ def test_an_import_without_options_is_refused_by_name(animals: None, tmp_path: P
     }
     path = tmp_path / "in.jsonl"
     path.write_text(json.dumps(row))
-    with pytest.raises(DataConflict, match=r"ids of two captions that content\.options lists"):
+    with pytest.raises(ImportProblem, match=r"line 1, content\.options: found nothing"):
         import_judgments(format="jsonl", path=path, dataset="animals", study="again")
     assert not Study.objects.filter(slug="again").exists()
 

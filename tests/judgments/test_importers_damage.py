@@ -35,12 +35,12 @@ GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
         lambda path: open_candidates("coco", path).candidates(),
     ),
     "csv candidates": (
-        b"image;caption;rank;score\na;One;0;1.5\na;Two;1;1e3\n",
+        b"image;caption;rank;score\na;One;1;1.5\na;Two;2;1e3\n",
         lambda path: open_candidates("csv", path).candidates(),
     ),
     "csv judgments": (
-        b"unit,worker,protocol,value,used,seconds,accepted_at,answer\n"
-        b'u,w,graded,4,true,1.5,2026-01-01T10:00:00Z,"[1, 2]"\n',
+        b"unit,worker,protocol,value,used,seconds,accepted_at,first_text,answer\n"
+        b'u,w,spans,,true,1.5,2026-01-01T10:00:00Z,A dog,"{""spans"": [], ""score"": 9}"\n',
         lambda path: open_judgments("csv", path).judgments(),
     ),
     "jsonl judgments": (

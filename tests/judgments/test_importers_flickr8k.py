@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,13 +22,13 @@ def folder(path: Path, tokens: str = TOKENS, **splits: str) -> Path:
     return path
 
 
-def expert(path: Path, text: str, **known: set[str]) -> str:
+def expert(path: Path, text: str, **known: Any) -> str:
     return refusal(
         open_judgments("flickr8k-expert", written(path, "ExpertAnnotations.txt", text)).judgments(**known)
     )
 
 
-def crowd(path: Path, text: str, **known: set[str]) -> str:
+def crowd(path: Path, text: str, **known: Any) -> str:
     return refusal(
         open_judgments("flickr8k-crowd", written(path, "CrowdFlowerAnnotations.txt", text)).judgments(**known)
     )
@@ -165,7 +166,7 @@ def test_judgments_of_unknown_images_and_captions_are_refused(tmp_path):
     assert crowd(tmp_path, line, images={"b.jpg"}) == (
         'CrowdFlowerAnnotations.txt, line 1, image: found "a.jpg", expected an image of the dataset.'
     )
-    assert crowd(tmp_path, line, images={"a.jpg"}, captions={"b.jpg#1"}) == (
+    assert crowd(tmp_path, line, images={"a.jpg"}, captions={"b.jpg#1": "A dog"}) == (
         'CrowdFlowerAnnotations.txt, line 1, caption id: found "b.jpg#2", expected a caption of the dataset.'
     )
 
@@ -189,12 +190,12 @@ def test_the_released_captions_and_judgments_are_read_with_their_quirks_counted(
     assert captions["2428275562_4bde2bc5ea.jpg#0"] == "A"
 
     grades = open_judgments("flickr8k-expert", data)
-    graded = Counter(row.unit for row in grades.judgments(images, captions.keys()))
+    graded = Counter(row.unit for row in grades.judgments(images, captions))
     assert (graded.total(), len(graded)) == (17_466, 5_822)
     assert (grades.notes["own-caption"], grades.notes["sorted-grades"]) == (158, 5_822)
 
     crowd = open_judgments("flickr8k-crowd", data)
-    judged = Counter(row.unit for row in crowd.judgments(images, captions.keys()))
+    judged = Counter(row.unit for row in crowd.judgments(images, captions))
     assert (len(judged), judged.total()) == (47_830, 144_860)
     assert Counter(judged.values()) == {3: 46_780, 4: 780, 5: 220, 6: 50}
     assert crowd.notes["own-caption"] == 721

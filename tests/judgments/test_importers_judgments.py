@@ -65,6 +65,13 @@ READ = JudgmentRow(
 )
 
 
+SHOWN: dict[str, object] = {
+    "keywords": {"text": "A dog in a snow field", "collocations": ["snow field"]},
+    "grounding": {"boxes": [{"id": "b2", "label": "dog", "x": 0.1, "y": 0.1, "width": 0.2, "height": 0.2}]},
+    "best-worst": {"options": [{"key": f"a#{number}", "text": f"Dog {number}"} for number in (1, 2, 3)]},
+}
+
+
 def as_csv(*rows: dict[str, object]) -> str:
     """The rows as Quorum's CSV export writes them."""
     out = io.StringIO()
@@ -74,7 +81,7 @@ def as_csv(*rows: dict[str, object]) -> str:
         cells = []
         for column in JUDGMENT_COLUMNS:
             value = row.get(column)
-            if column == "answer":
+            if column in ("answer", "content"):
                 cells.append(answer_cell(value))
             elif isinstance(value, bool):
                 cells.append(str(value).lower())
@@ -110,15 +117,16 @@ def test_an_exported_csv_row_comes_back_the_same_and_without_its_guard(tmp_path)
     ("protocol", "answer"),
     [
         ("caption", "A dog, says “woof”"),
-        ("caption", '"quoted"'),
-        ("caption", "[1]"),
+        ("caption", "[1] A dog sits there"),
         ("keywords", ["dog", "snow field"]),
-        ("grounding", [{"word": 1, "box": 2}]),
+        ("grounding", [{"word": 1, "box": "b2"}]),
         ("best-worst", {"best": "a#1", "worst": "a#2"}),
+        ("spans", {"spans": [{"start": 1, "end": 4, "severity": "minor"}], "score": 70}),
     ],
 )
 def test_open_answers_come_back_from_both_formats(tmp_path, protocol, answer):
     row = EXPORTED | {"protocol": protocol, "value": None, "expected": None, "answer": answer}
+    row |= {"content": SHOWN.get(protocol)}
     for name, text in (("j.csv", as_csv(row)), ("j.jsonl", json.dumps(row))):
         [read] = judgments(tmp_path, text, name)
         assert (read.value, read.answer) == (None, answer)
@@ -151,12 +159,12 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
         ({"value": None}, "value: found nothing, expected 0 or 1 (relevance)."),
         (
             {"protocol": "graded", "value": 2.5},
-            "value: found 2.5, expected a number from 1 to 4 (graded).",
+            "value: found 2.5, expected 1 or 2 or 3 or 4 (graded).",
         ),
         ({"protocol": "triplet", "value": 0}, "value: found 0, expected 1 or 2 (triplet)."),
         (
             {"protocol": "slider", "value": 101},
-            "value: found 101, expected a number from 0 to 100 (slider).",
+            "value: found 101, expected 0 to 100 (slider).",
         ),
         (
             {"protocol": "caption"},
@@ -246,15 +254,15 @@ def test_a_unit_has_one_content(tmp_path):
 
 
 def test_unknown_images_and_captions_are_refused(tmp_path):
-    path = written(tmp_path, "j.jsonl", json.dumps(EXPORTED))
+    path = written(tmp_path, "j.jsonl", json.dumps(EXPORTED | {"first_text": None}))
     image, caption = "1305564994_00513f9a5b.jpg", "1305564994_00513f9a5b.jpg#2"
-    known = open_judgments("jsonl", path).judgments({image}, {caption})
+    known = open_judgments("jsonl", path).judgments({image}, {caption: "Two dogs"})
     assert [row.unit for row in known] == ["u-1"]
     assert refusal(open_judgments("jsonl", path).judgments({"x"})) == (
         f'j.jsonl, line 1, image: found "{image}", expected an image of the dataset.'
     )
-    assert refusal(open_judgments("jsonl", path).judgments(None, {"x"})) == (
-        f'j.jsonl, line 1, first: found "{caption}", expected a caption of the dataset.'
+    assert refusal(open_judgments("jsonl", path).judgments(None, {"x": "A dog"})) == (
+        f'j.jsonl, line 1, first: found "{caption}", expected a caption of the dataset, or first_text.'
     )
 
 

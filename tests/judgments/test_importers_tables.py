@@ -228,10 +228,10 @@ def test_an_unknown_format_lists_the_known_ones(tmp_path):
 
 
 def test_candidates_have_one_caption_an_image_or_ranks(tmp_path):
-    assert candidates(tmp_path, "image,caption,rank,score\na,One,0,1.5\na,Two,1,\nb,Three,0,2\n") == [
-        CandidateRow("a", "One", 0, 1.5),
-        CandidateRow("a", "Two", 1, None),
-        CandidateRow("b", "Three", 0, 2),
+    assert candidates(tmp_path, "image,caption,rank,score\na,One,1,1.5\na,Two,2,\nb,Three,1,2\n") == [
+        CandidateRow("a", "One", 1, 1.5),
+        CandidateRow("a", "Two", 2, None),
+        CandidateRow("b", "Three", 1, 2),
     ]
 
 
@@ -245,10 +245,13 @@ def test_candidates_have_one_caption_an_image_or_ranks(tmp_path):
         ),
         ("image,caption,score\na,One,nan\n", 'c.csv, line 2, score: found "nan", expected a number.'),
         ("image,caption,score\na,One,good\n", 'c.csv, line 2, score: found "good", expected a number.'),
-        ("image,caption,rank\na,One,-1\n", "c.csv, line 2, rank: found -1, expected a whole number from 0."),
+        (
+            "image,caption,rank\na,One,-1\n",
+            "c.csv, line 2, rank: found -1, expected a whole number from 1, the best.",
+        ),
         (
             "image,caption,rank\na,One,1.5\n",
-            "c.csv, line 2, rank: found 1.5, expected a whole number from 0.",
+            "c.csv, line 2, rank: found 1.5, expected a whole number from 1, the best.",
         ),
         (
             "image,caption,system\na,One,x\nb,Two,y\n",
@@ -273,3 +276,8 @@ def test_a_candidate_line_that_stands_twice_is_counted_once(tmp_path):
     assert list(source.candidates()) == [CandidateRow("a", "One")]
     assert source.notes["repeated-line"] == 1
     assert "The file names its own system “s”." in source.notes.sentences()
+
+
+def test_ranks_count_from_1(tmp_path):
+    with pytest.raises(ImportProblem, match=r"line 2, rank: found 0, expected a whole number from 1"):
+        candidates(tmp_path, "image,caption,rank\na,One,0\n")

@@ -53,6 +53,12 @@ class Command(QuorumCommand):
             help="a TOML file with [columns], [values] and zone, instead of the three options",
         )
         parser.add_argument(
+            "--bad-rows",
+            type=Path,
+            metavar="PATH",
+            help="import the rows that are right, and write the others to this CSV, with line and reason",
+        )
+        parser.add_argument(
             "--dry-run",
             action="store_true",
             help="read the whole file, say what was understood, store nothing",
@@ -62,7 +68,9 @@ class Command(QuorumCommand):
         columns = _columns(
             **{name: options[name] for name in ("path", "columns", "values", "zone", "mapping")}
         )
-        asked = {name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding")}
+        asked = {
+            name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
+        }
         if options["dry_run"]:
             with progress_bar() as progress:
                 found = inspect_judgments(**asked, columns=columns, progress=progress)

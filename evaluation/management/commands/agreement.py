@@ -16,7 +16,13 @@ from common.files import write_json
 from evaluation.comparing.comparison import MISSING, compare_sources, compared_in_words
 from evaluation.comparing.sources import Source
 from evaluation.errors import EvaluationError
-from evaluation.judgment_sets.files import SOURCE_FORMATS, FileJudgments, read_judgment_table, read_source
+from evaluation.judgment_sets.files import (
+    SOURCE_FORMATS,
+    FileJudgments,
+    checked_kind,
+    read_judgment_table,
+    read_source,
+)
 from evaluation.provenance import json_float
 from evaluation.report.content import Cell, estimate_of, plain_table
 from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients
@@ -146,7 +152,7 @@ class Command(QuorumCommand):
         if names:
             kind = KINDS.get(table.protocol or "")
             if kind is not None and table.says_answers:
-                kind = kind.with_setting(kind.setting_of(table.values.tolist()))
+                kind = checked_kind(options["path"], table, kind)
             figures["coefficients"] = agreement_coefficients(
                 ratings,
                 level,

@@ -32,7 +32,7 @@ from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import halves_of_votes
 from evaluation.report.sections.systems import cluster_tables
-from evaluation.results.metric_figures import PAIR_KINDS, score_texts
+from evaluation.results.metric_figures import score_texts
 from evaluation.results.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table
 from evaluation.results.verdict import (
     join_names,
@@ -47,6 +47,7 @@ from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of
 from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
+from judgments.design.tables import PAIR_KINDS
 
 CHANCE = 0.5
 HALVES, CEILING = "half of the people", "most an answer can reach"

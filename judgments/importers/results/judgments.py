@@ -136,7 +136,7 @@ class ResultJudgments(TableJudgments):
             )
 
     def judgments(
-        self, images: Container[str] | None = None, captions: Container[str] | None = None
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
         self._images = images
         return super().judgments(images, captions)

@@ -10,9 +10,9 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 from django.utils.translation import gettext
@@ -22,6 +22,7 @@ from judgments.kinds.base import Consensus
 Span = Mapping[str, Any]
 SEVERITIES = ("minor", "major", "critical")  # the least first
 MOST_SPANS = 200
+MOST_CATEGORIES, LONGEST_NAME = 60, 80
 START, END, SEVERITY, CATEGORY = "start", "end", "severity", "category"
 # letters of scripts that put no blanks between words stand for themselves
 _WORD = re.compile(
@@ -89,6 +90,16 @@ class Options:
             missing=values["missing"],
         )
 
+    def with_marks(self, marks: Sequence[Span]) -> Options:
+        """Return the options that allow a file's marks too; those before them all had categories, or none had."""
+        categories = dict(self.categories)
+        if categories or not self.severities:
+            categories |= {name: name for one in marks if _is_name(name := one.get(CATEGORY))}
+        if len(categories) > MOST_CATEGORIES:
+            raise ValueError(f"the file names more; expected at most {MOST_CATEGORIES} categories")
+        severities = SEVERITIES if marks else self.severities
+        return replace(self, severities=severities, categories=tuple(categories.items()))
+
     def clean_answer(self, given: Any, *, length: int) -> dict[str, Any]:
         """Return an answer in its stored form: spans by place, then missing parts.
 
@@ -136,16 +147,29 @@ class Options:
         return {key: span[key] for key in (START, END, SEVERITY, CATEGORY) if key in keys}
 
 
+def _is_name(name: Any) -> TypeGuard[str]:
+    return (
+        isinstance(name, str)
+        and 0 < len(name) <= LONGEST_NAME
+        and name == name.strip()
+        and name.isprintable()
+    )
+
+
 def in_order(spans: Iterable[Span]) -> list[dict[str, Any]]:
-    """Return the distinct spans by place, missing parts last."""
+    """Return the spans by place, missing parts last; equal missing parts are several errors (MQM)."""
 
     def place(span: Span) -> tuple[Any, ...]:
         absent = span[START] is None
         at = (0, 0) if absent else (span[START], span[END])
         return absent, *at, SEVERITIES.index(span[SEVERITY]), span.get(CATEGORY, "")
 
-    ordered = sorted((dict(span) for span in spans), key=place)
-    return [one for number, one in enumerate(ordered) if number == 0 or one != ordered[number - 1]]
+    ordered = sorted(map(dict, spans), key=place)
+    return [
+        one
+        for number, one in enumerate(ordered)
+        if number == 0 or one[START] is None or one != ordered[number - 1]
+    ]
 
 
 def placed(spans: Iterable[Span]) -> list[Span]:

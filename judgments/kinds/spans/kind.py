@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import (
+    TYPE_CHECKING,
+    Any,  # pydantic reads typing's from Python 3.12 on
+)
 
 import numpy as np
 from django.utils.translation import gettext, pgettext
@@ -58,6 +61,7 @@ from judgments.kinds.base import (
     Page,
     Rehearsal,
     Results,
+    Shown,
 )
 from judgments.kinds.spans.answers import (
     CATEGORY,
@@ -198,6 +202,19 @@ class Run:
     segments: tuple[tuple[Image, Text], ...]
 
 
+class Document(Shown):
+    name: str
+    part: int
+    of: int
+    before: str
+    passage: str | None = None
+
+
+class ShownPart(Shown):
+    document: Document | None = None
+    screen: str | None = None
+
+
 class Spans(OpenKind):
     """Mark one text of a system.
 
@@ -211,6 +228,8 @@ class Spans(OpenKind):
     title = wording.title
     labelled = (0, 100)
     defaults = {"question": wording.question, "units_per_hit": 10, "seconds_per_unit": 45.0}
+    content = ShownPart
+    marks_text = True
     page = Page(
         "annotation/kinds/spans.html",
         script="js/kinds/spans.js",
@@ -257,6 +276,24 @@ class Spans(OpenKind):
         if design.spans.contrastive:
             kind.page = replace(kind.page, keys=(SIDE_KEYS, *kind.page.keys))
         return kind
+
+    def setting_with(self, before: str | None, given: Any) -> str:
+        given = given if isinstance(given, Mapping) else {}
+        options = Options.of_text(before) if before else Options(severities=(), score="score" in given)
+        spans = given.get("spans")
+        marks = [one for one in spans if isinstance(one, Mapping)] if isinstance(spans, list) else []
+        return options.with_marks(marks).as_text()
+
+    def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
+        options = Options.of_text(setting)
+        names = [name for name, _ in options.categories]
+        categories = "none" if not names else "mqm" if set(names) <= set(MQM.labels) else "own"
+        asked = {
+            "categories": categories,
+            "own": names if categories == "own" else [],
+            "score": options.score,
+        }
+        return {"spans": asked | ({"severities": list(options.severities)} if options.severities else {})}
 
     def with_setting(self, setting: str) -> Spans:
         return Spans(Options.of_text(setting))
@@ -565,6 +602,11 @@ class Spans(OpenKind):
     def expected_on_repeat(self, given: Any) -> dict[str, Any]:
         return {"again": given}
 
+    def check_expected(self, expected: Any, *, answer: Any, unit: Any) -> None:
+        if "again" in expected:
+            self.clean_answer(expected["again"], unit=unit, design=None)
+        super().check_expected(expected, answer=answer, unit=unit)
+
     def is_right(self, given: Any, expected: Any) -> bool:
         """Look for a span over the damage, or compare with the first answer to a repeated text."""
         if "within" in expected:
@@ -591,8 +633,8 @@ class Spans(OpenKind):
             **({SCREEN: unit.content[SCREEN]} if SCREEN in unit.content else {}),
         }
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
-        options = Options.of_text(self.setting(design))
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, Any]:
+        options = self.options if design is None else Options.of_text(self.setting(design))
         return options.clean_answer(given, length=len(unit.first.text))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:

@@ -1,0 +1,196 @@
+"""Answers of a file are checked as those of the page: with line and column, and nothing is stored of a bad file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotation.importing.judgments import import_judgments
+from annotation.models import Judgment
+from common.errors import QuorumError
+from evaluation.results.aggregation import compute_aggregation
+from judgments.importers import ImportProblem, open_judgments
+from judgments.kinds import KINDS
+from judgments.models import Dataset, Item, Study
+from judgments.studies.studies import design_of
+
+pytestmark = pytest.mark.django_db
+TEXT = "A dog runs through snow"
+MARK = {"start": 2, "end": 5, "severity": "minor"}
+MISSING = {"start": None, "end": None, "severity": "major"}
+OPTIONS = [{"key": f"c{number}", "text": f"Dog {number}"} for number in (1, 2, 3)]
+BOX = {"label": "dog", "x": 0.1, "y": 0.1, "width": 0.5, "height": 0.5}
+ROW = {"image": "a.png", "first_text": TEXT, "second_text": "A cat", "reference_text": "A hound"}
+RIGHT: dict[str, dict[str, Any]] = {
+    "spans": {"answer": {"spans": [MARK], "score": 80}},
+    "best-worst": {"answer": {"best": "c1", "worst": "c3"}, "content": {"options": OPTIONS}},
+    "keywords": {"answer": ["dog"], "content": {"text": TEXT, "collocations": []}},
+    "grounding": {"answer": [{"word": 1, "box": "b"}], "content": {"boxes": [BOX | {"id": "b"}]}},
+    "caption": {"answer": "A dog runs through the snow"},
+    "relevance": {"value": 1},
+    "graded": {"value": 4},
+    "slider": {"value": 77},
+    "pairwise": {"value": 2},
+    "triplet": {"value": 1},
+}
+
+
+@pytest.fixture(autouse=True)
+def dataset() -> Dataset:
+    made = Dataset.objects.create(name="small", source_format="jsonl")
+    Item.objects.create(dataset=made, name="a.png", position=0)
+    return made
+
+
+def write(path: Path, protocol: str, *rows: dict[str, Any]) -> Path:
+    lines = [
+        {"unit": f"u{number}", "worker": "w", "protocol": protocol, **ROW, **RIGHT[protocol], **row}
+        for number, row in enumerate(rows)
+    ]
+    if path.suffix == ".jsonl":
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        return path
+    names = list(dict.fromkeys(name for line in lines for name in line))
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, names)
+        writer.writeheader()
+        for line in lines:
+            cells = {name: json.dumps(value) for name, value in line.items() if not isinstance(value, str)}
+            writer.writerow(line | cells)
+    return path
+
+
+def bring(path: Path, **more: Any) -> Study:
+    import_judgments(format=path.suffix[1:], path=path, dataset="small", study="brought", **more)
+    return Study.objects.get(slug="brought")
+
+
+def spans(*marks: Any, score: Any = 80) -> dict[str, Any]:
+    return {"answer": {"spans": list(marks)} | ({} if score is None else {"score": score})}
+
+
+BAD = {
+    "end beyond the text": spans(MARK | {"end": 99}),
+    "reversed": spans(MARK | {"start": 5, "end": 2}),
+    "half an offset": spans(MARK | {"end": 4.5}),
+    "a giant offset": spans(MARK | {"end": 10**30}),
+    "severity": spans(MARK | {"severity": "terrible"}),
+    "score": spans(MARK, score=101),
+    "score as a text": spans(MARK, score="80"),
+    "no spans": {"answer": {"score": 80}},
+    "no list": {"answer": {"spans": 3, "score": 80}},
+    "no object": {"answer": [MARK]},
+    "mixed": spans(MARK, score=None),
+    "mixed categories": spans(MARK | {"category": "Fluency"}),
+}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_a_bad_mark_is_refused_with_its_line_and_nothing_is_stored(
+    tmp_path: Path, bad: dict[str, Any], form: str
+) -> None:
+    path = write(tmp_path / f"j.{form}", "spans", {}, bad)
+    line = 2 if form == "jsonl" else 3
+    with pytest.raises(ImportProblem, match=rf"line {line}, answer: found .*, expected .* \(spans\)\.$"):
+        bring(path)
+    assert not Study.objects.exists()
+    assert not Judgment.objects.exists()
+
+
+@pytest.mark.parametrize("protocol", RIGHT)
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_right_answers_of_every_kind_come_in(tmp_path: Path, protocol: str, form: str) -> None:
+    study = bring(write(tmp_path / f"j.{form}", protocol, {}, {}))
+    assert Judgment.objects.of_study(study).count() == 2
+    compute_aggregation(study=study)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from((10**30, 4.5, "dog", "c1", "b", 1))
+    | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(("spans", "score", "start", "end", "severity", "best", "worst", "word", "box", "again",
+                         "within", "options", "key", "text", "boxes", "id", "collocations", "x")),
+        inner, max_size=4,
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", RIGHT)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_a_row_holds_it_is_read_as_the_page_would_or_refused(
+    tmp_path: Path, protocol: str, data: st.DataObject
+) -> None:
+    column = data.draw(st.sampled_from(("answer", "value", "content", "expected")))
+    path = write(tmp_path / "j.jsonl", protocol, {column: data.draw(JSON)})
+    try:
+        (row,) = open_judgments("jsonl", path, protocol=protocol).judgments({"a.png"}, {})
+    except ImportProblem:
+        return  # test_importers_damage.py says how it reads
+    if KINDS[protocol].is_open:
+        kind = KINDS[protocol]
+        assert row.stored is not None
+        kind.aggregation.consensus([1, 1], [row.stored, row.stored])
+
+
+def test_good_rows_come_in_and_bad_ones_go_to_a_file_when_asked(tmp_path: Path) -> None:
+    path = write(tmp_path / "j.jsonl", "spans", {}, BAD["severity"], BAD["score"], {})
+    said = StringIO()
+    call_command(
+        "import_judgments", "jsonl", str(path), "--dataset", "small", "--study", "brought",
+        "--bad-rows", str(tmp_path / "bad.csv"), stdout=said,
+    )  # fmt: skip
+    assert Judgment.objects.count() == 2
+    assert "Rows with an error, left out: 2." in said.getvalue()
+    with (tmp_path / "bad.csv").open(newline="") as stream:
+        bad = list(csv.DictReader(stream))
+    assert [(row["line"], row["unit"]) for row in bad] == [("2", "u1"), ("3", "u2")]
+    assert "severity of a span is terrible" in bad[0]["problem"]
+    assert json.loads(bad[1]["answer"])["score"] == 101
+
+
+def test_the_study_asks_what_its_file_needed(tmp_path: Path) -> None:
+    marks = [spans(MARK | {"category": "Fluency", "severity": "critical"}, score=None), spans(score=None)]
+    asked = design_of(bring(write(tmp_path / "j.jsonl", "spans", *marks))).spans
+    assert (asked.score, asked.categories, asked.own) == (False, "own", ("Fluency",))
+    assert "critical" in asked.severities
+
+
+def test_two_equal_omissions_are_two_errors(tmp_path: Path) -> None:
+    study = bring(write(tmp_path / "j.jsonl", "spans", spans(MISSING, MISSING, MARK, MARK)))
+    (judgment,) = Judgment.objects.of_study(study)
+    assert judgment.answer is not None
+    assert judgment.answer["spans"] == [MARK, MISSING, MISSING]
+
+
+def test_a_file_has_one_protocol(tmp_path: Path) -> None:
+    path = write(tmp_path / "j.jsonl", "relevance", {}, {"protocol": "graded", "value": 4})
+    with pytest.raises(QuorumError, match="line 2, protocol"):
+        bring(path)
+
+
+def test_pairs_without_an_id_are_those_of_their_captions_and_systems(tmp_path: Path) -> None:
+    systems = {"c1": [{"system": "one", "rank": 1}], "c2": [{"system": "two", "rank": 1}]}
+    row = {"first": "c1", "second": "c2", "systems": systems}
+    path = write(
+        tmp_path / "j.jsonl", "pairwise", row, row | {"worker": "v", "unit": "u0"}, {"control": True}
+    )
+    study = bring(path)
+    (pair,) = study.pairs.all()
+    assert study.pairs.filter(first_system__name="one", second_system__name="two").exists()
+    assert [unit.pair_id for unit in study.units.order_by("position")] == [pair.pk, None]
