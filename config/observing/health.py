@@ -14,9 +14,8 @@ import threading
 import time
 from collections.abc import Callable
 
-import psycopg
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
 
@@ -74,9 +73,9 @@ def _outage_of(error: BaseException) -> str:
     if isinstance(cause, sqlite3.Error):
         # the extended code holds the primary one in its lowest byte
         return SQLITE_OUTAGES.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, "")
-    if isinstance(cause, psycopg.Error):
+    if hasattr(cause, "sqlstate"):  # psycopg's, which is loaded for PostgreSQL alone
         if cause.sqlstate is None:  # the server never answered
-            return DATABASE if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError) else ""
+            return DATABASE if isinstance(error, OperationalError | InterfaceError) else ""
         found = (what for start, what in POSTGRESQL_OUTAGES.items() if cause.sqlstate.startswith(start))
         return next(found, "")
     return DATABASE if isinstance(error, InterfaceError) else ""

@@ -27,7 +27,7 @@ from evaluation.challenges.page import SubmissionBody, SubmissionForm
 from evaluation.challenges.submissions import About, largest_submission, show_submission, submit_captions
 from evaluation.errors import SubmissionRefused
 from evaluation.models import Challenge, Submission
-from judgments.access.roles import token_of
+from judgments.access.permissions import token_of
 from judgments.access.tokens import scope_allows
 from judgments.api.bodies import FormParser
 from judgments.api.resources import SLUG, Related, RowSerializer, filters_of
