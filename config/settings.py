@@ -460,7 +460,7 @@ LOGGING = {
         },
         "object": {"()": "config.observing.logs.OneObject"},
     },
-    "filters": {"without_outages": {"()": "config.observing.health.WithoutOutages"}},
+    "filters": {"without_outages": {"()": "config.observing.outages.WithoutOutages"}},
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
