@@ -43,11 +43,11 @@ def outage_of(error: BaseException) -> str:
     if isinstance(cause, sqlite3.Error):
         # the extended code holds the primary one in its lowest byte
         return SQLITE_OUTAGES.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, "")
-    if hasattr(cause, "sqlstate"):  # psycopg's, which is loaded for PostgreSQL alone
-        if cause.sqlstate is None:  # the server never answered
+    if cause is not None and hasattr(cause, "sqlstate"):  # psycopg's, which is loaded for PostgreSQL alone
+        state: str | None = cause.sqlstate
+        if state is None:  # the server never answered
             return DATABASE if isinstance(error, OperationalError | InterfaceError) else ""
-        found = (what for start, what in POSTGRESQL_OUTAGES.items() if cause.sqlstate.startswith(start))
-        return next(found, "")
+        return next((what for start, what in POSTGRESQL_OUTAGES.items() if state.startswith(start)), "")
     return DATABASE if isinstance(error, InterfaceError) else ""
 
 
