@@ -13,7 +13,7 @@ class AnnotationConfig(AppConfig):
         from django.conf import settings
 
         from judgments.jobs import CROWD, HEAVY, INTERACTIVE, register, schedule
-        from judgments.studies.discarding import pages_discarded, pages_in_use
+        from judgments.models.studies import pages_discarded, pages_in_use
 
         pages_in_use.connect(_describe_taken_work)
         pages_discarded.connect(_forget_consent)

@@ -12,16 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError, connections
-from rest_framework.serializers import ValidationError
+from rest_framework.exceptions import ValidationError
 
 from common.audit import acting_as
-from common.errors import QuorumError
+from common.errors import QuorumError, sentence_of
 from common.files import check_place, write_json
-from common.parameters import sentence_of
 from evaluation.parallel import LocalPool, using
 
+# What may be wrong with an installation. Django's other checks are of the code, and load all pages: `manage.py check`.
+START_CHECKS = [Tags.security, Tags.database]
 SILENT_SECONDS = 1.0  # before a bar is drawn
 Report = Callable[[float, str], None]
 
@@ -34,6 +36,7 @@ class QuorumCommand(BaseCommand):
     """
 
     example = ""
+    requires_system_checks = START_CHECKS
     # Django's options of every command work, but are nobody's reason to ask for help.
     suppressed_base_arguments = {
         "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color",

@@ -5,6 +5,7 @@ A command prints the sentence and exits with 1; a page shows it; the API returns
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -81,3 +82,14 @@ def shortened(value: Any) -> Any:
 def counted(n: int, noun: str) -> str:
     """Return ``1 pair`` or ``2 pairs``."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def sentence_of(detail: Any) -> str:
+    """Return a sentence about the first mistake in ``ValidationError.detail``, with the parameter's name."""
+    if isinstance(detail, Mapping):
+        name, inner = next(iter(detail.items()))
+        sentence = sentence_of(inner)
+        return sentence if name in ("", "non_field_errors") else f"{name}: {sentence}"
+    if isinstance(detail, list):
+        return sentence_of(detail[0])
+    return str(detail)

@@ -133,14 +133,3 @@ class Reason(Parameters):
             ("required", "null", "blank"), gettext_lazy("A reason is missing; the study's log shows it.")
         ),
     )
-
-
-def sentence_of(detail: Any) -> str:
-    """Return a sentence about the first mistake in ``ValidationError.detail``, with the parameter's name."""
-    if isinstance(detail, Mapping):
-        name, inner = next(iter(detail.items()))
-        sentence = sentence_of(inner)
-        return sentence if name in ("", "non_field_errors") else f"{name}: {sentence}"
-    if isinstance(detail, list):
-        return sentence_of(detail[0])
-    return str(detail)

@@ -147,7 +147,7 @@ INSTALLED_APPS = [
     "unfold",  # before django.contrib.admin, whose templates it overrides
     "unfold.contrib.filters",
     "unfold.contrib.forms",
-    "django.contrib.admin",
+    "config.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -369,8 +369,8 @@ REST_FRAMEWORK = {
         "config.api.framework.TokenAuthentication",  # first, so that a missing token gives 401
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["judgments.access.roles.IsStaff"],
-    "DEFAULT_FILTER_BACKENDS": ["judgments.access.roles.VisibleRows", "config.api.pages.StrictFilters"],
+    "DEFAULT_PERMISSION_CLASSES": ["judgments.access.permissions.IsStaff"],
+    "DEFAULT_FILTER_BACKENDS": ["judgments.access.permissions.VisibleRows", "config.api.pages.StrictFilters"],
     "DEFAULT_PAGINATION_CLASS": "config.api.pages.CursorPages",
     "PAGE_SIZE": 100,
     "DEFAULT_PARSER_CLASSES": ["config.api.framework.StrictJSONParser"],
@@ -384,7 +384,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Crowdsourced judgments of captions: studies, HITs, assignments, judgments and consensus.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["judgments.access.roles.NoWorker"],
+    "SERVE_PERMISSIONS": ["judgments.access.permissions.NoWorker"],
     "SERVE_PUBLIC": True,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
@@ -460,7 +460,7 @@ LOGGING = {
         },
         "object": {"()": "config.observing.logs.OneObject"},
     },
-    "filters": {"without_outages": {"()": "config.observing.health.WithoutOutages"}},
+    "filters": {"without_outages": {"()": "config.observing.outages.WithoutOutages"}},
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",

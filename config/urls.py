@@ -1,17 +1,17 @@
 """The root addresses."""
 
-from django.contrib import admin
 from django.urls import include, path
 from django.views.i18n import set_language
 
+from config.admin_site import site
 from config.second_factor.pages import second_factor
 from config.second_factor.sign_in import change_password
 from judgments.access.api import MayUploadView
 
 urlpatterns = [
     path("admin/second-factor/", second_factor, name="second-factor"),
-    path("admin/password_change/", admin.site.admin_view(change_password, cacheable=True)),
-    path("admin/", admin.site.urls),
+    path("admin/password_change/", site.admin_view(change_password, cacheable=True)),
+    path("admin/", site.urls),
     path("api/", include("config.api.urls")),
     path("may-upload/<slug:who>/", MayUploadView.as_view(), name="may-upload"),
     path("language/", set_language, name="language"),

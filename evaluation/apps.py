@@ -12,7 +12,7 @@ class EvaluationConfig(AppConfig):
     def ready(self) -> None:
         from annotation.models.privacy import erasure_committed, ids_forgotten, person_erased
         from judgments.jobs import HEAVY, INTERACTIVE, register, schedule
-        from judgments.studies.discarding import pages_discarded, pages_in_use
+        from judgments.models.studies import pages_discarded, pages_in_use
 
         ids_forgotten.connect(_remove_personal_data)
         person_erased.connect(_forget_person)

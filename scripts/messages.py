@@ -146,9 +146,7 @@ def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 def _staff_data() -> Iterator[tuple[str, str]]:
     """Yield declared words that staff pages translate."""
-    from django.contrib import admin
-
-    from config.apps import declared_names, fields_with_choices
+    from config.admin_site import declared_names, fields_with_choices, site
     from judgments.access import datasets, people_page
     from judgments.access.tokens import SCOPES
     from judgments.datasets.understanding import ENCODINGS
@@ -161,7 +159,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     yield from (("models and lists", text) for _, _, text in declared_names())
     for field in fields_with_choices():
         yield from (("models and lists", str(label)) for _, label in field.flatchoices)
-    for lists in admin.site._registry.values():
+    for lists in site._registry.values():
         words = (getattr(lists, "empty_words", ""), getattr(lists, "add_label", ""))
         yield from (("models and lists", text) for text in words if text)
     for need in NEEDS.values():

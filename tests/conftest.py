@@ -19,6 +19,7 @@ from matplotlib.backends import _backend_pdf_ps
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
 
+import config.admin_site  # noqa: F401 - loads the pages in their order, as a web process does
 from evaluation.metrics.meteor import Tables, find_tables
 from tests import plots, services
 from tests.browsing import PATIENCE, WIDE, Tab, Tabs

@@ -176,6 +176,45 @@ def test_a_web_process_starts_without_what_few_requests_need(tmp_path: Path) -> 
     )
 
 
+# Commands that compute with kernels, or with columns, from their first line on.
+COMPUTING = {"aggregate", "check_integrity", "leave_one_out", "prepare", "rank_captions", "score"}
+DESIGNING = {"create_study", "create_token", "diff_designs", "export_study", "migrate"}
+
+
+@pytest.mark.parametrize(
+    ("light", "dear"),
+    [
+        (
+            "name not in COMPUTING",
+            "numba pyarrow matplotlib pandas scipy.stats scipy.sparse scipy.optimize scipy.special celery httpx boto3 "
+            "cryptography prometheus_client config.admin_site config.urls",
+        ),
+        ("name in DESIGNING", "jinja2 psycopg requests rest_framework.serializers unfold.admin"),
+    ],
+)
+def test_a_command_starts_without_what_it_does_not_use(tmp_path: Path, light: str, dear: str) -> None:
+    """Each of these takes from 20 to 400 milliseconds."""
+    program = f"""
+import sys, django
+from django.core.management import get_commands, load_command_class
+{COMPUTING=}; {DESIGNING=}
+django.setup()
+for name, app in get_commands().items():
+    if app in {(*APPS, "config")!r} and {light}:
+        load_command_class(app, name).create_parser("manage.py", name)
+print(*({set(dear.split())!r} & {{*sys.modules}}))
+"""
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "DATA_DIR": str(tmp_path),
+        "DATABASE_URL": "",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
 @pytest.mark.parametrize("command", ["score", "agreement"])
 def test_a_command_on_files_loads_neither_settings_nor_models(command: str) -> None:
     """They take two seconds, longer than most files."""

@@ -33,7 +33,7 @@ from annotation.models import (
 )
 from annotation.work.operations import invite
 from common.errors import NotThere
-from judgments.access.roles import IsStaff, VisibleRows
+from judgments.access.permissions import IsStaff, VisibleRows
 from judgments.api.operations import create_action
 from judgments.api.resources import Related, Resource, RowSerializer, TrueOrFalse, filters_of, study_filter
 from judgments.kinds import KINDS

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.ethics.checklist import as_markdown, build_checklist, count_open_lines
-from judgments.access.roles import study_for
+from judgments.access.permissions import study_for
 
 
 class EthicsLine(serializers.Serializer[Any]):

@@ -12,7 +12,8 @@ from rest_framework.views import APIView
 
 from annotation.launch.page import Point, Readiness, checklist, launch_of
 from common.errors import NotThere
-from judgments.access.roles import Right, rights_of, staff_of, study_for
+from judgments.access.permissions import staff_of, study_for
+from judgments.access.roles import Right, rights_of
 from judgments.models import Study
 
 

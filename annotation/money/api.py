@@ -30,7 +30,7 @@ from annotation.money.limits import SEE_LIMITS, SET_LIMITS, set_limits, spending
 from annotation.money.operations import LimitsRequest
 from common.errors import NotThere
 from common.parameters import Parameters
-from judgments.access.roles import require, staff_of, studies_of, study_for, token_of
+from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
 from judgments.study_operations import Operation

@@ -19,7 +19,8 @@ from annotation.privacy.requests import leave
 from annotation.work.joining import require_participation
 from common.errors import NotThere, WrongState
 from common.parameters import Parameters
-from judgments.access.roles import Right, study_for
+from judgments.access.permissions import study_for
+from judgments.access.roles import Right
 from judgments.api.operations import OperationView
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.studies.studies import design_of, find_study

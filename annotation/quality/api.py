@@ -35,7 +35,7 @@ from annotation.quality.rules import finished_judgments, replay_rule
 from annotation.quality.rules_page import MOST_TO_REPLAY
 from annotation.work.presentation import preview_picture_url, shown_unit
 from common.errors import WrongState
-from judgments.access.roles import staff_of, study_for, token_of
+from judgments.access.permissions import staff_of, study_for, token_of
 from judgments.api.operations import OperationView, create_action, row_action
 from judgments.api.resources import (
     Related,

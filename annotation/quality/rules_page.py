@@ -37,8 +37,7 @@ from annotation.quality.rules import (
     replay_rule,
 )
 from annotation.snapshots import has_many_assignments
-from common.errors import QuorumError, WrongState
-from common.parameters import sentence_of
+from common.errors import QuorumError, WrongState, sentence_of
 from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.cached_figures import Figures, add_figures, cached_figures
 from judgments.design.editing.rows import DETECTORS

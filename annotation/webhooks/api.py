@@ -11,7 +11,8 @@ from annotation.api import work
 from annotation.models import Webhook, WebhookDelivery
 from annotation.webhooks import operations
 from annotation.webhooks.webhooks import secret_of
-from judgments.access.roles import PERMISSIONS, RIGHTS, Right, staff_of
+from judgments.access.permissions import staff_of
+from judgments.access.roles import PERMISSIONS, RIGHTS, Right
 from judgments.api.operations import create_action, row_action
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study, StudyRole

@@ -30,10 +30,9 @@ from rest_framework.response import Response
 from annotation.work.joining import worker_for_token
 from common import rate_limits
 from common.downloads import problem_page
-from common.errors import PROBLEM_TYPE, QuorumError, problem, shortened
+from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shortened
 from common.files import can_be_stored
 from common.incoming.documents import TooDeep, load_json
-from common.parameters import sentence_of
 from config.observing.health import as_outage, note_outage
 from config.observing.long_requests import RequestTooLong
 from judgments.access.tokens import KEY_START, token_for_key

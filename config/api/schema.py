@@ -22,7 +22,7 @@ from rest_framework.views import APIView
 from common.errors import PROBLEM_TYPE
 from common.markup import render_inline, render_markdown
 from config.api.framework import TokenAuthentication
-from judgments.access.roles import NoWorker
+from judgments.access.permissions import NoWorker
 
 Json = Mapping[str, Any]
 REFERENCE = "#/components/schemas/"

@@ -5,22 +5,20 @@ Probes and figures are answered before the checks of host and HTTPS: they come b
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import shutil
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
 
-import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
 
 from config.observing import figures
+from config.observing.outages import DATABASE, DISK, outage_of, root_of
 from config.observing.requests import visitor_address
 
 LEAST_FREE = 100 * 1024 * 1024  # bytes; what a release or an export may need at once
@@ -28,58 +26,20 @@ FINE = "ok"
 RETRY_SECONDS = 10
 MARK = "X-Quorum-Outage"  # never leaves the server
 QUIET_SECONDS = 5  # without an outage, before "is back" is logged: reads may work while writes do not
-DATABASE = "The database cannot be reached"
-DISK = "The disk is full or cannot be written"
 LABELS = {DATABASE: "away", DISK: "disk"}  # of the figures
-SQLITE_OUTAGES = {
-    sqlite3.SQLITE_BUSY: DATABASE,
-    sqlite3.SQLITE_LOCKED: DATABASE,
-    sqlite3.SQLITE_PROTOCOL: DATABASE,
-    sqlite3.SQLITE_CANTOPEN: DATABASE,
-    sqlite3.SQLITE_READONLY: DISK,
-    sqlite3.SQLITE_IOERR: DISK,
-    sqlite3.SQLITE_FULL: DISK,
-}
-# beginnings of an SQLSTATE: connection, disk full, resources, shut-down, system
-POSTGRESQL_OUTAGES = {"08": DATABASE, "53100": DISK, "53": DATABASE, "57P": DATABASE, "58": DISK}
 
 logger = logging.getLogger(__name__)
 
 
 def note_outage(error: BaseException) -> bool:
     """Return whether the error comes from an outage; log a new one."""
-    root = _root(error)
+    root = root_of(error)
     if root is not None:
-        STATE.begin(_outage_of(root), root)
-        figures.count_database_error(LABELS[_outage_of(root)])
+        STATE.begin(outage_of(root), root)
+        figures.count_database_error(LABELS[outage_of(root)])
     elif isinstance(error, DatabaseError | InterfaceError):
         figures.count_database_error("other")
     return root is not None
-
-
-def _root(error: BaseException | None) -> BaseException | None:
-    """Return the error or the cause of it that shows an outage, such as that of a session not stored."""
-    while error is not None and not _outage_of(error):
-        error = error.__cause__ or error.__context__
-    return error
-
-
-def _outage_of(error: BaseException) -> str:
-    """Return the kind of outage, or "" if the error is a fault of the program."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-        return DISK
-    if not isinstance(error, DatabaseError | InterfaceError):
-        return ""
-    cause = error.__cause__
-    if isinstance(cause, sqlite3.Error):
-        # the extended code holds the primary one in its lowest byte
-        return SQLITE_OUTAGES.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, "")
-    if isinstance(cause, psycopg.Error):
-        if cause.sqlstate is None:  # the server never answered
-            return DATABASE if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError) else ""
-        found = (what for start, what in POSTGRESQL_OUTAGES.items() if cause.sqlstate.startswith(start))
-        return next(found, "")
-    return DATABASE if isinstance(error, InterfaceError) else ""
 
 
 class _State:
@@ -139,13 +99,6 @@ def is_answering() -> bool:
     except (DatabaseError, InterfaceError):
         return False
     return True
-
-
-class WithoutOutages(logging.Filter):
-    """Drop the tracebacks of requests during an outage, which its first line explains."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not (record.exc_info and _root(record.exc_info[1]))
 
 
 class HealthMiddleware:

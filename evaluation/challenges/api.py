@@ -33,7 +33,7 @@ from evaluation.challenges.submissions import (
 )
 from evaluation.errors import SubmissionRefused
 from evaluation.models import Challenge, Submission
-from judgments.access.roles import token_of
+from judgments.access.permissions import token_of
 from judgments.access.tokens import scope_allows
 from judgments.api.bodies import FormParser
 from judgments.api.operations import job_response

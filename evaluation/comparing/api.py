@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from common.errors import NotThere
 from evaluation.comparing.comparison import MISSING
 from evaluation.comparing.studies import cached_comparison, comparable_studies
-from judgments.access.roles import studies_of, study_for
+from judgments.access.permissions import studies_of, study_for
 from judgments.api.resources import COUNTING
 
 

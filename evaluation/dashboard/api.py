@@ -19,7 +19,7 @@ from evaluation.dashboard.progress import (
     request_snapshot,
 )
 from evaluation.models import BoardSnapshot
-from judgments.access.roles import study_for
+from judgments.access.permissions import study_for
 
 
 class HeldSerializer(serializers.Serializer[Any]):

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from evaluation.disagreement import operations
 from evaluation.disagreement.analysis import cached_disagreement
 from evaluation.models import Prediction
-from judgments.access.roles import require, staff_of, study_for
+from judgments.access.permissions import require, staff_of, study_for
 from judgments.api.resources import COUNTING, Related, Resource, RowSerializer, filters_of, study_filter
 
 

@@ -27,7 +27,7 @@ from evaluation.error_analysis.analysis import (
 )
 from evaluation.models import Analysis
 from evaluation.provenance import as_json
-from judgments.access.roles import study_for
+from judgments.access.permissions import study_for
 from judgments.models import Study
 
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000

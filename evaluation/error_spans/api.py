@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from evaluation.error_spans.scores import compare_systems, segments_of, system_scores
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.provenance import as_json
-from judgments.access.roles import study_for
+from judgments.access.permissions import study_for
 
 
 class SystemScoreSerializer(serializers.Serializer[Any]):

@@ -23,7 +23,7 @@ from common.errors import NotThere
 from evaluation.export.exporting import JOB_KIND, exported_file
 from evaluation.export.formats import FORMATS
 from evaluation.export.operations import ExportRequest, export
-from judgments.access.roles import staff_of
+from judgments.access.permissions import staff_of
 from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.operations import start_named, with_study
 from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about

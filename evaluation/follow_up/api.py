@@ -16,7 +16,8 @@ from rest_framework.reverse import reverse
 from evaluation.follow_up.operations import TakeRequest
 from evaluation.follow_up.units import candidate_of, take_known_items, units_for_known_items
 from evaluation.models import Consensus
-from judgments.access.roles import Right, studies_of, study_for, token_of
+from judgments.access.permissions import studies_of, study_for, token_of
+from judgments.access.roles import Right
 from judgments.api.operations import OperationView
 from judgments.api.resources import Related, Resource, RowSerializer, StudySerializer
 from judgments.kinds import KINDS

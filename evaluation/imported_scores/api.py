@@ -17,7 +17,7 @@ from evaluation.imported_scores.reading import check_names, read_score_rows
 from evaluation.imported_scores.storing import import_scores, signature_of
 from evaluation.models import ImportedMetric
 from judgments.access.datasets import require_editor
-from judgments.access.roles import staff_of, token_of
+from judgments.access.permissions import staff_of, token_of
 from judgments.api.resources import Related, RowSerializer
 from judgments.importers.records import Record
 from judgments.models import Dataset

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from evaluation.judges import operations
 from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.results.api import LastAnalysisView, describe_last
-from judgments.access.roles import require, staff_of
+from judgments.access.permissions import require, staff_of
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 
 

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from evaluation.leave_one_out.operations import JOB_KIND, LeaveOneOutRequest
-from judgments.access.roles import staff_of, token_of
+from judgments.access.permissions import staff_of, token_of
 from judgments.api.operations import job_response
 from judgments.api.resources import JobSerializer
 from judgments.jobs import enqueue

@@ -20,7 +20,8 @@ from evaluation.models import Analysis
 from evaluation.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, plan_power
 from evaluation.planning.rehearsals import newest_rehearsal
 from judgments import jobs
-from judgments.access.roles import Right, require, staff_of, studies_of, study_for, token_of
+from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
+from judgments.access.roles import Right
 from judgments.api.operations import named_study, with_study
 from judgments.api.resources import (
     SLUG,

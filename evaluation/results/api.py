@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from common.errors import NotThere
 from evaluation.models import Analysis, Consensus
-from judgments.access.roles import study_for
+from judgments.access.permissions import study_for
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.kinds import KINDS
 

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from evaluation.strengths.computing import StrengthsRequest, cached_strengths
-from judgments.access.roles import study_for
+from judgments.access.permissions import study_for
 
 
 class StrengthSerializer(serializers.Serializer[Any]):

@@ -21,7 +21,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.cache import never_cache
-from rest_framework.authtoken.models import TokenProxy
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -104,9 +103,6 @@ class TokenForm(forms.Form):
     def expires_at(self) -> datetime | None:
         days = self.cleaned_data["good_for"]
         return timezone.now() + timedelta(days=int(days)) if days else None
-
-
-admin.site.unregister(TokenProxy)  # the framework's, whose keys are stored as they are and open nothing
 
 
 @admin.register(ApiToken)

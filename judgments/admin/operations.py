@@ -11,8 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from rest_framework.exceptions import ValidationError
 
-from common.errors import QuorumError
-from common.parameters import Parameters, sentence_of
+from common.errors import QuorumError, sentence_of
+from common.parameters import Parameters
 from judgments.access.roles import Right, has_right
 from judgments.admin.base import signed_in
 from judgments.models import Study

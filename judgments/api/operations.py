@@ -17,7 +17,8 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from common.parameters import Parameters
-from judgments.access.roles import Right, require, staff_of, study_for
+from judgments.access.permissions import require, staff_of, study_for
+from judgments.access.roles import Right
 from judgments.api.resources import JobSerializer, Resource, StudySerializer
 from judgments.models import Job, Study
 from judgments.studies.studies import find_study

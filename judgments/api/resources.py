@@ -25,7 +25,8 @@ from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
 from judgments.access.jobs import may_cancel, may_retry
-from judgments.access.roles import IsStaff, lookups_of, own_jobs, staff_of, studies_of, token_of, visible_rows
+from judgments.access.permissions import IsStaff, staff_of, studies_of, token_of
+from judgments.access.roles import lookups_of, own_jobs, visible_rows
 from judgments.access.tokens import scope_allows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml

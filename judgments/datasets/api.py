@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from judgments.access.datasets import has_role
-from judgments.access.roles import staff_of, token_of
+from judgments.access.permissions import staff_of, token_of
 from judgments.api.resources import SLUG, Related, Resource, RowSerializer, dataset_filter, filters_of
 from judgments.datasets.operations import OPERATIONS, DatasetOperation
 from judgments.models import Caption, Dataset, DatasetRole, Item, Output, System

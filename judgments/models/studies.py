@@ -9,9 +9,15 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import F, Q
+from django.dispatch import Signal
 from django.utils import timezone
 
 from judgments.models.datasets import Caption, Dataset, Item, System
+
+# Receivers get ``study`` and return a sentence about what they hold of its pages of work, or "".
+pages_in_use = Signal()
+# Receivers get ``study`` and delete what they derived from its pages of work, in the transaction that discards them.
+pages_discarded = Signal()
 
 
 class StudyQuerySet(models.QuerySet["Study"]):

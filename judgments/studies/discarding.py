@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 
 from django.contrib.auth.models import User
 from django.db import models, transaction
-from django.dispatch import Signal
 from django.utils.translation import gettext
 
 from common.errors import NotThere, WrongState
@@ -23,13 +22,9 @@ from judgments.models import (
     Unit,
 )
 from judgments.models.jobs import QUIET_JOBS, of_studies
+from judgments.models.studies import pages_discarded, pages_in_use
 from judgments.studies.log import note_event
 from judgments.studies.studies import is_registered
-
-# Receivers get ``study`` and return a sentence about what they hold of its pages of work, or "".
-pages_in_use = Signal()
-# Receivers get ``study`` and delete what they derived from its pages of work, in the transaction that discards them.
-pages_discarded = Signal()
 
 KEPT_NOTES = ("left_out",)  # of an imported template; all other notes are of the draw
 NEVER_OPENED = (Study.State.DRAFT, Study.State.GENERATED)

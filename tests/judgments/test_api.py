@@ -331,6 +331,6 @@ def test_an_unforeseen_failure_is_a_problem_document_too(monkeypatch: pytest.Mon
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("a secret detail")
 
-    monkeypatch.setattr("judgments.access.roles.NoWorker.has_permission", fails)
+    monkeypatch.setattr("judgments.access.permissions.NoWorker.has_permission", fails)
     response = Client(raise_request_exception=False).get("/api/schema/")
     assert "secret" not in is_problem(response, 500)["detail"]

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.commands import migrate
 from django.db import connections
 
+from common.commands import START_CHECKS
 from common.migrating import create_tables
 
 # Options of a call that asks for less than all tables.
@@ -14,6 +15,8 @@ NOT_ALL_TABLES = ("app_label", "plan", "check_unapplied", "fake", "fake_initial"
 
 
 class Command(migrate.Command):
+    requires_system_checks = START_CHECKS
+
     def handle(self, *args: Any, **options: Any) -> None:
         if not any(options[name] for name in NOT_ALL_TABLES):
             empty = create_tables(connections[options["database"]])

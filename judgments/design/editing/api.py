@@ -18,7 +18,8 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from common.errors import Changed
-from judgments.access.roles import IsStaff, Right, staff_of, study_for
+from judgments.access.permissions import IsStaff, staff_of, study_for
+from judgments.access.roles import Right
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.api.operations import named_study, with_study
 from judgments.api.resources import SLUG, DesignSerializer, Resource

@@ -1,0 +1,131 @@
+"""The rights of requests to the HTTP interface.
+
+A token allows at most what its account, its scopes and its studies allow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.utils.translation import gettext
+from rest_framework.exceptions import PermissionDenied as Refused
+from rest_framework.filters import BaseFilterBackend
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from common.audit import log_about
+from common.errors import NotThere
+from judgments.access.roles import OF_DATASETS, PERMISSIONS, Right, has_right, visible_rows
+from judgments.access.tokens import scope_allows
+from judgments.models import ApiToken, DatasetRole, Study, StudyRole
+
+
+def staff_of(request: Request) -> User:
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def token_of(request: Request) -> ApiToken | None:
+    """Return the token; None for sessions and old tokens, which have every scope."""
+    return request.auth if isinstance(request.auth, ApiToken) else None
+
+
+def studies_of(request: Request) -> QuerySet[Study]:
+    found = Study.objects.visible_to(staff_of(request))
+    token = token_of(request)
+    return found.filter(pk__in=token.studies.values("pk")) if token is not None and token.limited else found
+
+
+def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
+    """Raise NotThere if the study is not visible, PermissionDenied if the right is missing."""
+    study = studies_of(request).select_related("dataset").filter(slug=slug).first()
+    if study is None:
+        raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})
+    require(request, right, study)
+    log_about(study=study.slug)
+    return study
+
+
+def require(request: Request, right: Right, study: Study) -> None:
+    if not has_right(staff_of(request), right, study):
+        raise PermissionDenied
+
+
+class IsStaff(BasePermission):
+    """Staff with the Django permission of the action, or with a role in a study.
+
+    A view names ``reading``, the permission for all its rows; ``scope``, the area of token scopes;
+    ``needed_permissions`` of actions that no role gives; and ``published``, whether some rows are for everybody.
+    """
+
+    message = "This is for staff of this installation whose account may look at it."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        user = request.user
+        self.check_scope(request, view)
+        if not isinstance(user, User) or not user.is_active or not user.is_staff:
+            return getattr(view, "published", False) and request.method in SAFE_METHODS
+        needed = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
+        if needed is not None:
+            token = token_of(request)
+            return user.has_perm(needed) and not (token is not None and token.limited)
+        reading = getattr(view, "reading", PERMISSIONS[Right.VIEW])
+        if user.has_perm(reading) or user.has_perm("judgments.add_study"):
+            return True  # a person who may create studies gets empty lists, not a refusal
+        if getattr(view, "published", False) and request.method in SAFE_METHODS:
+            return True
+        return StudyRole.objects.filter(user=user).exists() or DatasetRole.objects.filter(user=user).exists()
+
+    @staticmethod
+    def check_scope(request: Request, view: Any) -> None:
+        """Raise PermissionDenied if the token lacks the `scope` of a view or an operation."""
+        token = token_of(request)
+        if token is None:
+            return
+        verb = "read" if request.method in SAFE_METHODS else "write"
+        asked = f"{getattr(view, 'scope', 'studies')}:{verb}"
+        if not scope_allows(token.scopes, asked):
+            raise Refused(gettext("The token lacks the scope %(asked)s.") % {"asked": asked})
+
+
+class VisibleRows(BaseFilterBackend):
+    """Exclude rows of studies that are not visible to the requester.
+
+    A view names ``study_path``, the lookup from row to study ('' for none), and ``several``, whether a row can
+    belong to more than one; or it has ``rows_for(queryset, studies, request)``. Rows of datasets have their own
+    rule, and name ``to_dataset``, the lookup from row to dataset.
+    """
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+        token = token_of(request)
+        limited = token is not None and token.limited
+        if queryset.model in OF_DATASETS:
+            rows = visible_rows(queryset, request.user)
+            if token is None or not limited:
+                return rows
+            return rows.filter(**{f"{view.to_dataset}__in": token.studies.order_by().values("dataset")})
+        if not limited and staff_of(request).has_perm(view.reading):
+            return queryset
+        studies = studies_of(request)
+        if hasattr(view, "rows_for"):
+            seen: QuerySet[Any] = view.rows_for(queryset, studies, request)
+            return seen
+        path = getattr(view, "study_path", "")
+        if not path:
+            return queryset.none()
+        own = {f"{path}__in": studies}
+        if getattr(view, "several", False):
+            return queryset.filter(pk__in=queryset.model._default_manager.filter(**own).values("pk"))
+        return queryset.filter(**own)
+
+
+class NoWorker(BasePermission):
+    """Refuse workers' tokens; the API description is otherwise public."""
+
+    message = "A worker's token opens the worker's calls alone."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return not (request.auth and not request.user.is_staff)
