@@ -277,7 +277,7 @@ def test_a_file_without_a_protocol_can_be_given_one_that_its_values_fit(tmp_path
     figures, _ = call(first, second=second, first_protocol="graded", second_protocol="graded", resamples=20)
     assert figures["first"]["level"] == "interval"
     assert len(figures["thresholds"]["cells"]) == 49
-    with pytest.raises(CommandError, match="answers of relevance"):
+    with pytest.raises(CommandError, match=r"value: found 4, expected 0 or 1 \(relevance\)"):
         call(first, second=second, first_protocol="relevance")
 
 
