@@ -96,7 +96,7 @@ def _similarity_of(variant: Variant) -> Similarity:
 def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tuple[Grams, float]]:
     words = comparison.words(view)
     numbers = words.words
-    repeated = np.bincount(numbers, minlength=len(words.vocabulary)) > 1
+    repeated = _find_repeated(numbers, len(words.vocabulary))
     weights = _weights_by_frequency(comparison.documents, variant)
     shares = (
         np.exp(np.arange(variant.n, dtype=np.float64)) if variant.weights == "exp" else np.ones(variant.n)
@@ -146,7 +146,11 @@ def _count(
     numbers = [numbers for numbers, _ in numbered]
     sizes = starts_of([repeats.size for _, repeats in numbered])
     longer = map_here(_numbers_of_texts, (splits, numbers, sizes), range(len(splits)), threads=True)
-    return frequencies, np.concatenate(list(longer)), np.concatenate([repeats for _, repeats in numbered])
+    numbers_of_longer, end = np.empty(grams.size, dtype=np.int32), 0
+    for part in longer:  # copied while other threads compute the next
+        numbers_of_longer[end : end + part.size] = part
+        end += part.size
+    return frequencies, numbers_of_longer, np.concatenate([repeats for _, repeats in numbered])
 
 
 def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
@@ -184,6 +188,16 @@ def _count_part(shared: tuple[Any, ...], part: int) -> Numbers | tuple[Numbers, 
     if part == FREQUENCIES:
         return _document_frequencies(grams, words.starts, groups, weights, repeated.size, order)
     return _number_turn(grams, words.words, turns[part], order + 1)
+
+
+@compiled
+def _find_repeated(numbers: Numbers, size: int) -> Flags:
+    """Return (size,): whether each number occurs more than once."""
+    occurs, repeated = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
+    for number in numbers:
+        repeated[number] |= occurs[number]
+        occurs[number] = True
+    return repeated
 
 
 @compiled
