@@ -243,9 +243,9 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
             if name.isupper() and isinstance(text, str) and " " in text and "{" not in text:
                 yield module.__name__.replace(".", "/") + ".py", text
     for name in WORDS["on_pages"]["tables"]:
-        words = WORDS["tables"][name]
-        heads = [head for head, _ in words.get("columns", ())]
-        yield from (("evaluation/report/wording.toml", text) for text in (words["title"], *heads))
+        wording = WORDS["tables"][name]
+        heads = [head for head, _ in wording.get("columns", ())]
+        yield from (("evaluation/report/wording.toml", text) for text in (wording["title"], *heads))
     yield from (("evaluation/report/wording.toml", head) for head in WORDS["on_pages"]["columns"])
     yield from (("evaluation/export/formats", one.what) for one in FORMATS.values())
     yield from (("annotation/crowds", one.title) for one in BACKENDS)

@@ -38,7 +38,7 @@ ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms name people by mail a
 
 
 def pseudonym(platform: str, raw: str) -> str:
-    """Return the stable pseudonym of a person at ``place``; it reveals nothing without the installation's key."""
+    """Return the stable pseudonym of a person at ``platform``; it reveals nothing without the installation's key."""
     return f"p-{_mark('person', platform, raw)[:16]}"
 
 

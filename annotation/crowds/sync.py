@@ -231,7 +231,7 @@ class _Comparison:
     backend: CrowdBackend
     thorough: bool
     discrepancies: list[Discrepancy] = field(default_factory=list)
-    asked_at: datetime = field(default_factory=timezone.now)
+    asked_at: datetime = field(init=False)
 
     def note(self, kind: str, sentence: str, **ids: str) -> None:
         self.discrepancies.append(Discrepancy(kind, sentence, ids))

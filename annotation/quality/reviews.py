@@ -121,9 +121,9 @@ def assignments_without_objection(study: Study) -> list[UUID]:
     Leave out those with a pending or refused call to approve or reject.
     """
     calls = CrowdCall.objects.filter(study=study, kind__in=["approve", "reject"], session__isnull=False)
-    asked = calls.exclude(state__in=ENDED)
+    undecided = calls.exclude(state__in=ENDED)
     waiting = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
-    waiting = waiting.exclude(session__in=asked.values("session"))
+    waiting = waiting.exclude(session__in=undecided.values("session"))
     # Decided as a whole, once it is over.
     waiting = waiting.exclude(session__status=CrowdSession.Status.WORKING)
     rows = list(waiting.order_by("submitted_at", "pk").values_list("pk", "worker"))

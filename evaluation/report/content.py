@@ -108,7 +108,12 @@ def plain_table(
     title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Sequence[Cell]], name: str = ""
 ) -> Table:
     """Return a table without a note; ``columns`` are names and ``Column.shows``."""
-    return Table(name, title, tuple(Column(*one) for one in columns), tuple(tuple(row) for row in rows))
+    return Table(
+        name,
+        title,
+        tuple(Column(heading, shows) for heading, shows in columns),
+        tuple(tuple(row) for row in rows),
+    )
 
 
 @dataclass(frozen=True, slots=True)

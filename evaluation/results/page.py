@@ -265,7 +265,7 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         "captions": captions_table(captions, ends=CAPTIONS_AT_AN_END) if captions else None,
         "captions_count": len(captions),
         "questions": questions_tables(figures.get("questions", ())),
-        "tables": {one.name.replace("-", "_"): one for one in consensus_tables(result)},
+        "tables": {table.name.replace("-", "_"): table for table in consensus_tables(result)},
         "workers": [
             row | {"note": worker_note(row, threshold), "accuracy": accuracy.get(row["worker"])}
             for row in workers[:WORKERS_SHOWN]

@@ -53,9 +53,10 @@ def consensus_tables(result: Mapping[str, Any]) -> list[Table]:
 def _pairs_tables(pairs: Sequence[Mapping[str, Any]]) -> list[Table]:
     rows = []
     for kind in sorted({pair["kind"] or "" for pair in pairs}):
-        own = [pair for pair in pairs if (pair["kind"] or "") == kind]
-        values = [pair["value"] for pair in own]
-        rows.append((kind, len(own), values.count(1), values.count(2), sum(pair["tie"] for pair in own)))
+        of_kind = [pair for pair in pairs if (pair["kind"] or "") == kind]
+        values = [pair["value"] for pair in of_kind]
+        ties = sum(pair["tie"] for pair in of_kind)
+        rows.append((kind, len(of_kind), values.count(1), values.count(2), ties))
     return [table("candidate-pairs", rows)] if rows else []
 
 
@@ -77,10 +78,12 @@ def _agreement_table(agreement: Mapping[str, Any]) -> Table:
     figures = {f"alpha ({alpha['level']})": alpha}
     if "ordinal" in agreement:
         figures["alpha (ordinal)"] = agreement["ordinal"]
-    figures |= {f"alpha, {kind}": one for kind, one in agreement.get("by_kind", {}).items()}
+    figures |= {f"alpha, {kind}": figure for kind, figure in agreement.get("by_kind", {}).items()}
     coefficients = agreement.get("coefficients", {})
-    figures |= {_(COEFFICIENT_NAMES[name]): one for name, one in coefficients.items() if one["n"]}
-    rows = [(name, estimate_of(one), one["n"], one.get("judgments")) for name, one in figures.items()]
+    figures |= {_(COEFFICIENT_NAMES[name]): figure for name, figure in coefficients.items() if figure["n"]}
+    rows = [
+        (name, estimate_of(figure), figure["n"], figure.get("judgments")) for name, figure in figures.items()
+    ]
     return table("agreement-figures", rows)
 
 
@@ -99,14 +102,14 @@ def workers_table(workers: Iterable[Mapping[str, Any]]) -> Table:
     return table("workers-in-short", rows)
 
 
-def leave_one_out_table(found: Mapping[str, Any]) -> Table:
+def leave_one_out_table(bounds: Mapping[str, Any]) -> Table:
     rows = [
-        (name, Estimate(one["macro"], one["low"], one["high"], found["images"]),
-         Estimate(one.get("floor"), one.get("floor_low"), one.get("floor_high")),
-         *(one[figure] for figure in ("micro", "median", "deviation", "least", "most")))
-        for name, one in found["metrics"].items()
+        (name, Estimate(figures["macro"], figures["low"], figures["high"], bounds["images"]),
+         Estimate(figures.get("floor"), figures.get("floor_low"), figures.get("floor_high")),
+         *(figures[column] for column in ("micro", "median", "deviation", "least", "most")))
+        for name, figures in bounds["metrics"].items()
     ]  # fmt: skip
-    return table("leave-one-out", rows, captions=found["captions"], images=found["images"])
+    return table("leave-one-out", rows, captions=bounds["captions"], images=bounds["images"])
 
 
 def rankings_tables(
@@ -124,7 +127,7 @@ def rankings_tables(
 def _relevance_table(
     task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any], digits: int
 ) -> Table:
-    name, title, words, query, item = TASKS[task]
+    name, title, description, query, item = TASKS[task]
     audited = "audited" in rows[0]
     columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
     columns += [(f"S@{k} with the audit, %", "share") for k in CUTS] if audited else []
@@ -143,13 +146,13 @@ def _relevance_table(
         for row in rows
     ]
     return table(
-        "rankings", cells, columns, name=name, task_title=title, task=words, query=query, item=item,
+        "rankings", cells, columns, name=name, task_title=title, task=description, query=query, item=item,
         audit=audit if audited else None, digits=digits,
     )  # fmt: skip
 
 
 def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    name, title, _words, query, item = TASKS[task]
+    name, title, _description, query, item = TASKS[task]
     columns = [("system", "text"), *((f"R@{k}, %", "share") for k in CUTS)]
     columns += [("median rank", "number"), (f"{query}s", "count")]
     cells = [
@@ -166,21 +169,21 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-def _cell(found: Mapping[str, Any]) -> Any:
+def _cell(figure: Mapping[str, Any]) -> Any:
     """Return an estimate, without interval for old releases."""
-    return found["value"] if found.get("low") is None else estimate_of(found)
+    return figure["value"] if figure.get("low") is None else estimate_of(figure)
 
 
 def compares_pairs(result: Mapping[str, Any]) -> bool:
-    return all("accuracy" in one for one in result["metrics"].values())
+    return all("accuracy" in figures for figures in result["metrics"].values())
 
 
 def accuracy_by_metric(
     metrics: Mapping[str, Mapping[str, Any]],
 ) -> tuple[list[str], dict[str, Mapping[str, Any]]]:
     """Return pair kinds, "all" last, and accuracy by metric and kind, best first."""
-    accuracy = {name: one["accuracy"] for name, one in metrics.items()}
-    kinds = pair_kinds(kind for one in accuracy.values() for kind in one)
+    accuracy = {name: figures["accuracy"] for name, figures in metrics.items()}
+    kinds = pair_kinds(kind for by_kind in accuracy.values() for kind in by_kind)
     kinds = kinds if len(kinds) == 1 else [*kinds, "all"]
     best_first = sorted(accuracy, key=lambda name: -(accuracy[name][kinds[-1]]["value"] or 0.0))
     return kinds, {name: accuracy[name] for name in best_first}
@@ -198,10 +201,10 @@ def accuracy_table(
         people = {} if "halves" in result else result.get("people") or {}
         levels = {kind: (_(ONE_JUDGE), estimate_of(people[kind])) for kind in kinds if kind in people}
     rows: list[tuple[Any, ...]] = [
-        (name, *(estimate_of(one[kind]) for kind in kinds)) for name, one in accuracy.items()
+        (name, *(estimate_of(by_kind[kind]) for kind in kinds)) for name, by_kind in accuracy.items()
     ]
-    for words in dict.fromkeys(words for words, _level in levels.values()):
-        rows.append((words, *(levels[kind][1] if kind in levels else None for kind in kinds)))
+    for label in dict.fromkeys(label for label, _level in levels.values()):
+        rows.append((label, *(levels[kind][1] if kind in levels else None for kind in kinds)))
     return table(
         "accuracy",
         rows,
@@ -216,11 +219,11 @@ def _shares(head: str, kinds: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
-    accuracy = {name: one["accuracy"] for name, one in result["metrics"].items()}
+    accuracy = {name: figures["accuracy"] for name, figures in result["metrics"].items()}
     kinds = list(next(iter(accuracy.values())))
     rows = [
-        (name, *(estimate_of(one[kind]) for kind in kinds), one["all"]["metric_ties"])
-        for name, one in accuracy.items()
+        (name, *(estimate_of(by_kind[kind]) for kind in kinds), by_kind["all"]["metric_ties"])
+        for name, by_kind in accuracy.items()
     ]
     columns = [("metric", "text"), *((kind, "share") for kind in kinds), ("ties", "count")]
     return table("accuracy-and-ties", rows, columns)
@@ -229,14 +232,14 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
 def correlation_table(result: Mapping[str, Any]) -> Table:
     """Return correlations with people, best metric first, with the best kappa of the thresholds."""
     metrics = result["metrics"]
-    within = any("per_image" in one for one in metrics.values())
-    kappas = any(one["kappa"] for one in metrics.values())
+    within = any("per_image" in figures for figures in metrics.values())
+    kappas = any(figures["kappa"] for figures in metrics.values())
     rows: list[tuple[Any, ...]] = []
     for name in sorted(metrics, key=lambda name: -(metrics[name]["kendall_tau_b"]["value"] or 0.0)):
-        one = metrics[name]
-        cells = [estimate_of(one["kendall_tau_b"]), estimate_of(one["spearman"])]
-        cells += [estimate_of(one["per_image"]["kendall_tau_b"])] if within else []
-        rows.append((name, *cells, *(_best_kappa(one["kappa"]) if kappas else ()), cells[0].n))
+        figures = metrics[name]
+        cells = [estimate_of(figures["kendall_tau_b"]), estimate_of(figures["spearman"])]
+        cells += [estimate_of(figures["per_image"]["kendall_tau_b"])] if within else []
+        rows.append((name, *cells, *(_best_kappa(figures["kappa"]) if kappas else ()), cells[0].n))
     columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
     columns += [("tau-b within images", "coefficient")] if within else []
     columns += [("best kappa", "coefficient"), ("metric / people at least", "text")] if kappas else []
@@ -253,19 +256,19 @@ def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
 
 
 def readings_tables(result: Mapping[str, Any]) -> list[Table]:
-    found: Mapping[str, Any] = result.get("readings", {})
+    readings: Mapping[str, Any] = result.get("readings", {})
     tables = []
-    if "all_pairs" in found:
-        kinds = list(next(iter(found["all_pairs"].values())))
+    if "all_pairs" in readings:
+        kinds = list(next(iter(readings["all_pairs"].values())))
         accuracies = [
             (name, *(estimate_of(cells[kind]) for kind in kinds))
-            for name, cells in found["all_pairs"].items()
+            for name, cells in readings["all_pairs"].items()
         ]
         tables.append(table("readings-all-pairs", accuracies, _shares("metric", kinds)))
-    if "references" in found:
+    if "references" in readings:
         curves = [
             (kind, name, row["references"], estimate_of(row), row["draws"])
-            for name, by_kind in found["references"].items()
+            for name, by_kind in readings["references"].items()
             for kind, curve in by_kind.items()
             for row in curve
         ]
@@ -273,14 +276,14 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
     coefficients = [
         (metric, say("reading", name=reading), head, estimate_of(cells[key] if key else cells))
         for reading, heads in READINGS.items()
-        for metric, cells in found.get(reading, {}).items()
+        for metric, cells in readings.get(reading, {}).items()
         for key, head in heads.items()
     ]
     if coefficients:
         tables.append(table("readings-coefficients", coefficients))
     thresholds = [
         (metric, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell))
-        for metric, cells in found.get("thresholds", {}).items()
+        for metric, cells in readings.get("thresholds", {}).items()
         for cell in cells
     ]
     return [*tables, table("readings-thresholds", thresholds)] if thresholds else tables
@@ -288,10 +291,10 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
 
 def ties_tables(result: Mapping[str, Any]) -> list[Table]:
     """Return the reading of ties, which is no part of a report."""
-    found = result.get("readings", {}).get("ties", {})
+    ties = result.get("readings", {}).get("ties", {})
     rows = [
-        (name, *(estimate_of(one[key]) for key in ("plain", "calibrated", "soft")))
-        for name, one in found.items()
+        (name, *(estimate_of(accuracies[key]) for key in ("plain", "calibrated", "soft")))
+        for name, accuracies in ties.items()
     ]
     return [table("readings-ties", rows)] if rows else []
 
@@ -312,17 +315,28 @@ def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
 
 def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:
     """Return agreement on each question of a form, votes, numbers and texts, as far as there are any."""
-    asked = list(questions)
+    listed = list(questions)
     agreement = [
-        (one["name"], one["answered"], one["alpha"]["level"], estimate_of(one["alpha"]), one["alpha"]["n"])
-        for one in asked
-        if "alpha" in one
+        (
+            question["name"],
+            question["answered"],
+            question["alpha"]["level"],
+            estimate_of(question["alpha"]),
+            question["alpha"]["n"],
+        )
+        for question in listed
+        if "alpha" in question
     ]
     columns = ("name", "answered", "mean", "median", "deviation", "low", "high")
     tables = [
         table("questions", agreement),
-        table("answers", [(one["name"], *vote) for one in asked for vote in one.get("votes", {}).items()]),
-        table("numbers", [[one[name] for name in columns] for one in asked if "mean" in one]),
-        table("texts", [(one["name"], text) for one in asked for text in one.get("texts", ())]),
+        table(
+            "answers",
+            [(question["name"], *vote) for question in listed for vote in question.get("votes", {}).items()],
+        ),
+        table("numbers", [[question[name] for name in columns] for question in listed if "mean" in question]),
+        table(
+            "texts", [(question["name"], text) for question in listed for text in question.get("texts", ())]
+        ),
     ]
-    return [one for one in tables if one.rows]
+    return [nonempty for nonempty in tables if nonempty.rows]

@@ -46,7 +46,7 @@ class Result:
 
     def shared(self) -> dict[str, Any]:
         """Return all fields, for a result that adds further ones."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +99,11 @@ class Options:
     columns: Mapping[str, Iterable[Any]]
 
     @classmethod
-    def of(cls, **given: Unpack[Sampling]) -> Options:
-        columns = columns_of(given.get("clusters", NAIVE))
-        confidence = check_confidence(given.get("confidence", CONFIDENCE))
-        generator, seed = generator_of(given.get("seed", 0))
-        return cls(confidence, given.get("resamples", RESAMPLES), generator, seed, columns)
+    def of(cls, **options: Unpack[Sampling]) -> Options:
+        columns = columns_of(options.get("clusters", NAIVE))
+        confidence = check_confidence(options.get("confidence", CONFIDENCE))
+        generator, seed = generator_of(options.get("seed", 0))
+        return cls(confidence, options.get("resamples", RESAMPLES), generator, seed, columns)
 
     @classmethod
     def without_draws(cls, confidence: float, clusters: ClusterColumns) -> Options:

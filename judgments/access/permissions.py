@@ -34,9 +34,11 @@ def token_of(request: Request) -> ApiToken | None:
 
 
 def studies_of(request: Request) -> QuerySet[Study]:
-    found = Study.objects.visible_to(staff_of(request))
+    visible = Study.objects.visible_to(staff_of(request))
     token = token_of(request)
-    return found.filter(pk__in=token.studies.values("pk")) if token is not None and token.limited else found
+    return (
+        visible.filter(pk__in=token.studies.values("pk")) if token is not None and token.limited else visible
+    )
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
@@ -86,9 +88,9 @@ class IsStaff(BasePermission):
         if token is None:
             return
         verb = "read" if request.method in SAFE_METHODS else "write"
-        asked = f"{getattr(view, 'scope', 'studies')}:{verb}"
-        if not scope_allows(token.scopes, asked):
-            raise Refused(gettext("The token lacks the scope %(asked)s.") % {"asked": asked})
+        scope = f"{getattr(view, 'scope', 'studies')}:{verb}"
+        if not scope_allows(token.scopes, scope):
+            raise Refused(gettext("The token lacks the scope %(asked)s.") % {"asked": scope})
 
 
 class VisibleRows(BaseFilterBackend):
@@ -116,10 +118,10 @@ class VisibleRows(BaseFilterBackend):
         path = getattr(view, "study_path", "")
         if not path:
             return queryset.none()
-        own = {f"{path}__in": studies}
+        of_studies = {f"{path}__in": studies}
         if getattr(view, "several", False):
-            return queryset.filter(pk__in=queryset.model._default_manager.filter(**own).values("pk"))
-        return queryset.filter(**own)
+            return queryset.filter(pk__in=queryset.model._default_manager.filter(**of_studies).values("pk"))
+        return queryset.filter(**of_studies)
 
 
 class NoWorker(BasePermission):

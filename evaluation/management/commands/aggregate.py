@@ -60,11 +60,11 @@ class Command(OperationCommand):
     def _remarks(self, result: dict[str, Any]) -> None:
         agreement = result["agreement"]
         undefined = {"Alpha": agreement["alpha"]} | {
-            COEFFICIENT_NAMES[name]: one for name, one in agreement.get("coefficients", {}).items()
+            COEFFICIENT_NAMES[name]: figure for name, figure in agreement.get("coefficients", {}).items()
         }
-        for name, one in undefined.items():
-            if one["reason"]:
-                self.say(f"{name} is undefined: {one['reason']}.")
+        for name, figure in undefined.items():
+            if figure["reason"]:
+                self.say(f"{name} is undefined: {figure['reason']}.")
         model = result.get("dawid_skene", {})
         if model and not model["reason"]:
             self.say(

@@ -273,14 +273,14 @@ def _report(result: dict[str, Any]) -> list[str]:
         counts["kappa of consensus"] = consensus["n"]
     figures |= result["correlation"]
     rows: list[tuple[Cell, ...]] = [
-        (name, estimate_of(one), counts[name] if name in counts else one["n"])
-        for name, one in figures.items()
+        (name, estimate_of(figure), counts[name] if name in counts else figure["n"])
+        for name, figure in figures.items()
     ]
     columns = [("figure", "text"), ("value [95 % interval]", "coefficient"), ("units", "count")]
     lines += plain_table("", columns, rows).lines()
     if len(grid["cells"]) > 1:
         wide = len(grid["second"])
-        kappas = [one["kappa"]["value"] for one in grid["cells"]]
+        kappas = [cell["kappa"]["value"] for cell in grid["cells"]]
         rows = [(f"{cut:g}", *kappas[row * wide : (row + 1) * wide]) for row, cut in enumerate(grid["first"])]
         columns = [("", "text"), *((f"{cut:g}", "coefficient") for cut in grid["second"])]
         lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")

@@ -52,7 +52,7 @@ class Command(OperationCommand):
         rows += [_row(judge) for judge in found.result["judges"]]
         self.say_tables([plain_table("Judges beside people", COLUMNS, rows)])
         for judge in found.result["judges"]:
-            estimates = [_estimate(one) for one in judge["estimates"]]
+            estimates = [_estimate(estimate) for estimate in judge["estimates"]]
             self.say_tables([plain_table(f"With {judge['name']}", ESTIMATE_COLUMNS, estimates)])
 
 
@@ -62,7 +62,7 @@ def _row(judge: Mapping[str, Any]) -> tuple[Cell, ...]:
     return judge["name"], agreement, estimate_of(judge["alpha"]), consistent, judge["units"]
 
 
-def _estimate(one: Mapping[str, Any]) -> tuple[Cell, ...]:
-    alone = Estimate(one["people"], one["people_low"], one["people_high"])
-    saved = BLANK if one["saved"] is None else round(one["saved"])
-    return one["of"] or "all", estimate_of(one), alone, one["labelled"], saved
+def _estimate(estimate: Mapping[str, Any]) -> tuple[Cell, ...]:
+    alone = Estimate(estimate["people"], estimate["people_low"], estimate["people_high"])
+    saved = BLANK if estimate["saved"] is None else round(estimate["saved"])
+    return estimate["of"] or "all", estimate_of(estimate), alone, estimate["labelled"], saved

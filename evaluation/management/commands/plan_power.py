@@ -62,7 +62,7 @@ class Command(QuorumCommand):
                 assumptions=assumptions, design=design_of(study) if study else None, progress=progress
             )
         self.write_output(options, {"assumptions": assumptions.model_dump(mode="json"), **source, **result})
-        self.say_tables([plain_table("Designs", COLUMNS, [_row(one) for one in result["tried"]])])
+        self.say_tables([plain_table("Designs", COLUMNS, [_row(design) for design in result["tried"]])])
         if said := components_sentence(source.get("components", {})):
             self.say(said)
         best = result["best"]
@@ -83,6 +83,6 @@ def _given(path: Path) -> dict[str, Any]:
         raise EvaluationError(f"{path} is not TOML: {error}.") from None
 
 
-def _row(one: dict[str, Any]) -> tuple[Cell, ...]:
-    power = Estimate(one["power"], one["low"], one["high"])
-    return one["pairs"], one["references"], one["votes"], power, one["wrong"], one["cost_cents"]
+def _row(plan: dict[str, Any]) -> tuple[Cell, ...]:
+    power = Estimate(plan["power"], plan["low"], plan["high"])
+    return plan["pairs"], plan["references"], plan["votes"], power, plan["wrong"], plan["cost_cents"]

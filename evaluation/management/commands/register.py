@@ -39,28 +39,28 @@ class Command(OperationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
         path = options["plan"]
-        if path is None and (found := find_registered(study)) is not None:
-            self._summary(found, compute_outcomes(study))
+        if path is None and (registered := find_registered(study)) is not None:
+            self._summary(registered, compute_outcomes(study))
         else:
             self.say(
                 self.operation.run(study, {} if path is None else {"plan": _table_in(path)}, by=None).words
             )
-        made = Registration.objects.get(study=study)
-        self.write_output(options, {"sha256": made.sha256, **made.content})
+        registration = Registration.objects.get(study=study)
+        self.write_output(options, {"sha256": registration.sha256, **registration.content})
 
-    def _summary(self, found: Registered, tested: list[Outcome]) -> None:
-        n = len(found.deviations)
+    def _summary(self, registered: Registered, tested: list[Outcome]) -> None:
+        n = len(registered.deviations)
         count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
-        self.say(f"The plan was registered on {found.on} with SHA-256 {found.sha256}.")
+        self.say(f"The plan was registered on {registered.on} with SHA-256 {registered.sha256}.")
         self.say(f"The platform found {count} from it.")
         self.say("Checked hypotheses are tested by McNemar's exact test, two-sided, adjusted after Holm.")
         rows = []
-        for one in tested:
-            counts = (None, None) if math.isnan(one.p) else (one.first_only, one.second_only)
-            rows.append((one.text, one.claim, one.verdict, *counts, one.p, one.adjusted))
+        for outcome in tested:
+            counts = (None, None) if math.isnan(outcome.p) else (outcome.first_only, outcome.second_only)
+            rows.append((outcome.text, outcome.claim, outcome.verdict, *counts, outcome.p, outcome.adjusted))
         tables = [plain_table("Hypotheses", HYPOTHESES, rows)]
-        if found.deviations:
-            deviations = [(one.what, one.words) for one in found.deviations]
+        if registered.deviations:
+            deviations = [(deviation.what, deviation.words) for deviation in registered.deviations]
             tables.append(plain_table("Deviations", [("What", "text"), ("In words", "text")], deviations))
         self.say_tables(tables)
 

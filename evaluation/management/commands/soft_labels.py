@@ -63,7 +63,7 @@ class Command(QuorumCommand):
             self.say(found["per_worker"]["reason"])
 
 
-def _tables(found: dict[str, Any]) -> list[Table]:
+def _tables(result: dict[str, Any]) -> list[Table]:
     rows = [
         (
             row["name"],
@@ -72,29 +72,29 @@ def _tables(found: dict[str, Any]) -> list[Table]:
             row["jensen_shannon"]["value"],
             row["n"],
         )
-        for row in found["predictors"]
+        for row in result["predictors"]
     ]
-    rows.append(("floor", Estimate(found["entropy"]["floor"]), 0.0, None, found["units"]))
+    rows.append(("floor", Estimate(result["entropy"]["floor"]), 0.0, None, result["units"]))
     columns = [
         ("prediction", "text"), ("cross-entropy [95 % interval]", "coefficient"), ("above floor", "coefficient"),
         ("Jensen-Shannon", "coefficient"), ("units", "count"),
     ]  # fmt: skip
     tables = [plain_table("What predicts the distribution of answers", columns, rows)]
     heads = [("group", "text"), ("raters", "count"), ("agreeing pairs within", "percent")]
-    groups = found.get("groups", {})
+    groups = result.get("groups", {})
     if groups and not groups["reason"]:
         of_model = [
-            (str(number), one["raters"], one["within"], one["accuracy"])
-            for number, one in enumerate(groups["groups"], start=1)
+            (str(number), group["raters"], group["within"], group["accuracy"])
+            for number, group in enumerate(groups["groups"], start=1)
         ]
         title = _title("Two groups of raters", groups)
         tables.append(plain_table(title, [*heads, ("accuracy", "percent")], of_model))
-    for one in found.get("known", ()):
-        known = [(group["name"], group["raters"], group["within"]) for group in one["groups"]]
-        tables.append(plain_table(_title(f"Raters by {one['by']}", one), heads, known))
+    for split in result.get("known", ()):
+        known = [(group["name"], group["raters"], group["within"]) for group in split["groups"]]
+        tables.append(plain_table(_title(f"Raters by {split['by']}", split), heads, known))
     return tables
 
 
-def _title(words: str, found: dict[str, Any]) -> str:
-    p = "no test" if found["p"] is None else p_in_text(found["p"])
-    return f"{words} ({p}; agreeing pairs across: {format_cell(found['between'], 'percent')})"
+def _title(subject: str, groups: dict[str, Any]) -> str:
+    p = "no test" if groups["p"] is None else p_in_text(groups["p"])
+    return f"{subject} ({p}; agreeing pairs across: {format_cell(groups['between'], 'percent')})"

@@ -42,16 +42,16 @@ class Command(QuorumCommand):
         ]
         rows: list[tuple[Cell, ...]] = [
             (
-                one["system"],
-                estimate_of({"value": one["strength"], **one}),
-                one["best_rank"],
-                one["worst_rank"],
+                system["system"],
+                estimate_of({"value": system["strength"], **system}),
+                system["best_rank"],
+                system["worst_rank"],
             )
-            for one in found["systems"]
+            for system in found["systems"]
         ]
         if chosen:
             columns.append(("best", "percent"))
-            rows = [(*row, one["best"]) for row, one in zip(rows, found["systems"], strict=True)]
+            rows = [(*row, system["best"]) for row, system in zip(rows, found["systems"], strict=True)]
         self.say_tables([plain_table(title, columns, rows)])
         if found["length"]:
             added = format_cell(found["length"]["value"], "signed")

@@ -144,7 +144,7 @@ class Strengths(Result):
         covariance = fit.covariance[:count, :count]
         error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         half = error * [quantile_of(confidence, df) for df in freedom[:count]]
-        found = Strengths(
+        strengths = Strengths(
             items=items,
             log_strength=fit.theta,
             standard_error=error,
@@ -161,8 +161,10 @@ class Strengths(Result):
             reason=reason,
         )
         if clusters is None:
-            return found
-        return replace(found, reason=reason or clusters.reason, note=clusters.note, clusters=clusters.counts)
+            return strengths
+        return replace(
+            strengths, reason=reason or clusters.reason, note=clusters.note, clusters=clusters.counts
+        )
 
 
 def shares_of(log_strength: Floats) -> Floats:
@@ -455,9 +457,9 @@ class _Rows:
     outcome: Ints
     clusters: Clusters
 
-    def covariance(self, found: TiedFit, settings: _Settings) -> tuple[Floats, Floats]:
-        items, n = len(found.peak.theta), len(self.first)
-        chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(found.peak)]
+    def covariance(self, fit: TiedFit, settings: _Settings) -> tuple[Floats, Floats]:
+        items, n = len(fit.peak.theta), len(self.first)
+        chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(fit.peak)]
         won, lost, tied = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
         if settings.tie_model == "half":
             won, lost, tied = won + tied / 2, lost + tied / 2, np.zeros(n)
@@ -465,7 +467,7 @@ class _Rows:
         slope = (won * (2 * second + tie) - lost * (2 * first + tie) - tied * (first - second)) / 2
         parts = [(self.first, slope), (self.second, -slope)]
         free = items
-        if found.peak.log_nu > -math.inf:
+        if fit.peak.log_nu > -math.inf:
             parts.append((np.full(n, free), tied * (first + second) - (won + lost) * tie))
             free += 1
         if settings.order_effect:
@@ -474,7 +476,7 @@ class _Rows:
         row = np.tile(np.arange(n), len(parts))
         column, value = (np.concatenate(both) for both in zip(*parts, strict=True))
         scores = scipy.sparse.csr_array((value, (row, column)), shape=(n, free))
-        return self.clusters.covariance(scores, found.covariance)
+        return self.clusters.covariance(scores, fit.covariance)
 
 
 def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], Ints]:
@@ -563,34 +565,34 @@ def _fitted(
         grown = (("ties", ties), ("the order effect", settings.order_effect))
         free = [name for name, is_free in grown if is_free]
         reason = RISING.format(" and ".join(free))
-    found = None
+    tied_fit = None
     if not reason:
-        found = fit(tables, ties, settings.order_effect, settings.max_iterations, settings.tolerance)
+        tied_fit = fit(tables, ties, settings.order_effect, settings.max_iterations, settings.tolerance)
     freedom = np.full(len(items) + 2, math.inf)
-    if found is not None and rows is not None:
-        covariance, freedom = rows.covariance(found, settings)
-        found = replace(found, covariance=covariance)
+    if tied_fit is not None and rows is not None:
+        covariance, freedom = rows.covariance(tied_fit, settings)
+        tied_fit = replace(tied_fit, covariance=covariance)
     clusters = rows.clusters if rows is not None else None
-    strengths = Strengths.of(items, found, settings.confidence, freedom, reason, clusters)
-    return _result(found, strengths, groups, comparisons, settings, freedom)
+    strengths = Strengths.of(items, tied_fit, settings.confidence, freedom, reason, clusters)
+    return _result(tied_fit, strengths, groups, comparisons, settings, freedom)
 
 
 def group_names(groups: Ints, items: NDArray[Any]) -> str:
     names = items.tolist()
     members: dict[int, list[str]] = {}
-    for place, group in enumerate(groups.tolist()):
-        members.setdefault(group, []).append(str(names[place]))
+    for position, group in enumerate(groups.tolist()):
+        members.setdefault(group, []).append(str(names[position]))
     return "; ".join(_shortened([", ".join(_shortened(group)) for group in members.values()]))
 
 
-def _shortened(words: list[str]) -> list[str]:
-    if len(words) <= _MOST_NAMED:
-        return words
-    return [*words[:_MOST_NAMED], f"and {len(words) - _MOST_NAMED} more"]
+def _shortened(names: list[str]) -> list[str]:
+    if len(names) <= _MOST_NAMED:
+        return names
+    return [*names[:_MOST_NAMED], f"and {len(names) - _MOST_NAMED} more"]
 
 
 def _result(
-    found: TiedFit | None,
+    fit: TiedFit | None,
     strengths: Strengths,
     groups: Ints,
     comparisons: float,
@@ -599,21 +601,19 @@ def _result(
 ) -> BradleyTerryResult:
     count = len(strengths.items)
     tie = shown_first = (math.nan, math.nan, math.nan)
-    if found is not None:
-        if found.peak.log_nu > -math.inf:
-            error = quantile_of(settings.confidence, freedom[count]) * math.sqrt(
-                found.covariance[count, count]
-            )
-            low, high = found.peak.log_nu - error, found.peak.log_nu + error
+    if fit is not None:
+        if fit.peak.log_nu > -math.inf:
+            error = quantile_of(settings.confidence, freedom[count]) * math.sqrt(fit.covariance[count, count])
+            low, high = fit.peak.log_nu - error, fit.peak.log_nu + error
             # A tie in a million million comparisons has an interval without end.
-            tie = (math.exp(found.peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
+            tie = (math.exp(fit.peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
         elif settings.tie_model == "davidson":
             tie = (0.0, math.nan, math.nan)
         if settings.order_effect:
-            error = quantile_of(settings.confidence, freedom[len(found.covariance) - 1]) * math.sqrt(
-                found.covariance[-1, -1]
+            error = quantile_of(settings.confidence, freedom[len(fit.covariance) - 1]) * math.sqrt(
+                fit.covariance[-1, -1]
             )
-            shown_first = (found.peak.order, found.peak.order - error, found.peak.order + error)
+            shown_first = (fit.peak.order, fit.peak.order - error, fit.peak.order + error)
     note = "; ".join(filter(None, (NO_TIES if tie[0] == 0 else "", strengths.note)))
     known = strengths.freedom if strengths.clusters else np.empty(0)
     return BradleyTerryResult(

@@ -219,12 +219,12 @@ def preference_strengths(
         raise BadValue(f"tolerance is {tolerance!r}, expected a number from zero on")
     rows = _Rows.of(first, second, preferences, covariates, weights)
     columns = columns_of(clusters)
-    own = Clusters.of(columns, len(rows.first)) if columns else None
+    grouped = Clusters.of(columns, len(rows.first)) if columns else None
     reason = rows.no_maximum_reason()
     fit = None if reason else _fit(rows, model, max_iterations, tolerance)
     if fit is not None and fit.reason:
         reason, fit = fit.reason, None
-    return _result(rows, fit, model, confidence, own, weights is not None, reason)
+    return _result(rows, fit, model, confidence, grouped, weights is not None, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,12 +344,12 @@ def _fit(rows: _Rows, name: str, max_iterations: int, tolerance: float) -> _Fit:
         slope, information = _derivatives(model, design, counts, linear, cuts, chances)
     inverse: Floats = np.linalg.inv(_constrained(information, items)).astype(np.float64, copy=False)
     gradient = float(np.abs(slope).max())
-    found = _Fit(linear[:items], inverse, value, iterations, converged, gradient, linear, cuts)
+    fit = _Fit(linear[:items], inverse, value, iterations, converged, gradient, linear, cuts)
     if not np.diag(inverse).max() < _VAGUEST:
-        return replace(found, reason=RISING)
+        return replace(fit, reason=RISING)
     # The constant that held the strengths in place is no part of it.
     inverse[:items, :items] -= 1 / (_constraint(information, items) * items**2)
-    return found
+    return fit
 
 
 def _derivatives(

@@ -55,7 +55,7 @@ class JointAnswers(Result):
     def values(self) -> list[Any]:
         """Return the winning label of each unit; None if no label wins."""
         names = self.labels.tolist()
-        return [names[place] if place >= 0 else None for place in self.winner.tolist()]
+        return [names[index] if index >= 0 else None for index in self.winner.tolist()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,17 +194,17 @@ def agreement(
     )
 
 
-def _clusters_of(found: Influences, clusters: ClusterColumns | Clusters) -> Clusters:
+def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) -> Clusters:
     if isinstance(clusters, Clusters):
-        return clusters.kept(found.counts)
+        return clusters.kept(influences.counts)
     if not isinstance(clusters, str):
-        return Clusters.of(clusters, len(found.counts), found.counts)
-    own = {ITEM: found.items, RATER: found.raters}
+        return Clusters.of(clusters, len(influences.counts), influences.counts)
+    by_name = {ITEM: influences.items, RATER: influences.raters}
     names = (ITEM, RATER) if clusters == "both" else (one_of(clusters, CLUSTERED, "clusters"),)
-    codes = {name: one for name in names if (one := own[name]) is not None}
+    codes = {name: labels for name in names if (labels := by_name[name]) is not None}
     if not codes:
         raise BadOption(f"clusters is {clusters!r}, expected columns: the data have no such clusters")
-    return Clusters.of_codes({name: renumbered(one) for name, one in codes.items()})
+    return Clusters.of_codes({name: renumbered(labels) for name, labels in codes.items()})
 
 
 def _draw_raters(

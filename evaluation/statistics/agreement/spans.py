@@ -206,18 +206,20 @@ def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -
     positive(options.resamples, "resamples")
     size, spans = len(marks.item), sum(len(start) for _, start, _ in marks.labels)
     items = int(marks.item.max(initial=-1)) + 1
-    found = math.nan
+    figure = math.nan
     reason = NOBODY if not size else "" if spans else NOTHING
     if not reason:
-        found = value(np.ones(size))
-        reason = EVERYTHING if math.isnan(found) else ONE_ITEM if items == 1 else ""
+        figure = value(np.ones(size))
+        reason = EVERYTHING if math.isnan(figure) else ONE_ITEM if items == 1 else ""
     inference = options.undefined(reason)
     if not reason:
         drawn = options.generator.integers(items, size=(options.resamples, items))
-        draws = [value(np.bincount(one, minlength=items)[marks.item].astype(np.float64)) for one in drawn]
+        draws = [
+            value(np.bincount(resample, minlength=items)[marks.item].astype(np.float64)) for resample in drawn
+        ]
         inference = options.drawn(np.array(draws))
     return SpanAgreement(
-        value=found,
+        value=figure,
         texts=size,
         items=items,
         raters=len(np.unique(marks.rater)),

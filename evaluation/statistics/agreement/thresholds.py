@@ -131,7 +131,7 @@ def threshold_kappa(
     elif n:
         draws = bootstrap(_figures, table, resamples=chosen.resamples, generator=chosen.generator, width=4)
         drawn = [chosen.drawn(draws[:, column]) for column in range(4)]
-        inference, intervals = drawn[0], [(one.low, one.high) for one in drawn]
+        inference, intervals = drawn[0], [(interval.low, interval.high) for interval in drawn]
     # Where the figure itself is undefined, resamples that happen to define it say nothing.
     estimates = [
         Estimate(float(figure), low, high) if not math.isnan(figure) else Estimate(*(math.nan,) * 3)

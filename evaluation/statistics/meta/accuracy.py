@@ -231,19 +231,21 @@ def accuracy_difference(
     }
 
 
-def _difference(kind: str, one: Floats, two: Floats, here: Flags, options: Options) -> AccuracyDifference:
+def _difference(
+    kind: str, first_right: Floats, second_right: Floats, here: Flags, options: Options
+) -> AccuracyDifference:
     n = int(here.sum())
-    first, second = (float(right[here].mean()) if n else math.nan for right in (one, two))
+    first, second = (float(right[here].mean()) if n else math.nan for right in (first_right, second_right))
     difference, p = first - second, math.nan
     inference = options.undefined(NO_PAIRS)
     if n:
-        own = {
-            name: [value for value, kept in zip(values, here, strict=True) if kept]
+        columns = {
+            name: [value for value, is_here in zip(values, here, strict=True) if is_here]
             for name, values in options.columns.items()
         }
-        influences = ((one - two)[here] - difference) / n
-        inference, _ = replace(options, columns=own).of_difference(difference, influences, "pair")
-        p = mcnemar_test(one[here], two[here], clusters=own or NAIVE).best_p
+        influences = ((first_right - second_right)[here] - difference) / n
+        inference, _ = replace(options, columns=columns).of_difference(difference, influences, "pair")
+        p = mcnemar_test(first_right[here], second_right[here], clusters=columns or NAIVE).best_p
     return AccuracyDifference(kind, first, second, difference, p, n, **inference.shared())
 
 

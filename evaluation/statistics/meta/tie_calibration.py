@@ -97,12 +97,12 @@ def pairwise_accuracy(
     accuracies = right[paired] / data.pairs[paired]
     inference = options.undefined("" if len(accuracies) else NO_PAIR)
     if options.columns and len(accuracies):
-        own = {
+        columns = {
             name: _of_groups(values, name, given, codes, firsts)[paired]
             for name, values in options.columns.items()
         }
-        found = share_of_rows(accuracies, own, confidence)
-        inference = options.clustered(found.clusters, (found.low, found.high))
+        mean = share_of_rows(accuracies, columns, confidence)
+        inference = options.clustered(mean.clusters, (mean.low, mean.high))
     elif len(accuracies) > 1 and resamples:
         inference = options.resampled(
             lambda weights: np.asarray(weights @ accuracies / len(accuracies), dtype=np.float64),
