@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -82,9 +83,14 @@ def _agreement_table(agreement: Mapping[str, Any]) -> Table:
     coefficients = agreement.get("coefficients", {})
     figures |= {_(COEFFICIENT_NAMES[name]): figure for name, figure in coefficients.items() if figure["n"]}
     rows = [
-        (name, estimate_of(figure), figure["n"], figure.get("judgments")) for name, figure in figures.items()
+        (name, _without_n(figure), figure["n"], figure.get("judgments")) for name, figure in figures.items()
     ]
     return table("agreement-figures", rows)
+
+
+def _without_n(figure: Mapping[str, Any]) -> Estimate:
+    """Return an estimate whose n has a column of its own."""
+    return replace(estimate_of(figure), n=None)
 
 
 def workers_table(workers: Iterable[Mapping[str, Any]]) -> Table:
@@ -237,9 +243,11 @@ def correlation_table(result: Mapping[str, Any]) -> Table:
     rows: list[tuple[Any, ...]] = []
     for name in sorted(metrics, key=lambda name: -(metrics[name]["kendall_tau_b"]["value"] or 0.0)):
         figures = metrics[name]
-        cells = [estimate_of(figures["kendall_tau_b"]), estimate_of(figures["spearman"])]
+        cells = [_without_n(figures["kendall_tau_b"]), _without_n(figures["spearman"])]
         cells += [estimate_of(figures["per_image"]["kendall_tau_b"])] if within else []
-        rows.append((name, *cells, *(_best_kappa(figures["kappa"]) if kappas else ()), cells[0].n))
+        rows.append(
+            (name, *cells, *(_best_kappa(figures["kappa"]) if kappas else ()), figures["kendall_tau_b"]["n"])
+        )
     columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
     columns += [("tau-b within images", "coefficient")] if within else []
     columns += [("best kappa", "coefficient"), ("metric / people at least", "text")] if kappas else []
