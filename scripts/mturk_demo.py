@@ -46,11 +46,11 @@ def main() -> None:
         place = run.Place(PYTHON, run.MANAGE, environment)
         account = run.prepare(place)
         run.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(at_crowd)]
-        services[EMULATOR] = run.start(EMULATOR, place)
-        services[run.WEB] = run.start(run.WEB, place)
+        run.start(services, EMULATOR, place)
+        run.start(services, run.WEB, place)
         run.wait_for_answer(address, services)
         run.wait_for_answer(site, services)
-        services[run.WORKER] = run.start(run.WORKER, place)
+        run.start(services, run.WORKER, place)
         crowd = publish(environment)
         say(
             BANNER.format(

@@ -33,6 +33,7 @@ from scripts.environment import (
     setting,
 )  # fmt: skip
 
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOP_SECONDS = 8
 START_SECONDS = 60
 MOST_RESTARTS = 5
@@ -80,8 +81,7 @@ class Stopped(Exception):
 @contextlib.contextmanager
 def until_stopped() -> Iterator[Services]:
     """Yield a dict for started services, which end with the block; Ctrl-C ends the block."""
-    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in ends:
+    for number in STOP_SIGNALS:
         signal.signal(number, _stop)
     services: Services = {}
     try:
@@ -89,8 +89,7 @@ def until_stopped() -> Iterator[Services]:
     except Stopped:
         say("\nStopping ...")
     finally:
-        for number in ends:
-            signal.signal(number, signal.SIG_IGN)
+        _ignore_signals()
         stop(services)
 
 
@@ -115,27 +114,44 @@ def serve(services: Services, place: Place, *, demo: bool = True) -> None:
     address = "http://127.0.0.1:" + place.environment["PORT"]
     lines = account_lines(account, place.command)
     try:
-        services[WEB] = start(WEB, place)
+        start(services, WEB, place)
         wait_for_answer(address, services)
     except (Stopped, CannotGoOn):
         say("\n" + lines)  # or nobody would ever see the password of an account that is new
         raise
     for name in (WORKER, HEAVY):  # last, so that the pages are there sooner
-        services[name] = start(name, place)
+        start(services, name, place)
     things = (WITH_DEMO if demo else WITHOUT_DEMO).format(address=address, command=place.command)
     say(BANNER.format(address=address, account=lines, things=things, data=place.environment["DATA_DIR"]))
     keep_running(services, place)
 
 
-def start(name: str, place: Place) -> subprocess.Popen[bytes]:
+def start(services: Services, name: str, place: Place) -> None:
     """Start a service in its own session, so that Ctrl-C reaches only this script, which ends them in order."""
-    return subprocess.Popen(
-        [place.python, "-m", *COMMANDS[name]],
-        cwd=ROOT,
-        env=place.environment,
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    with _signals_wait():  # a process that was not noted yet would be left behind
+        services[name] = subprocess.Popen(
+            [place.python, "-m", *COMMANDS[name]],
+            cwd=ROOT,
+            env=place.environment,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+@contextlib.contextmanager
+def _signals_wait() -> Iterator[None]:
+    received = []
+    handlers = {
+        number: signal.signal(number, lambda number, frame: received.append(number))
+        for number in STOP_SIGNALS
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if received:
+        _stop(received[0], None)
 
 
 def keep_running(services: Services, place: Place) -> None:
@@ -149,7 +165,7 @@ def keep_running(services: Services, place: Place) -> None:
                 _check_alive(services)
             say(f"The {name} ended by itself (exit code {process.returncode}); starting it again.")
             _end_group(process)
-            services[name] = start(name, place)
+            start(services, name, place)
         time.sleep(0.5)
 
 
@@ -225,7 +241,13 @@ def _check_alive(services: Services) -> None:
 
 
 def _stop(number: int, frame: object) -> None:
+    _ignore_signals()  # make passes on what its group got already: a second one would end the stopping
     raise Stopped
+
+
+def _ignore_signals() -> None:
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def stop(services: Services) -> None:

@@ -218,6 +218,52 @@ def test_make_run_starts_tells_how_to_sign_in_keeps_all_revives_a_part_that_dies
     assert [pid for pid in started if lives(pid)] == []
 
 
+INTERRUPTED = """
+import os, signal, sys
+from scripts import services
+
+def interrupt(*ignored):
+    sys.setprofile(None)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+class Terminal:  # interrupts while the news of the stop is written
+    def write(self, text):
+        if "Stopping" in text:
+            interrupt()
+    def flush(self):
+        pass
+
+def after_fork(frame, event, function):
+    if event == "c_return" and function.__name__ == "fork_exec":
+        interrupt()
+
+place = services.Place(sys.argv[1], "", dict(os.environ))
+with services.until_stopped() as running:
+    if sys.argv[2] == "starting":
+        sys.setprofile(after_fork)
+    else:
+        sys.stdout = Terminal()
+    services.start(running, services.WORKER, place)
+    interrupt()
+"""
+
+
+@pytest.mark.parametrize("moment", ["starting", "stopping"])
+def test_a_signal_at_any_moment_leaves_no_process(tmp_path: Path, moment: str) -> None:
+    """Make passes on the SIGTERM that its group got; and Ctrl-C can come while a service is started."""
+    service = tmp_path / "service"
+    service.write_text("#!/bin/sh\nwhile :; do sleep 1; done\n")
+    service.chmod(0o755)
+    command = [sys.executable, "-c", INTERRUPTED, str(service), moment]
+    # A process that is left holds the other end of the pipe.
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as script:
+        try:
+            script.communicate(timeout=20)
+        finally:
+            subprocess.run(["pkill", "-KILL", "-f", str(service)], check=False)
+    assert script.returncode == 0
+
+
 def test_a_new_password_can_be_had_by_command(installation_on: Callable[[str], Installation]) -> None:
     manage = installation_on("sqlite").manage
     first = manage("ensure_admin")
