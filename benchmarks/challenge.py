@@ -48,8 +48,8 @@ def main() -> None:
     import django
 
     django.setup()
-    from evaluation.challenges.challenges import hash_of
-    from evaluation.challenges.submissions import read_captions
+    from evaluation.results.challenges.challenges import hash_of
+    from evaluation.results.challenges.submissions import read_captions
 
     generator = np.random.default_rng(7)
     texts = made_up(images * REFERENCES, generator)

@@ -118,7 +118,7 @@ def fill(units: int) -> None:
 def step(name: str, folder: Path) -> None:
     """Run one step; print its seconds and memory."""
     set_up()
-    from evaluation.export.exporting import export_judgments
+    from evaluation.data.export.exporting import export_judgments
     from evaluation.results.aggregation import aggregate_study
     from judgments.studies.studies import find_study
 

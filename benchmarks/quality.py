@@ -32,7 +32,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 os.environ.pop("DATABASE_URL", None)
 
 from annotation.quality.detectors import RULES, AnswerFormat, OwnJudgment, Page, make_rule, replay
-from evaluation.plots.canvas import (
+from evaluation.presentation.plots.canvas import (
     ACCENT,
     INK,
     SMALL,

@@ -27,7 +27,7 @@ def exported(folder: Path) -> dict[str, Path]:
     from django.core.management import call_command
 
     from benchmarks.filling import fill_study
-    from evaluation.export.exporting import export_judgments
+    from evaluation.data.export.exporting import export_judgments
 
     call_command("migrate", verbosity=0)
     study = fill_study(judgments=6_000, protocol="relevance")

@@ -44,7 +44,7 @@ def fill(judgments: int, protocol: str) -> None:
 
 def formats(only: list[str]) -> list[str]:
     """Return the formats that can hold the study."""
-    from evaluation.export.formats import formats_for
+    from evaluation.data.export.formats import formats_for
     from judgments.studies.studies import find_study
 
     return [one.name for one in formats_for(find_study("large")) if one.name in only or not only]
@@ -52,7 +52,7 @@ def formats(only: list[str]) -> list[str]:
 
 def step(name: str, folder: Path) -> None:
     set_up()
-    from evaluation.export.exporting import export_judgments
+    from evaluation.data.export.exporting import export_judgments
     from judgments.studies.studies import find_study
 
     study, before = find_study("large"), peak_memory()

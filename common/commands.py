@@ -106,7 +106,7 @@ class QuorumCommand(BaseCommand):
             write_json(options["output"], value)
 
     def say_tables(self, tables: Iterable[Any]) -> None:
-        """Print tables (``evaluation.report.content.Table``) with their titles."""
+        """Print tables (``evaluation.presentation.content.Table``) with their titles."""
         for table in tables:
             self.say(f"\n{table.title}")
             for line in table.lines():

@@ -11,7 +11,7 @@ from evaluation.metrics.h13 import bleu_pre_matrix, bleu_pre_pairs
 from evaluation.metrics.meteor import STAGE_CHOICES, stages_there
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.scoring import Scores, score
-from evaluation.ranking_systems.texts import TagRank
+from evaluation.results.ranking_systems.texts import TagRank
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.aggregation.dawid_skene import dawid_skene
 from evaluation.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair, agreement_by_unit

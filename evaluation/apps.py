@@ -19,7 +19,7 @@ class EvaluationConfig(AppConfig):
         erasure_committed.connect(_remove_files)
         pages_in_use.connect(_describe_computed_results)
         pages_discarded.connect(_forget_columns)
-        schedule("evaluation.export.exporting.remove_stopped_exports", every=lambda: 3600)
+        schedule("evaluation.data.export.exporting.remove_stopped_exports", every=lambda: 3600)
         kinds = {
             (INTERACTIVE, "reports"): ("board", "compare_metrics", "weigh_back"),
             (HEAVY, "reports"): (
@@ -45,32 +45,32 @@ class EvaluationConfig(AppConfig):
 
 
 def _remove_personal_data(**about: Any) -> None:
-    from evaluation.disagreement.analysis import remove_personal_figures
-    from evaluation.export.exporting import remove_personal_files
+    from evaluation.data.export.exporting import remove_personal_files
+    from evaluation.results.disagreement.analysis import remove_personal_figures
 
     remove_personal_files(**about)
     remove_personal_figures(**about)
 
 
 def _forget_person(**about: Any) -> None:
-    from evaluation.releases.erasure import forget_person
+    from evaluation.data.releases.erasure import forget_person
 
     forget_person(**about)
 
 
 def _remove_files(**about: Any) -> None:
-    from evaluation.releases.erasure import remove_files
+    from evaluation.data.releases.erasure import remove_files
 
     remove_files(**about)
 
 
 def _describe_computed_results(**about: Any) -> str:
-    from evaluation.releases.erasure import describe_computed_results
+    from evaluation.data.releases.erasure import describe_computed_results
 
     return describe_computed_results(about["study"])
 
 
 def _forget_columns(**about: Any) -> None:
-    from evaluation.releases.erasure import forget_columns
+    from evaluation.data.releases.erasure import forget_columns
 
     forget_columns(about["study"])

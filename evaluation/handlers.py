@@ -13,38 +13,44 @@ from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
 from common.audit import acting_person
 from common.incoming import READ_AT_ONCE
-from evaluation.challenges.challenges import find_challenge
-from evaluation.challenges.leaderboards import compute_standing, store_standing
-from evaluation.challenges.scoring import compute_scores, store_scores
-from evaluation.challenges.submissions import About, positions_of, read_captions, store_captions
-from evaluation.choosing.savings import choice_savings as savings_of_choice
-from evaluation.choosing.selecting import ALL, compute_choice, store_choice
-from evaluation.choosing.weighing import weigh_back as weighed_back
-from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.disagreement.predictions import import_predictions as store_predictions
+from evaluation.data.export.exporting import export_for_download
+from evaluation.data.imported_scores.reading import read_scores
+from evaluation.data.imported_scores.storing import import_scores as store_imported_scores
+from evaluation.data.judgment_sets.blocks import extend_blocks
+from evaluation.data.publishing.describing import plan_in_words
+from evaluation.data.publishing.sending import plan_publication
+from evaluation.data.publishing.sending import publish_release as give_release
+from evaluation.data.releases.erasure import remove_written
+from evaluation.data.releases.storage import (
+    Terms,
+    find_release,
+    place_for_release,
+    record_release,
+    release_file,
+)
 from evaluation.errors import PublishingError
-from evaluation.export.exporting import export_for_download
-from evaluation.imported_scores.comparing import compare_metrics as compared_metrics
-from evaluation.imported_scores.reading import read_scores
-from evaluation.imported_scores.storing import import_scores as store_imported_scores
-from evaluation.judges.asking import ask_judge as ask_model
-from evaluation.judges.findings import compare_judges as judges_beside_people
-from evaluation.judges.findings import store_comparison
-from evaluation.judgment_sets.blocks import extend_blocks
-from evaluation.leave_one_out.operations import leave_one_out as compute_bounds
+from evaluation.planning.choosing.savings import choice_savings as savings_of_choice
+from evaluation.planning.choosing.selecting import ALL, compute_choice, store_choice
+from evaluation.planning.choosing.weighing import weigh_back as weighed_back
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
-from evaluation.publishing.describing import plan_in_words
-from evaluation.publishing.sending import plan_publication
-from evaluation.publishing.sending import publish_release as give_release
-from evaluation.releases.comparison import compare_releases as compared
-from evaluation.releases.erasure import remove_written
-from evaluation.releases.making import write_release
-from evaluation.releases.storage import Terms, find_release, place_for_release, record_release, release_file
-from evaluation.releases.verification import verify_bundle
-from evaluation.report.storage import report_for_download, store_report
+from evaluation.reports.releases.comparison import compare_releases as compared
+from evaluation.reports.releases.making import write_release
+from evaluation.reports.releases.verification import verify_bundle
+from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
+from evaluation.results.challenges.challenges import find_challenge
+from evaluation.results.challenges.leaderboards import compute_standing, store_standing
+from evaluation.results.challenges.scoring import compute_scores, store_scores
+from evaluation.results.challenges.submissions import About, positions_of, read_captions, store_captions
+from evaluation.results.comparing.metrics import compare_metrics as compared_metrics
 from evaluation.results.consensus import CLUSTERED
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.results.disagreement.predictions import import_predictions as store_predictions
+from evaluation.results.judges.asking import ask_judge as ask_model
+from evaluation.results.judges.findings import compare_judges as judges_beside_people
+from evaluation.results.judges.findings import store_comparison
+from evaluation.results.leave_one_out.operations import leave_one_out as compute_bounds
 from evaluation.results.meta_evaluation import (
     DEFAULT_METRICS,
     DEFAULT_TOKENIZER,

@@ -42,8 +42,8 @@ WORKERS_CODE = (
     "annotation/work/effort.py", "annotation/work/joining.py", "annotation/work/leases.py",
     "annotation/work/own_work.py", "annotation/work/presentation.py", "annotation/work/submissions.py",
     "annotation/work/worksheet.py",
-    "common/rate_limits.py", "evaluation/challenges/page.py", "evaluation/challenges/submissions.py",
-    "evaluation/challenges/views.py", "judgments/countries.py", "judgments/design/wordings.py",
+    "common/rate_limits.py", "evaluation/results/challenges/page.py", "evaluation/results/challenges/submissions.py",
+    "evaluation/results/challenges/views.py", "judgments/countries.py", "judgments/design/wordings.py",
     "judgments/hit_templates/answers.py", "judgments/hit_templates/cleaning.py", "judgments/hit_templates/filling.py",
     "judgments/hit_templates/kind.py", "judgments/kinds",
 )  # fmt: skip
@@ -228,8 +228,8 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
 
     from annotation.crowds import BACKENDS
     from evaluation import statistics
-    from evaluation.export.formats import FORMATS
-    from evaluation.report.rendering import WORDS
+    from evaluation.data.export.formats import FORMATS
+    from evaluation.presentation.rendering import WORDS
     from evaluation.results import coefficients, consensus, rankings
     from judgments.design.requirements import QUIZ_PRESETS
     from judgments.importers.textio import QUIRKS
@@ -245,9 +245,9 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     for name in WORDS["on_pages"]["tables"]:
         wording = WORDS["tables"][name]
         heads = [head for head, _ in wording.get("columns", ())]
-        yield from (("evaluation/report/wording.toml", text) for text in (wording["title"], *heads))
-    yield from (("evaluation/report/wording.toml", head) for head in WORDS["on_pages"]["columns"])
-    yield from (("evaluation/export/formats", one.what) for one in FORMATS.values())
+        yield from (("evaluation/presentation/wording.toml", text) for text in (wording["title"], *heads))
+    yield from (("evaluation/presentation/wording.toml", head) for head in WORDS["on_pages"]["columns"])
+    yield from (("evaluation/data/export/formats", one.what) for one in FORMATS.values())
     yield from (("annotation/crowds", one.title) for one in BACKENDS)
     yield from (("judgments/importers", sentence) for sentence in QUIRKS.values())
     for kind in KINDS.values():

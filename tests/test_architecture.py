@@ -336,8 +336,8 @@ def test_mechanical_turk_has_one_door() -> None:
 def test_prolific_language_models_and_archives_have_one_door_each() -> None:
     doors = {
         "annotation.crowds.prolific.client",
-        "evaluation.judges.endpoint",
-        "evaluation.publishing.outside",
+        "evaluation.results.judges.endpoint",
+        "evaluation.data.publishing.outside",
     }
     callers = {entry.importer for entry in imports() if inside(entry.imported, "httpx")}
     assert callers == {*doors, "common.incoming.services"}
@@ -347,19 +347,19 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
     """The others read what Quorum wrote itself, or files of whoever runs the server."""
     own = {
         "gzip": (), "bz2": (), "lzma": (), "tarfile": (),
-        "zlib": ("evaluation.challenges", "evaluation.metrics.meteor", "evaluation.releases"),
+        "zlib": ("evaluation.data.releases", "evaluation.metrics.meteor", "evaluation.results.challenges"),
         "zipfile": (
-            *("evaluation.export", "evaluation.metrics.meteor", "evaluation.publishing", "evaluation.releases"),
-            "evaluation.report",
+            *("evaluation.data.export", "evaluation.data.publishing", "evaluation.data.releases"),
+            *("evaluation.metrics.meteor", "evaluation.reports"),
         ),
         "json.loads": (
-            *("annotation.money.confirming", "annotation.privacy.replaying", "evaluation.challenges.scoring"),
-            *("evaluation.export", "evaluation.judgment_sets.loaders", "evaluation.metrics.files"),
-            *("evaluation.publishing.outside", "evaluation.releases", "evaluation.results.aggregation"),
+            *("annotation.money.confirming", "annotation.privacy.replaying", "evaluation.results.challenges.scoring"),
+            *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "evaluation.metrics.files"),
+            *("evaluation.data.publishing.outside", "evaluation.reports.releases", "evaluation.results.aggregation"),
             *("evaluation.signatures", "judgments.kinds.spans.answers", "judgments.studies.studies"),
         ),
         "PillowImage.open": ("judgments.datasets.picture_metadata",),
-        "Image.open": ("evaluation.judges.prompts", "evaluation.ranking_systems.pictures"),
+        "Image.open": ("evaluation.results.judges.prompts", "evaluation.results.ranking_systems.pictures"),
     }  # fmt: skip
     used = [(entry.importer, entry.imported) for entry in imports()]
     used += [
@@ -427,7 +427,7 @@ def _texts(nodes: Iterable[ast.AST | None]) -> set[str]:
 def test_no_module_outside_the_kinds_lists_them(kinds: set[str]) -> None:
     """What a kind is like, it says itself: in a table, a new kind would be missing."""
     others = {
-        "evaluation.export.formats.consensus",  # columns of a file
+        "evaluation.data.export.formats.consensus",  # columns of a file
         "evaluation.management.commands.load_demo",  # studies of the demo, named like their kinds
         "judgments.design.reading",  # tables of a study file
         "judgments.importers.sources",  # what published files hold

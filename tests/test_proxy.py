@@ -43,7 +43,7 @@ PEOPLE = """
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from evaluation.challenges.challenges import make_challenge
+from evaluation.results.challenges.challenges import make_challenge
 from evaluation.models import Challenge
 from judgments.access.tokens import create_token
 from judgments.models import Caption, Dataset, Item

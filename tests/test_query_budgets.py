@@ -23,10 +23,10 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import QualityRule
 from config.api.urls import router
-from evaluation.error_analysis import analysis
-from evaluation.export.exporting import export_judgments
-from evaluation.export.formats import FORMATS
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.export.formats import FORMATS
 from evaluation.models import Challenge, Registration
+from evaluation.results.error_analysis import analysis
 from judgments import cached_figures
 from judgments.models import Job, Output, Study, System
 from judgments.studies import hits_page

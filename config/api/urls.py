@@ -21,33 +21,33 @@ from annotation.webhooks import api as webhooks_api
 from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
-from evaluation.challenges import api as challenges_api
-from evaluation.choosing.operations import choice_savings, select_items, weigh_back
-from evaluation.comparing import api as comparing_api
-from evaluation.dashboard import api as dashboard_api
-from evaluation.disagreement import api as disagreement_api
-from evaluation.disagreement.operations import import_predictions
-from evaluation.error_analysis import api as error_analysis_api
-from evaluation.error_spans import api as error_spans_api
-from evaluation.export import api as export_api
-from evaluation.follow_up import api as follow_up_api
-from evaluation.follow_up.operations import next_batch, reopen
-from evaluation.imported_scores.api import DatasetScoresView
-from evaluation.imported_scores.operations import compare as compare_metrics
-from evaluation.judges import api as judges_api
-from evaluation.judges.operations import ask_judge, compare_judges, import_judge
-from evaluation.leave_one_out.api import DatasetBoundsView
+from evaluation.data.export import api as export_api
+from evaluation.data.imported_scores.api import DatasetScoresView
+from evaluation.data.imported_scores.operations import compare as compare_metrics
+from evaluation.data.publishing.api import DepositResource
+from evaluation.data.publishing.operations import publish_release
 from evaluation.planning import api as planning_api
+from evaluation.planning.choosing.operations import choice_savings, select_items, weigh_back
+from evaluation.planning.follow_up import api as follow_up_api
+from evaluation.planning.follow_up.operations import next_batch, reopen
 from evaluation.planning.operations import use_plan
-from evaluation.publishing.api import DepositResource
-from evaluation.publishing.operations import publish_release
-from evaluation.registration import api as registration_api
-from evaluation.releases import api as releases_api
-from evaluation.report import api as report_api
-from evaluation.report.operations import make_report
+from evaluation.planning.registration import api as registration_api
+from evaluation.reports import api as report_api
+from evaluation.reports.operations import make_report
+from evaluation.reports.releases import api as releases_api
 from evaluation.results import api as results_api
+from evaluation.results.challenges import api as challenges_api
+from evaluation.results.comparing import api as comparing_api
+from evaluation.results.dashboard import api as dashboard_api
+from evaluation.results.disagreement import api as disagreement_api
+from evaluation.results.disagreement.operations import import_predictions
+from evaluation.results.error_analysis import api as error_analysis_api
+from evaluation.results.error_spans import api as error_spans_api
+from evaluation.results.judges import api as judges_api
+from evaluation.results.judges.operations import ask_judge, compare_judges, import_judge
+from evaluation.results.leave_one_out.api import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
-from evaluation.strengths import api as strengths_api
+from evaluation.results.strengths import api as strengths_api
 from judgments.access import api as access_api
 from judgments.api import resources as judgments
 from judgments.api.operations import operation_path

@@ -19,8 +19,8 @@ from annotation.rehearsal.operations import delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
 from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
-from evaluation.choosing.page import newest_savings
 from evaluation.models import Analysis
+from evaluation.planning.choosing.page import newest_savings
 from evaluation.planning.operations import plan_power, use_plan
 from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions
 from evaluation.planning.rehearsals import newest_rehearsal
@@ -205,7 +205,7 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.plots.curves import design_in_words, power_figure, power_sentence
+    from evaluation.presentation.plots.curves import design_in_words, power_figure, power_sentence
 
     return {
         "figure": as_markup(power_figure(result)),

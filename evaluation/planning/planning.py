@@ -18,11 +18,11 @@ from pydantic import Field, ValidationError
 
 from annotation.money.costs import forecast_of_design
 from common.errors import WrongState
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.signature import hash_of_judgments
+from evaluation.data.provenance import json_float, signature
 from evaluation.errors import EvaluationError
-from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.provenance import json_float, signature
 from evaluation.results.consensus import SIDES, components_of, counted_ratings
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners

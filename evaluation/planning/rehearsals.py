@@ -15,10 +15,10 @@ from annotation.money.costs import forecast_of
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import RehearsalReport, truths_of
 from common.amounts import percent
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.provenance import json_float, signature
 from evaluation.errors import EvaluationError
-from evaluation.judgment_sets import loaders
 from evaluation.models import Analysis
-from evaluation.provenance import json_float, signature
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.consensus import share_with_interval
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation

@@ -20,13 +20,12 @@ from common.amounts import thousands
 from common.downloads import batched
 from common.rows import indexes_built_after, insert_rows, large_cache, plain_rows
 from evaluation.arrays import places_in
-from evaluation.disagreement.worker_models import worker_model
-from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
-from evaluation.judgment_sets.signature import signature_of_study
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
+from evaluation.data.judgment_sets.signature import signature_of_study
+from evaluation.data.provenance import as_json, hash_with, signature
 from evaluation.models import Analysis, Consensus
-from evaluation.provenance import as_json, hash_with, signature
-from evaluation.report.content import percent
+from evaluation.presentation.content import percent
 from evaluation.results.consensus import (
     CLUSTERED,
     EMPTY_CONSENSUS,
@@ -45,6 +44,7 @@ from evaluation.results.consensus import (
     without_units,
     worker_table,
 )
+from evaluation.results.disagreement.worker_models import worker_model
 from evaluation.results.filter_audit import audit_filter
 from evaluation.results.rankings import JudgedTexts, judged_systems, newest_output, proposals_of, rankings_of
 from evaluation.statistics.clustering import NAIVE
@@ -444,7 +444,7 @@ def run_aggregation(
     progress: Progress = no_progress,
 ) -> Aggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
-    from evaluation.judgment_sets.blocks import extend_blocks
+    from evaluation.data.judgment_sets.blocks import extend_blocks
 
     extend_blocks(study)
     aggregation = compute_aggregation(study=study, method=method, clusters=clusters, progress=progress)

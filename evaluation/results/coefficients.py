@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.provenance import as_json
+from evaluation.data.provenance import as_json
 from evaluation.statistics.agreement import (
     AgreementResult,
     FleissKappa,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evaluation.arrays import Flags, Floats, Ints, places_in
-from evaluation.judgment_sets.records import (
+from evaluation.data.judgment_sets.records import (
     NO_PAIR,
     Decision,
     JudgmentTable,
@@ -23,7 +23,7 @@ from evaluation.judgment_sets.records import (
     WorkerRow,
     texts_of,
 )
-from evaluation.provenance import as_json, json_float
+from evaluation.data.provenance import as_json, json_float
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.aggregation.preferences import SURE, preferences_of

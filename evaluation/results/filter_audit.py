@@ -8,8 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from common.amounts import thousands
-from evaluation.provenance import json_float
-from evaluation.report.content import percent, percent_number
+from evaluation.data.provenance import json_float
+from evaluation.presentation.content import percent, percent_number
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import Consensus, RelevanceScale
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evaluation.arrays import places_in
+from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
+from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
+from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError, as_sentence
-from evaluation.imported_scores.storing import NO_SCORES, ImportedScores
-from evaluation.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
-from evaluation.provenance import as_json, json_float
 from evaluation.results.readings import kappa_at
 from evaluation.signatures import parse
 from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns, share_of_rows

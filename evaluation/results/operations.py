@@ -9,11 +9,11 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.parameters import KeysField, Parameters
-from evaluation.disagreement import WORKER_MODELS
+from evaluation.data.imported_scores.storing import check_imported
 from evaluation.errors import as_sentence
-from evaluation.imported_scores.storing import check_imported
 from evaluation.models import ImportedMetric, ScoreKeys
 from evaluation.results.consensus import CLUSTERED
+from evaluation.results.disagreement import WORKER_MODELS
 from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.results.readings import Readings
 from judgments.kinds import KINDS

@@ -20,14 +20,14 @@ from annotation.models.assignments import FINISHED_STATES
 from annotation.snapshots import has_many_assignments
 from common.amounts import thousands
 from common.errors import WrongState
-from evaluation.dashboard.progress import study_progress
-from evaluation.disagreement import WORKER_MODELS
-from evaluation.follow_up.operations import adopt
-from evaluation.imported_scores.storing import imported_hashes
+from evaluation.data.imported_scores.storing import imported_hashes
+from evaluation.data.releases.erasure import erased_since
 from evaluation.models import Analysis, Consensus
-from evaluation.releases.erasure import erased_since
+from evaluation.planning.follow_up.operations import adopt
 from evaluation.results.aggregation import unused_context
 from evaluation.results.consensus import components_sentence
+from evaluation.results.dashboard.progress import study_progress
+from evaluation.results.disagreement import WORKER_MODELS
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import outputs_of
@@ -174,7 +174,7 @@ def _draw_plots(
 ) -> dict[str, tuple[SafeString, str, str]]:
     """Return name -> plot, its sentence and its signature; plots escape every word."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.plots import accuracy, work
+    from evaluation.results.plots import accuracy, work
 
     found: dict[str, tuple[SafeString, str, str]] = {}
 

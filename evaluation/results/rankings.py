@@ -14,8 +14,8 @@ from django.db.models.functions import Coalesce
 from common.downloads import batched
 from common.rows import READ_AT_ONCE, columns_of, plain_rows
 from evaluation.arrays import places_in
-from evaluation.judgment_sets.records import Flags, Floats, Ints
-from evaluation.provenance import json_float
+from evaluation.data.judgment_sets.records import Flags, Floats, Ints
+from evaluation.data.provenance import json_float
 from evaluation.results.consensus import values_at
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.ranking import (

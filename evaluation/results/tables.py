@@ -9,8 +9,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from evaluation.report.content import Estimate, Table, estimate_of, format_cell
-from evaluation.report.rendering import say, table
+from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell
+from evaluation.presentation.rendering import say, table
 from evaluation.results.consensus import SYSTEM_COUNTS
 from evaluation.results.metric_figures import pair_kinds
 from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH

@@ -11,10 +11,10 @@ from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
 
 from common.amounts import thousands
-from evaluation.disagreement import WORKER_MODELS
 from evaluation.models import Consensus
-from evaluation.report.content import percent
+from evaluation.presentation.content import percent
 from evaluation.results.consensus import SIDES_IN_WORDS
+from evaluation.results.disagreement import WORKER_MODELS
 from evaluation.statistics.aggregation.preferences import SURE
 from judgments.admin.base import picture_address
 from judgments.drawing.material import content_key

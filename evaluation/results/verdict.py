@@ -16,9 +16,9 @@ from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 
 from common.amounts import coefficient, thousands
-from evaluation.judgment_sets.records import Flags, Floats, Ints
-from evaluation.provenance import json_float
-from evaluation.report.content import p_in_text, percent, percent_number
+from evaluation.data.judgment_sets.records import Flags, Floats, Ints
+from evaluation.data.provenance import json_float
+from evaluation.presentation.content import p_in_text, percent, percent_number
 from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.meta import clusters_of_p_values, metric_winners
 from evaluation.statistics.significance import mcnemar_test

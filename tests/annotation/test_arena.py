@@ -20,10 +20,10 @@ from annotation.work.arena import count_answers_by_pair, counts_for_pair, recoun
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
 from common.errors import DesignError
-from evaluation.integrity import check_integrity
-from evaluation.judgment_sets.signature import uncommon_fields
+from evaluation.data.integrity import check_integrity
+from evaluation.data.judgment_sets.signature import uncommon_fields
+from evaluation.results.strengths.computing import cached_strengths, strengths_of
 from evaluation.statistics.aggregation import preference_strengths
-from evaluation.strengths.computing import cached_strengths, strengths_of
 from judgments.design.reading import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.generation import plan_study

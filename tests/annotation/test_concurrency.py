@@ -36,7 +36,7 @@ print(study.slug, study.hits.count())
 """
 ARENA = """
 import json
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from judgments.models import DrawState, HIT, HITUnit, SystemPair
 from tests.annotation.casting import draw_page_again
 places = HITUnit.objects.order_by("position").values_list

@@ -14,8 +14,8 @@ from annotation.privacy.consent import change_consent, consent_version, versions
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from common.errors import DesignError, WrongState
-from evaluation.integrity import check_integrity
-from evaluation.releases.making import _facts as facts_of
+from evaluation.data.integrity import check_integrity
+from evaluation.reports.releases.making import _facts as facts_of
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from tests.annotation.casting import Person, joined

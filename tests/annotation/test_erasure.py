@@ -38,12 +38,12 @@ from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
+from evaluation.data.releases.erasure import erased_since, origin_of
+from evaluation.data.releases.storage import Terms
 from evaluation.models import Analysis
-from evaluation.releases.erasure import erased_since, origin_of
-from evaluation.releases.making import release_study
-from evaluation.releases.storage import Terms
-from evaluation.releases.verification import verify_bundle
+from evaluation.reports.releases.making import release_study
+from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from judgments.jobs import enqueue, run_job
 from judgments.models import Job, Study, StudyEvent

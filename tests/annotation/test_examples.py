@@ -13,7 +13,7 @@ from annotation.models import Assignment
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from common.errors import DesignError
-from evaluation.export.exporting import export_judgments
+from evaluation.data.export.exporting import export_judgments
 from judgments.design.presets import PRESETS
 from judgments.design.reading import make_design
 from judgments.models import Study, StudyRole

@@ -12,7 +12,7 @@ from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import approve_assignments, reject_assignments
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_assignment
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import HIT, Study
 from tests.annotation.leasing import claimed, slots_add_up

@@ -19,7 +19,7 @@ from annotation.work.claims import claim_assignment, expire_overdue
 from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker, unpause_worker
 from annotation.work.leases import reserve_next, retake_assignment
 from annotation.work.submissions import submit_and_claim
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from common.errors import QuorumError
 from judgments.models import HIT, Study
 from tests.annotation.voting import always_first, answers_of, joined
@@ -198,7 +198,7 @@ from annotation.crowds.publishing import close_study
 from annotation.work.extending import expire_slots, extend_study
 from annotation.work.leases import reserve_next
 from annotation.work.extending import pause_study
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.voting import joined
 from tests.forking import all_at_once
@@ -266,7 +266,7 @@ from annotation.work.extending import extend_leases, extend_study, reopen_units
 from annotation.work.leases import reserve_next
 from annotation.work.extending import pause_study, resume_study
 from annotation.work.submissions import submit_and_claim
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from common.errors import QuorumError
 from judgments.models import Study
 from tests.annotation.voting import always_first, answers_of, joined

@@ -12,7 +12,7 @@ from annotation.models import Assignment, Case, Judgment, Participation, Quality
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import WrongState
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from judgments.models import Study
 from tests.studies import make_study
 

@@ -28,7 +28,7 @@ from annotation.work.extending import (
 from annotation.work.leases import reserve_next, retake_assignment
 from annotation.work.submissions import submit_and_claim
 from common.errors import NotThere, WrongState
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from judgments.access.roles import give_role
 from judgments.models import HIT, Study, StudyEvent
 from tests.annotation import casting

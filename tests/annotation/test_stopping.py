@@ -16,7 +16,7 @@ from annotation.work.presentation import places_of
 from annotation.work.stopping import settle_study
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
 from common.errors import DesignError
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import compute_aggregation
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS

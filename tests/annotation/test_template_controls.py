@@ -16,7 +16,7 @@ from annotation.quality.rules import copy_rules
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DesignError
-from evaluation.judgment_sets.loaders import control_records_of
+from evaluation.data.judgment_sets.loaders import control_records_of
 from judgments.hit_templates.controls import (
     ExpectedProblem,
     expected_of,

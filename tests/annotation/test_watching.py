@@ -19,7 +19,7 @@ from annotation.quality.rules import copy_rules, recommend_rules, replay_rule, s
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
 from common.errors import DesignError, WrongState
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from judgments.models import Study
 from judgments.studies.studies import mark_closed
 from tests.annotation.leasing import claimed, slots_add_up

@@ -15,8 +15,8 @@ CAST = """
 from django.contrib.auth.models import User
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.voting import always_first, joined, work
-from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.report.storage import report_for_download, store_report
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 

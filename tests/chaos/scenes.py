@@ -21,7 +21,7 @@ from annotation.crowds.sync import ask_to_sync
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Judgment, LedgerEntry, Publication
 from annotation.money import ledger
 from annotation.money.payments import decide_session, pay_bonus
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from evaluation.models import Analysis
 from judgments.access.tokens import SCOPES, create_token
 from judgments.cached_figures import request_figures

@@ -9,9 +9,9 @@ from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from evaluation.challenges.challenges import make_challenge
-from evaluation.challenges.submissions import About, submit_captions
 from evaluation.models import Challenge, Submission
+from evaluation.results.challenges.challenges import make_challenge
+from evaluation.results.challenges.submissions import About, submit_captions
 from judgments.access.datasets import share_dataset
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job

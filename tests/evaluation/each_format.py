@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from annotation.models import Demographics, Judgment, Worker
-from evaluation.export.formats import FORMATS
+from evaluation.data.export.formats import FORMATS
 from judgments.models import Item, Output, System, Unit
 from tests.evaluation.studies import StudyOf, candidate, given, make_dataset
 

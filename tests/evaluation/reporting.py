@@ -17,7 +17,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.releases.bundle import SUMS
+from evaluation.data.releases.bundle import SUMS
 from judgments.jobs import run_job
 from judgments.models import Job, Study
 from tests.evaluation.studies import StudyOf, make_dataset

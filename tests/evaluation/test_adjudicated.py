@@ -10,8 +10,8 @@ from django.test import Client
 
 from annotation.models import Adjudication, Judgment
 from annotation.quality.reviews import decide, send_to_adjudicator, withdraw
-from evaluation.export.exporting import export_judgments
-from evaluation.integrity import check_integrity
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.integrity import check_integrity
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study

@@ -18,10 +18,10 @@ from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
 from common.errors import DataConflict, WrongState
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError, ExportError
-from evaluation.export.exporting import export_judgments
-from evaluation.follow_up.adoption import adopt_captions
-from evaluation.integrity import check_integrity
+from evaluation.planning.follow_up.adoption import adopt_captions
 from judgments.access.datasets import give_dataset_role
 from judgments.access.roles import give_role
 from judgments.datasets.importing import import_dataset

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.judgment_sets.records import UnitRow, WorkerRow
+from evaluation.data.judgment_sets.records import UnitRow, WorkerRow
 from evaluation.results.consensus import measure_agreement
 from judgments.kinds import IncludedJudgment
 

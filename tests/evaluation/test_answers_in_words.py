@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study

@@ -14,11 +14,11 @@ from annotation.importing.judgments import import_judgments
 from annotation.models import Judgment
 from annotation.work.claims import claim_assignment
 from common.errors import DesignError
+from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError
-from evaluation.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.strengths.computing import ranking_section, strengths_of
 from evaluation.statistics.aggregation import luce_choice
-from evaluation.strengths.computing import ranking_section, strengths_of
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.kinds import KINDS
 from judgments.models import HIT, Output, Study, Unit

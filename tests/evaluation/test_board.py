@@ -19,18 +19,18 @@ from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.extending import pause_study
-from evaluation.dashboard.progress import change_mark, is_stale, live_counters
-from evaluation.dashboard.replay import (
+from evaluation.models import BoardSnapshot
+from evaluation.planning.follow_up.units import Need, units_in_need
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.dashboard.progress import change_mark, is_stale, live_counters
+from evaluation.results.dashboard.replay import (
     VotesInOrder,
     accuracy_so_far,
     agreement_so_far,
     checkpoints,
     winners_so_far,
 )
-from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.follow_up.units import Need, units_in_need
-from evaluation.models import BoardSnapshot
-from evaluation.results.aggregation import aggregate_study
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyRole

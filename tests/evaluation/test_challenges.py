@@ -13,12 +13,17 @@ from django.utils import timezone
 
 from common.amounts import coefficient
 from common.errors import WrongState
-from evaluation.challenges.challenges import close_challenge, make_challenge, remove_submission
-from evaluation.challenges.leaderboards import leaderboard
-from evaluation.challenges.submissions import About, read_captions, remaining_submissions, submit_captions
 from evaluation.errors import ChallengeError, LimitReached, SubmissionRefused
 from evaluation.metrics import score
 from evaluation.models import Challenge, ChallengeEvent, Standing, Submission
+from evaluation.results.challenges.challenges import close_challenge, make_challenge, remove_submission
+from evaluation.results.challenges.leaderboards import leaderboard
+from evaluation.results.challenges.submissions import (
+    About,
+    read_captions,
+    remaining_submissions,
+    submit_captions,
+)
 from judgments.access.tokens import create_token
 from judgments.jobs import run_job
 from judgments.models import Caption, Job

@@ -14,13 +14,13 @@ from django.test import Client
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DesignError, WrongState
-from evaluation.choosing.population import judged_population, population_of_draft
-from evaluation.choosing.weighing import weigh_back
-from evaluation.follow_up.units import make_next_batch
-from evaluation.judgment_sets.signature import uncommon_fields
-from evaluation.report.storage import build_report
+from evaluation.data.judgment_sets.signature import uncommon_fields
+from evaluation.planning.choosing.population import judged_population, population_of_draft
+from evaluation.planning.choosing.weighing import weigh_back
+from evaluation.planning.follow_up.units import make_next_batch
+from evaluation.reports.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.strengths.computing import strengths_of
+from evaluation.results.strengths.computing import strengths_of
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.jobs import run_job
 from judgments.models import Study

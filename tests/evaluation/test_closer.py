@@ -11,16 +11,16 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.errors import NotThere, WrongState
-from evaluation.error_analysis.analysis import (
+from evaluation.models import Analysis, MetricScore
+from evaluation.planning.follow_up.units import make_next_batch
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.error_analysis.analysis import (
     certainty,
     quantiles,
     rank_captions,
     rank_pairs,
 )
-from evaluation.error_analysis.page import side_by_side
-from evaluation.follow_up.units import make_next_batch
-from evaluation.models import Analysis, MetricScore
-from evaluation.results.aggregation import aggregate_study
+from evaluation.results.error_analysis.page import side_by_side
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent, StudyRole
 from judgments.studies.generation import generate_hits

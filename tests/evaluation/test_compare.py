@@ -13,12 +13,12 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
-from evaluation.comparing import studies
-from evaluation.comparing.studies import compare_studies
-from evaluation.export.exporting import export_judgments
+from evaluation.data.export.exporting import export_judgments
 from evaluation.models import Analysis
-from evaluation.releases.verification import verify_study
+from evaluation.reports.releases.verification import verify_study
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.comparing import studies
+from evaluation.results.comparing.studies import compare_studies
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study

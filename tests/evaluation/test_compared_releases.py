@@ -8,9 +8,9 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Judgment
-from evaluation.releases.comparison import compare_releases
-from evaluation.releases.making import release_study
-from evaluation.releases.storage import Terms
+from evaluation.data.releases.storage import Terms
+from evaluation.reports.releases.comparison import compare_releases
+from evaluation.reports.releases.making import release_study
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("undrawn")]

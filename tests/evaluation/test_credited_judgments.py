@@ -14,7 +14,7 @@ from annotation.importing.judgments import import_judgments
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DataConflict
-from evaluation.export.exporting import export_judgments
+from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.datasets.importing import import_candidates
@@ -135,7 +135,7 @@ def test_a_found_image_is_credited_with_its_task(relevance: StudyOf, tmp_path: P
 def test_an_export_that_goes_on_does_not_see_what_was_imported_meanwhile(
     relevance: StudyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evaluation.export import parts
+    from evaluation.data.export import parts
     from tests.evaluation.test_resumed_exports import Stopped, stop_after
 
     monkeypatch.setattr(parts, "UNITS_A_PART", 2)

@@ -16,11 +16,11 @@ from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.effort import effort_in_words
-from evaluation.error_spans.scores import SEGMENTS, compare_systems, segments_of, system_scores
+from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
-from evaluation.export.exporting import export_judgments
-from evaluation.report.storage import build_report
+from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
+from evaluation.results.error_spans.scores import SEGMENTS, compare_systems, segments_of, system_scores
 from judgments.cached_figures import recompute_figures, store_figures
 from judgments.design.reading import make_design
 from judgments.models import Caption, Item, Output, Study, System

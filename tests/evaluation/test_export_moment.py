@@ -12,9 +12,9 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from annotation.models import Adjudication, Assignment, Exclusion, Judgment
-from evaluation.export import parts
-from evaluation.export.exporting import export_judgments
-from evaluation.judgment_sets.signature import hash_of_judgments, signature_of_study
+from evaluation.data.export import parts
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.judgment_sets.signature import hash_of_judgments, signature_of_study
 from judgments.models import Unit
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation
@@ -145,8 +145,8 @@ import threading
 from django.db import connection, transaction
 from annotation.models import Assignment, Judgment
 from django.test.utils import CaptureQueriesContext
-from evaluation.export import snapshot as moments
-from evaluation.judgment_sets import blocks
+from evaluation.data.export import snapshot as moments
+from evaluation.data.judgment_sets import blocks
 from evaluation.models import ColumnBlock
 from judgments.models import Unit
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -11,8 +11,8 @@ from django.core.management import call_command
 
 from annotation.importing.judgments import import_judgments
 from annotation.models import Assignment, Exclusion, Judgment
-from evaluation.export.exporting import export_judgments
-from evaluation.integrity import check_integrity
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.importers.textio import ImportProblem
 from judgments.studies.studies import find_study

@@ -13,8 +13,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.importing.judgments import import_judgments
+from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import ExportError
-from evaluation.export.exporting import export_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Caption, Study
 from judgments.studies.studies import find_study

@@ -9,12 +9,17 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from evaluation.dashboard.progress import study_progress
-from evaluation.plots.accuracy import accuracy_figure, accuracy_sentence, agreement_figure, agreement_sentence
-from evaluation.plots.dots import dots_figure
-from evaluation.plots.files import draw_plot, svg_of
-from evaluation.plots.work import progress_figure, progress_sentence, workers_figure, workers_sentence
-from evaluation.report.content import Dots, Estimate, Heat, HeatPanel, Level, Panel, Plot, Table
+from evaluation.presentation.content import Dots, Estimate, Heat, HeatPanel, Level, Panel, Plot, Table
+from evaluation.presentation.plots.dots import dots_figure
+from evaluation.presentation.plots.files import draw_plot, svg_of
+from evaluation.results.dashboard.progress import study_progress
+from evaluation.results.plots.accuracy import (
+    accuracy_figure,
+    accuracy_sentence,
+    agreement_figure,
+    agreement_sentence,
+)
+from evaluation.results.plots.work import progress_figure, progress_sentence, workers_figure, workers_sentence
 from evaluation.results.verdict import INTERVALS, TESTS
 from tests.evaluation.studies import StudyOf, make_dataset
 

@@ -7,8 +7,8 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import snapshots
-from evaluation.error_analysis import analysis
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.error_analysis import analysis
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job

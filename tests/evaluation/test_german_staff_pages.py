@@ -20,8 +20,8 @@ from annotation.models import Worker
 from annotation.quality.flags import exclude_worker
 from annotation.quality.rules import copy_rules
 from annotation.webhooks.webhooks import EVENTS
-from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study, Unit

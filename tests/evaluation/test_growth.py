@@ -10,12 +10,12 @@ import pytest
 
 from annotation.importing.judgments import import_judgments
 from benchmarks.filling import fill_study
-from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.export.exporting import export_judgments
-from evaluation.judgment_sets import blocks
-from evaluation.releases.making import release_study
-from evaluation.releases.storage import Terms
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.judgment_sets import blocks
+from evaluation.data.releases.storage import Terms
+from evaluation.reports.releases.making import release_study
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.reading import make_design
 from judgments.models import Study

@@ -17,12 +17,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.errors import DesignError
-from evaluation.challenges.challenges import change_challenge, close_challenge
-from evaluation.challenges.scoring import UNSCORED
-from evaluation.challenges.submissions import About, submit_captions
 from evaluation.errors import ChallengeError
 from evaluation.metrics import score
 from evaluation.models import Challenge, Submission
+from evaluation.results.challenges.challenges import change_challenge, close_challenge
+from evaluation.results.challenges.scoring import UNSCORED
+from evaluation.results.challenges.submissions import About, submit_captions
 from judgments.access.datasets import give_dataset_role, share_dataset
 from judgments.design.reading import make_design
 from judgments.models import Study

@@ -16,15 +16,15 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from common.errors import DataConflict, QuorumError
-from evaluation.dashboard.snapshot import candidate_scores
+from evaluation.data.imported_scores.reading import read_scores
+from evaluation.data.imported_scores.storing import import_scores
 from evaluation.errors import EvaluationError
-from evaluation.imported_scores.comparing import compare_metrics, compare_with_scores
-from evaluation.imported_scores.reading import read_scores
-from evaluation.imported_scores.storing import import_scores
 from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
-from evaluation.multiverse.curve import compute_multiverse, tokenizers
-from evaluation.releases.verification import verify_bundle
+from evaluation.reports.multiverse.curve import compute_multiverse, tokenizers
+from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores
+from evaluation.results.dashboard.snapshot import candidate_scores
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.operations import metric_names
 from evaluation.signatures import parse

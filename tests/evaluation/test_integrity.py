@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from annotation.models import Assignment, Judgment
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, Study, Unit
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -19,7 +19,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.money.payments import decide_session, pay_bonus
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.crowds.panels import ADA, BOB, do_page, panel_study, start
 

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import NotThere
-from evaluation.export.exporting import exported_file
+from evaluation.data.export.exporting import exported_file
 from evaluation.models import Analysis
 from judgments.jobs import enqueue, run_job
 from judgments.models import Job

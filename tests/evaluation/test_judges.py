@@ -28,18 +28,18 @@ from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DataConflict
 from evaluation.errors import EvaluationError
-from evaluation.judges import asking
-from evaluation.judges.asking import ask_judge
-from evaluation.judges.endpoint import AskLater, Endpoint, Reply
-from evaluation.judges.findings import compare_judges, sizes_of_curve, store_comparison
-from evaluation.judges.importing import import_judge
-from evaluation.judges.operations import ask_judge as ask_operation
-from evaluation.judges.page import can_have_judges
-from evaluation.judges.prompts import Question, instructions_of, picture_of, read_reply
 from evaluation.models import Analysis, Consensus, Judge, JudgeAnswer
-from evaluation.report.content import Dots, estimate_of
-from evaluation.report.storage import build_report
+from evaluation.presentation.content import Dots, estimate_of
+from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
+from evaluation.results.judges import asking
+from evaluation.results.judges.asking import ask_judge
+from evaluation.results.judges.endpoint import AskLater, Endpoint, Reply
+from evaluation.results.judges.findings import compare_judges, sizes_of_curve, store_comparison
+from evaluation.results.judges.importing import import_judge
+from evaluation.results.judges.operations import ask_judge as ask_operation
+from evaluation.results.judges.page import can_have_judges
+from evaluation.results.judges.prompts import Question, instructions_of, picture_of, read_reply
 from judgments.access.roles import give_role
 from judgments.models import Item, Study, StudyEvent, Unit
 from judgments.studies.studies import design_of, kind_of

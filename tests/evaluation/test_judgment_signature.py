@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.export.exporting import export_judgments
-from evaluation.judgment_sets.loaders import load_judgments
-from evaluation.judgment_sets.signature import signature_of_study
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.judgment_sets.loaders import load_judgments
+from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.signatures import parse

@@ -17,8 +17,8 @@ from django.db import connections
 from django.utils import timezone
 
 from evaluation.models import Release
-from evaluation.releases.verification import verify_bundle
-from evaluation.releases.storage import release_file
+from evaluation.reports.releases.verification import verify_bundle
+from evaluation.data.releases.storage import release_file
 from judgments.jobs import Run, enqueue, run_job, sweep_jobs
 from judgments.models import Job
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from common.errors import WrongState
-from evaluation.follow_up.units import candidate_of, take_known_items, units_for_known_items
 from evaluation.models import Consensus
+from evaluation.planning.follow_up.units import candidate_of, take_known_items, units_for_known_items
 from evaluation.results.aggregation import aggregate_study
 from judgments.drawing.controls import KNOWN_GOOD
 from judgments.kinds import KINDS

@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from scipy.stats import kendalltau
 
-from evaluation.leave_one_out.bounds import compute_bounds, read_corpus
 from evaluation.metrics import score
+from evaluation.results.leave_one_out.bounds import compute_bounds, read_corpus
 from judgments.jobs import run_job
 from judgments.models import Dataset, DatasetRole
 

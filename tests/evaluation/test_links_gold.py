@@ -11,10 +11,10 @@ from django.core.management import CommandError, call_command
 
 from annotation.importing.judgments import import_judgments
 from annotation.models import Judgment
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.export.formats import formats_for
+from evaluation.data.export.formats.consensus import content_gold, keyword_gold
 from evaluation.errors import EvaluationError
-from evaluation.export.exporting import export_judgments
-from evaluation.export.formats import formats_for
-from evaluation.export.formats.consensus import content_gold, keyword_gold
 from evaluation.metrics.content import content_selection
 from evaluation.metrics.keywords import keyword_best, keyword_forms, keyword_oot
 from evaluation.results.aggregation import aggregate_study

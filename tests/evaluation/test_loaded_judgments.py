@@ -17,15 +17,20 @@ from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import reject_assignments
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.integrity import check_integrity
-from evaluation.judgment_sets import blocks
-from evaluation.judgment_sets.blocks import extend_blocks
-from evaluation.judgment_sets.loaders import control_records_of, load_judgments
-from evaluation.judgment_sets.signature import hash_of_judgments, signature_of_study, votes_of, votes_of_table
+from evaluation.data.integrity import check_integrity
+from evaluation.data.judgment_sets import blocks
+from evaluation.data.judgment_sets.blocks import extend_blocks
+from evaluation.data.judgment_sets.loaders import control_records_of, load_judgments
+from evaluation.data.judgment_sets.signature import (
+    hash_of_judgments,
+    signature_of_study,
+    votes_of,
+    votes_of_table,
+)
+from evaluation.data.provenance import DataHash
 from evaluation.models import ColumnBlock
-from evaluation.provenance import DataHash
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from judgments.models import Study
 from judgments.studies.generation import withdraw_control
 from tests.annotation import casting

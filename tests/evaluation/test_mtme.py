@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.export.formats import formats_for
 from evaluation.errors import ExportError
-from evaluation.export.exporting import export_judgments
-from evaluation.export.formats import formats_for
 from evaluation.metrics import score
 from judgments.models import Item, Output, System
 from tests.evaluation.studies import StudyOf, candidate, make_dataset

@@ -12,13 +12,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.imported_scores.reading import read_scores
-from evaluation.imported_scores.storing import import_scores
+from evaluation.data.imported_scores.reading import read_scores
+from evaluation.data.imported_scores.storing import import_scores
 from evaluation.models import Analysis
-from evaluation.multiverse.analyses import StudyVotes
-from evaluation.multiverse.choices import Choice, Universe
-from evaluation.multiverse.curve import compute_multiverse
-from evaluation.report.storage import build_report
+from evaluation.reports.multiverse.analyses import StudyVotes
+from evaluation.reports.multiverse.choices import Choice, Universe
+from evaluation.reports.multiverse.curve import compute_multiverse
+from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.utils.translation import override
 
 from annotation.words import spell_seconds
-from evaluation.plots.work import progress_sentence
-from evaluation.report.content import format_cell
-from evaluation.strengths.page import with_sign
+from evaluation.presentation.content import format_cell
+from evaluation.results.plots.work import progress_sentence
+from evaluation.results.strengths.page import with_sign
 from judgments.templatetags.judgments_tags import hours
 
 

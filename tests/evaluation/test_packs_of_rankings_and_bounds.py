@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from evaluation.errors import EvaluationError
-from evaluation.replication.packs import pack_named
-from evaluation.replication.running import Replication, run_pack
+from evaluation.reports.replication.packs import pack_named
+from evaluation.reports.replication.running import Replication, run_pack
 
 THINGS, DOING, PLACES = (
     ("dog", "cat", "man", "child"),

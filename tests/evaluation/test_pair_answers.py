@@ -18,16 +18,16 @@ from annotation.models import Assignment, Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DesignError
+from evaluation.data.judgment_sets.files import read_source
+from evaluation.data.judgment_sets.loaders import load_judgments
+from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.errors import EvaluationError
-from evaluation.judgment_sets.files import read_source
-from evaluation.judgment_sets.loaders import load_judgments
-from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis
-from evaluation.report.content import Estimate
-from evaluation.report.storage import build_report
+from evaluation.presentation.content import Estimate
+from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import compute_aggregation, run_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.strengths.computing import cached_strengths, strengths_of
+from evaluation.results.strengths.computing import cached_strengths, strengths_of
 from judgments.design.reading import make_design
 from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS

@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from evaluation.data.judgment_sets.signature import hash_of_judgments
 from evaluation.errors import EvaluationError
-from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.planning.page import as_initial
 from evaluation.planning.planning import (

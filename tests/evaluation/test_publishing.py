@@ -32,15 +32,15 @@ from pytest_django import Settings
 from annotation.models import Erasure
 from common.errors import DataConflict
 from common.incoming.services import seconds_to_wait
+from evaluation.data.integrity import check_integrity
+from evaluation.data.publishing.describing import TEMPLATES, read_creators, read_papers
+from evaluation.data.publishing.operations import PublishReleaseRequest
+from evaluation.data.publishing.outside import Site
+from evaluation.data.publishing.sending import SentRelease, plan_publication, publish_release
+from evaluation.data.releases.storage import Terms, record_release
 from evaluation.errors import PublishingError
-from evaluation.integrity import check_integrity
 from evaluation.models import Deposit, Release
-from evaluation.publishing.describing import TEMPLATES, read_creators, read_papers
-from evaluation.publishing.operations import PublishReleaseRequest
-from evaluation.publishing.outside import Site
-from evaluation.publishing.sending import SentRelease, plan_publication, publish_release
-from evaluation.releases.making import write_release
-from evaluation.releases.storage import Terms, record_release
+from evaluation.reports.releases.making import write_release
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent
@@ -587,7 +587,7 @@ def test_a_run_that_waited_for_the_archive_creates_nothing_after_another_one(
             send(study)
 
     zenodo.faults = [("POST /api/records$", 429)]
-    site = "evaluation.publishing.outside.time.sleep"
+    site = "evaluation.data.publishing.outside.time.sleep"
     with pytest.MonkeyPatch.context() as clock:
         clock.setattr(site, meanwhile)  # the first one waits; the second one is through by then
         with pytest.raises(DataConflict, match="Another run sends this release"):

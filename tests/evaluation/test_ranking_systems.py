@@ -14,9 +14,20 @@ from django.core.management import CommandError, call_command
 from PIL import Image, ImageDraw
 
 from evaluation.arrays import Floats
-from evaluation.ranking_systems.pictures import Histograms, histogram_kernel, points_of, pyramid_kernel
-from evaluation.ranking_systems.systems import Kernels, fit_kcca, joined, rank_by_kcca, rank_by_neighbours
-from evaluation.ranking_systems.texts import (
+from evaluation.results.ranking_systems.pictures import (
+    Histograms,
+    histogram_kernel,
+    points_of,
+    pyramid_kernel,
+)
+from evaluation.results.ranking_systems.systems import (
+    Kernels,
+    fit_kcca,
+    joined,
+    rank_by_kcca,
+    rank_by_neighbours,
+)
+from evaluation.results.ranking_systems.texts import (
     BagOfWords,
     Document,
     TagRank,

@@ -10,11 +10,11 @@ from zipfile import ZipFile
 import pytest
 from django.contrib.auth.models import User
 
-from evaluation.releases.bundle import BundleReader
-from evaluation.releases.making import release_study
-from evaluation.releases.storage import Terms
-from evaluation.releases.verification import read_bundle, verify_bundle
-from evaluation.report.content import Estimate
+from evaluation.data.releases.bundle import BundleReader
+from evaluation.data.releases.storage import Terms
+from evaluation.presentation.content import Estimate
+from evaluation.reports.releases.making import release_study
+from evaluation.reports.releases.verification import read_bundle, verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.statistics.meta import wilson_interval
 from judgments.models import Caption, Item, Output, System

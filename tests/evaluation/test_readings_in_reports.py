@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from evaluation.models import Analysis
-from evaluation.report.storage import build_report
+from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study

@@ -10,11 +10,11 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Judgment
-from evaluation.releases.comparison import compare_releases
-from evaluation.releases.making import release_study
-from evaluation.releases.storage import Terms
-from evaluation.releases.verification import verify_bundle
-from evaluation.report.storage import build_report
+from evaluation.data.releases.storage import Terms
+from evaluation.reports.releases.comparison import compare_releases
+from evaluation.reports.releases.making import release_study
+from evaluation.reports.releases.verification import verify_bundle
+from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study

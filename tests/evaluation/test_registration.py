@@ -17,11 +17,11 @@ from annotation.rehearsal.rehearsal import copy_for_rehearsal
 from annotation.webhooks.webhooks import add_webhook
 from common.errors import DesignError, WrongState
 from evaluation.models import Registration
-from evaluation.registration.operations import register_study
-from evaluation.registration.plans import compute_outcomes, find_deviations, make_plan, plan_hash
-from evaluation.registration.plans import find_registered as registered_plan
-from evaluation.report.rendering import render_report
-from evaluation.report.storage import build_report
+from evaluation.planning.registration.operations import register_study
+from evaluation.planning.registration.plans import compute_outcomes, find_deviations, make_plan, plan_hash
+from evaluation.planning.registration.plans import find_registered as registered_plan
+from evaluation.presentation.rendering import render_report
+from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.reading import make_design, read_toml

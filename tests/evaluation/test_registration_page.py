@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.models import Registration
-from evaluation.registration.plans import plan_hash
+from evaluation.planning.registration.plans import plan_hash
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.roles import give_role

@@ -16,9 +16,9 @@ from pytest_django import Settings
 from annotation.models import Assignment, Worker
 from annotation.rehearsal.rehearsal import copy_for_rehearsal, delete_rehearsal, rehearsals_of
 from common.errors import WrongState
-from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent, StudyRole

@@ -17,10 +17,10 @@ from pytest_django import Settings
 
 from annotation.models import Worker
 from annotation.quality.flags import exclude_worker
+from evaluation.data.releases.storage import place_for_release
 from evaluation.models import Release
-from evaluation.registration.operations import register_study
-from evaluation.registration.plans import make_plan, plan_hash
-from evaluation.releases.storage import place_for_release
+from evaluation.planning.registration.operations import register_study
+from evaluation.planning.registration.plans import make_plan, plan_hash
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent

@@ -17,14 +17,14 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Assignment, Judgment
 from common.rows import LogIsAppendOnly
+from evaluation.data.releases.bundle import MANIFEST, SUMS
+from evaluation.data.releases.rows import Settings
+from evaluation.data.releases.storage import Terms, next_version
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.models import Release
-from evaluation.releases.bundle import MANIFEST, SUMS
-from evaluation.releases.comparison import _hash_row
-from evaluation.releases.making import release_study
-from evaluation.releases.rows import Settings
-from evaluation.releases.storage import Terms, next_version
-from evaluation.releases.verification import verify_bundle
+from evaluation.reports.releases.comparison import _hash_row
+from evaluation.reports.releases.making import release_study
+from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent
@@ -323,7 +323,7 @@ def test_writing_that_fails_leaves_nothing(
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("evaluation.releases.bundle.HashedFile.write_text", full)
+    monkeypatch.setattr("evaluation.data.releases.bundle.HashedFile.write_text", full)
     with pytest.raises(Exception, match="No space left"):
         released(pairwise.study, tmp_path / "a.zip")
     assert list(tmp_path.iterdir()) == []
@@ -404,7 +404,7 @@ def test_durations_are_not_counted_from_the_cut_times(pairwise: StudyOf, tmp_pat
 @pytest.mark.usefixtures("undrawn")
 def test_a_bundle_with_whole_times_keeps_its_durations(pairwise: StudyOf, tmp_path: Path) -> None:
     """As before 0.6, whose ``settings`` do not say that times are cut."""
-    with patch("evaluation.releases.making.Settings", _settings_of_before):
+    with patch("evaluation.reports.releases.making.Settings", _settings_of_before):
         released(pairwise.study, tmp_path / "a.zip")
     files = contents(tmp_path / "a.zip")
     assert "cut_times" not in json.loads(files[MANIFEST])["settings"]

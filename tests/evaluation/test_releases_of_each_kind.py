@@ -11,11 +11,11 @@ import pytest
 
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from evaluation.provenance import as_json
-from evaluation.releases.making import release_study
-from evaluation.releases.storage import Terms
-from evaluation.releases.verification import describe_differences, verify_bundle
-from evaluation.report.storage import build_report
+from evaluation.data.provenance import as_json
+from evaluation.data.releases.storage import Terms
+from evaluation.reports.releases.making import release_study
+from evaluation.reports.releases.verification import describe_differences, verify_bundle
+from evaluation.reports.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.kinds import KINDS
 from judgments.models import Caption, Output, Study, System

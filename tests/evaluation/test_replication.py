@@ -14,10 +14,17 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
-from evaluation.replication.packs import Pack, pack_named, shipped_packs
-from evaluation.replication.published_sets import ABSTRACT, PASCAL, in_per_cent, read_fifty, share_by_image
-from evaluation.replication.running import Replication, rehearse, run_pack
-from evaluation.replication.verdicts import (
+from evaluation.presentation.content import Estimate
+from evaluation.reports.replication.packs import Pack, pack_named, shipped_packs
+from evaluation.reports.replication.published_sets import (
+    ABSTRACT,
+    PASCAL,
+    in_per_cent,
+    read_fifty,
+    share_by_image,
+)
+from evaluation.reports.replication.running import Replication, rehearse, run_pack
+from evaluation.reports.replication.verdicts import (
     COLUMNS,
     DIFFERS,
     MATCHED,
@@ -25,7 +32,6 @@ from evaluation.replication.verdicts import (
     UNEXPLAINED,
     verdict_of,
 )
-from evaluation.report.content import Estimate
 from evaluation.statistics.meta import halves_of_votes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -96,7 +102,7 @@ data = "weights"
 """
 OWN_MODULE = '''"""Compute heights."""
 
-from evaluation.report.content import Column, Estimate, Table
+from evaluation.presentation.content import Column, Estimate, Table
 
 
 def analyse(run):

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from evaluation.data.judgment_sets.records import UnitRow
 from evaluation.errors import ExportError
-from evaluation.judgment_sets.records import UnitRow
 from evaluation.models import Analysis
-from evaluation.report import methods
-from evaluation.report.content import Column, Estimate, Table
-from evaluation.report.loading import load_inputs
-from evaluation.report.rendering import render_report, render_table
-from evaluation.report.sections.ceiling import halves_of_votes, one_against_mean
-from evaluation.report.sections.systems import letters_of
-from evaluation.report.storage import build_report, write_folder
+from evaluation.presentation.content import Column, Estimate, Table
+from evaluation.presentation.rendering import render_report, render_table
+from evaluation.reports import methods
+from evaluation.reports.loading import load_inputs
+from evaluation.reports.sections.ceiling import halves_of_votes, one_against_mean
+from evaluation.reports.sections.systems import letters_of
+from evaluation.reports.storage import build_report, write_folder
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.rankings import corrected_success
 from evaluation.statistics.ranking import judge_rankings

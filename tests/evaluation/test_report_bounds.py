@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.report.content import (
+from evaluation.presentation.content import (
     Column,
     Curves,
     Dots,
@@ -20,10 +20,10 @@ from evaluation.report.content import (
     p_in_text,
     p_value,
 )
-from evaluation.report.methods import ENTRIES, bibtex, fields_of
-from evaluation.report.rendering import render_table
-from evaluation.report.sections.ceiling import one_against_cut, one_against_mean
-from evaluation.report.storage import build_report
+from evaluation.presentation.rendering import render_table
+from evaluation.reports.methods import ENTRIES, bibtex, fields_of
+from evaluation.reports.sections.ceiling import one_against_cut, one_against_mean
+from evaluation.reports.storage import build_report
 from evaluation.statistics.correlation import correlation
 from judgments.kinds import KINDS
 from judgments.models import Output, System

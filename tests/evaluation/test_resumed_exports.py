@@ -21,14 +21,14 @@ from annotation.models import Judgment
 from common import commands
 from common.errors import Busy
 from common.files import FileProblem
-from evaluation.errors import ExportError
-from evaluation.export import parts
-from evaluation.export.exporting import (
+from evaluation.data.export import parts
+from evaluation.data.export.exporting import (
     export_for_download,
     export_judgments,
     manifest_path,
     remove_stopped_exports,
 )
+from evaluation.errors import ExportError
 from judgments.models import Job
 from judgments.studies.generation import Progress
 from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
@@ -289,8 +289,8 @@ def test_a_refused_export_leaves_no_folder(study: StudyOf, tmp_path: Path) -> No
 KILLED = """
 import os, signal
 from pathlib import Path
-from evaluation.export import parts
-from evaluation.export.exporting import export_judgments
+from evaluation.data.export import parts
+from evaluation.data.export.exporting import export_judgments
 from common.files import HashedFile
 from judgments.studies.studies import find_study
 parts.UNITS_A_PART = {units}

@@ -16,9 +16,9 @@ from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.amounts import coefficient
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError, ExportError
-from evaluation.export.exporting import export_judgments
-from evaluation.integrity import check_integrity
 from evaluation.models import Analysis, Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study

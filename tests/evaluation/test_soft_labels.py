@@ -14,12 +14,12 @@ from django.test import Client
 
 from annotation.crowds.people import forget_raw_ids
 from annotation.models import Demographics, Worker
-from evaluation.disagreement.analysis import compute_disagreement, disagreement_in_words
+from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
-from evaluation.export.exporting import export_judgments
-from evaluation.judges.importing import import_judge
 from evaluation.models import Prediction
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.disagreement.analysis import compute_disagreement, disagreement_in_words
+from evaluation.results.judges.importing import import_judge
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.cached_figures import recompute_figures, store_figures
 from judgments.jobs import run_job

@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from annotation.models import ProblemReport, Worker
 from annotation.quality.flags import exclude_worker
-from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study

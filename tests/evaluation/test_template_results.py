@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 from django.core.management import call_command
 
-from evaluation.export.exporting import export_judgments
+from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.kinds import KINDS
 from judgments.models import Study

@@ -17,14 +17,14 @@ from django.core.management import call_command
 from django.test import Client
 from pytest_django import Settings as DjangoSettings
 
-from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.releases.bundle import MANIFEST
-from evaluation.releases.rows import Settings
-from evaluation.releases.verification import verify_bundle
-from evaluation.report.content import NARROW
-from evaluation.report.storage import build_report
+from evaluation.data.releases.bundle import MANIFEST
+from evaluation.data.releases.rows import Settings
+from evaluation.presentation.content import NARROW
+from evaluation.reports.releases.verification import verify_bundle
+from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.consensus import share_with_interval
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict
 from judgments.models import Study
@@ -171,7 +171,9 @@ def test_a_release_of_before_keeps_its_words_and_verifies(tmp_path: Path) -> Non
         return str(next(one for one in sections if one["name"] == "metrics")["sentences"][0])
 
     study = pairwise().study
-    with patch("evaluation.releases.making.Settings", lambda **values: Settings(**values | {"wording": 0})):
+    with patch(
+        "evaluation.reports.releases.making.Settings", lambda **values: Settings(**values | {"wording": 0})
+    ):
         released(study, tmp_path / "old.zip")
     assert "wording" not in json.loads(contents(tmp_path / "old.zip")[MANIFEST])["settings"]
     assert "names the winner people name most often: on 50.0 %" in sentence(tmp_path / "old.zip")
@@ -191,7 +193,7 @@ def test_two_systems_have_no_correlation_and_anonymous_votes_no_count_of_people(
         for number in range(3):
             study.answer(hit, f"anon-{number}", [1], anonymous=True)
     with patch(
-        "evaluation.judgment_sets.loaders.systems_of_pairs",
+        "evaluation.data.judgment_sets.loaders.systems_of_pairs",
         lambda found: {pair.key: ("one", "two") for pair in found.pairs.all()},
     ):
         report = build_report(study.study)

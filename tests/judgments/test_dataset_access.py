@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from annotation.snapshots import snapshot_from_json
 from common.errors import DataConflict, WrongState
-from evaluation.export.credits import Credits
-from evaluation.export.snapshot import take_snapshot
+from evaluation.data.export.credits import Credits
+from evaluation.data.export.snapshot import take_snapshot
 from judgments.access.datasets import (
     give_dataset_role,
     publish_system,

@@ -18,7 +18,7 @@ from annotation.privacy.consent import change_consent
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import create_invitations, join_study
 from common.errors import WrongState
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from evaluation.models import Judge
 from judgments.access.roles import give_role
 from judgments.jobs import enqueue
@@ -199,7 +199,7 @@ from annotation.crowds.publishing import open_study
 from annotation.models import Assignment
 from annotation.work.claims import claim_assignment
 from common.errors import QuorumError
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from judgments.models import Study, StudyEvent
 from judgments.studies.discarding import discard_hits
 from judgments.studies.generation import generate_hits

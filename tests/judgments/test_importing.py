@@ -12,7 +12,7 @@ from PIL import Image as PillowImage
 from annotation.importing.judgments import import_judgments
 from annotation.models import Assignment, Judgment, Worker
 from common.errors import DataConflict
-from evaluation.export.exporting import export_judgments
+from evaluation.data.export.exporting import export_judgments
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.datasets.uploads import PictureCopy, PictureProblem
 from judgments.importers.textio import ImportProblem

@@ -17,7 +17,7 @@ from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from common.errors import WrongState
-from evaluation.export.parts import lock_output
+from evaluation.data.export.parts import lock_output
 from evaluation.planning.page import as_initial
 from evaluation.planning.planning import Assumptions
 from judgments import jobs

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.judgment_sets.files import read_judgment_table
+from evaluation.data.judgment_sets.files import read_judgment_table
 from evaluation.statistics.agreement import krippendorff_alpha
 from judgments.importers.textio import ImportProblem
 from tests.statistics.golden import golden, with_nan

@@ -11,9 +11,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from scipy import stats
 
-from evaluation.comparing.comparison import compare_sources
+from evaluation.data.judgment_sets.files import read_source
 from evaluation.errors import EvaluationError
-from evaluation.judgment_sets.files import read_source
+from evaluation.results.comparing.comparison import compare_sources
 from evaluation.statistics.inputs import BadOption
 from tests.statistics.golden import golden
 

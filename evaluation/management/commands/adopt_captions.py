@@ -1,6 +1,6 @@
 """Make workers' captions part of the dataset."""
 
-from evaluation.follow_up import operations
+from evaluation.planning.follow_up import operations
 from judgments.management.base import OperationCommand
 
 

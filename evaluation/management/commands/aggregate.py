@@ -7,7 +7,7 @@ from typing import Any
 
 from common.commands import progress_bar
 from common.errors import counted
-from evaluation.judgment_sets.blocks import forget_blocks
+from evaluation.data.judgment_sets.blocks import forget_blocks
 from evaluation.results import operations
 from evaluation.results.aggregation import run_aggregation
 from evaluation.results.tables import COEFFICIENT_NAMES, consensus_tables, workers_table

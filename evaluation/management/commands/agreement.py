@@ -13,19 +13,19 @@ from django.core.management.base import CommandParser
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from common.files import write_json
-from evaluation.comparing.comparison import MISSING, compare_sources, compared_in_words
-from evaluation.comparing.sources import Source
-from evaluation.errors import EvaluationError
-from evaluation.judgment_sets.files import (
+from evaluation.data.judgment_sets.files import (
     SOURCE_FORMATS,
     FileJudgments,
     checked_kind,
     read_judgment_table,
     read_source,
 )
-from evaluation.provenance import json_float
-from evaluation.report.content import Cell, estimate_of, plain_table
+from evaluation.data.provenance import json_float
+from evaluation.errors import EvaluationError
+from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients
+from evaluation.results.comparing.comparison import MISSING, compare_sources, compared_in_words
+from evaluation.results.comparing.sources import Source
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments
 from evaluation.statistics.clustering import NAIVE
 from evaluation.statistics.inputs import StatisticsError
@@ -225,7 +225,7 @@ class Command(QuorumCommand):
                     f"{slug} has a protocol of its own, expected no --{place}-format or --{place}-protocol."
                 )
             # Only here: manage.py loads no models for files.
-            from evaluation.comparing.studies import source_of_study
+            from evaluation.results.comparing.studies import source_of_study
             from judgments.studies.studies import find_study
 
             return source_of_study(find_study(slug.removeprefix(STUDY)))

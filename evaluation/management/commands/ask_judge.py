@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.commands import progress_bar
-from evaluation.judges import operations
+from evaluation.results.judges import operations
 from judgments.management.base import OperationCommand
 
 

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from common.commands import QuorumCommand
-from evaluation.integrity import CHECKS, check_integrity
+from evaluation.data.integrity import CHECKS, check_integrity
 
 
 class Command(QuorumCommand):

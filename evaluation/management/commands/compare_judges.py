@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.commands import progress_bar
-from evaluation.judges import operations
-from evaluation.judges.findings import compare_judges, sentences_of, store_comparison
-from evaluation.report.content import Cell, Estimate, estimate_of, plain_table
+from evaluation.presentation.content import Cell, Estimate, estimate_of, plain_table
+from evaluation.results.judges import operations
+from evaluation.results.judges.findings import compare_judges, sentences_of, store_comparison
 from judgments.management.base import OperationCommand
 
 BLANK = " "

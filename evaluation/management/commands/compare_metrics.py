@@ -8,8 +8,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from common.commands import QuorumCommand, progress_bar
-from evaluation.imported_scores.comparing import compare_metrics, compare_with_scores, comparison_in_words
-from evaluation.report.content import Estimate, plain_table
+from evaluation.presentation.content import Estimate, plain_table
+from evaluation.results.comparing.metrics import (
+    compare_metrics,
+    compare_with_scores,
+    comparison_in_words,
+)
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
 from judgments.studies.studies import find_dataset, find_study
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand
-from evaluation.releases.comparison import compare_releases
-from evaluation.report.content import format_cell
+from evaluation.presentation.content import format_cell
+from evaluation.reports.releases.comparison import compare_releases
 
 FLIPPED_SHOWN = 20
 

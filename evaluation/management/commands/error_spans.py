@@ -6,11 +6,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from common.commands import QuorumCommand
-from evaluation.error_spans.scores import compare_systems, segments_of, system_scores
-from evaluation.error_spans.section import scores_table
+from evaluation.data.provenance import as_json
 from evaluation.errors import EvaluationError
-from evaluation.provenance import as_json
-from evaluation.report.content import Estimate, format_cell
+from evaluation.presentation.content import Estimate, format_cell
+from evaluation.results.error_spans.scores import compare_systems, segments_of, system_scores
+from evaluation.results.error_spans.section import scores_table
 from judgments.studies.studies import find_study
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import progress_bar
-from evaluation.export import operations
-from evaluation.export.exporting import export_judgments
-from evaluation.export.formats import FORMATS
+from evaluation.data.export import operations
+from evaluation.data.export.exporting import export_judgments
+from evaluation.data.export.formats import FORMATS
 from judgments.management.base import OperationCommand
 
 _LIST = "; ".join(f"{one.name}: {one.what}" for one in FORMATS.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.judges.operations import JudgeFile, import_judge
+from evaluation.results.judges.operations import JudgeFile, import_judge
 from judgments.management.base import FileOperationCommand
 
 

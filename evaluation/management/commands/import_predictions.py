@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.disagreement.operations import PredictionsName, import_predictions
+from evaluation.results.disagreement.operations import PredictionsName, import_predictions
 from judgments.management.base import FileOperationCommand
 
 

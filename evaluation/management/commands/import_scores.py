@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand
-from evaluation.imported_scores.operations import ScoresRequest
-from evaluation.imported_scores.reading import FORMATS, read_scores
-from evaluation.imported_scores.storing import import_scores
+from evaluation.data.imported_scores.operations import ScoresRequest
+from evaluation.data.imported_scores.reading import FORMATS, read_scores
+from evaluation.data.imported_scores.storing import import_scores
 from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_dataset
 

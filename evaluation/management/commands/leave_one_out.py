@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
-from evaluation.leave_one_out.bounds import Bounds
-from evaluation.leave_one_out.operations import LeaveOneOutRequest, leave_one_out
-from evaluation.report.content import Table, plain_table
+from evaluation.presentation.content import Table, plain_table
+from evaluation.results.leave_one_out.bounds import Bounds
+from evaluation.results.leave_one_out.operations import LeaveOneOutRequest, leave_one_out
 from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_dataset
 

@@ -11,7 +11,7 @@ from common.amounts import percent
 from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import EvaluationError
 from evaluation.planning.planning import assumptions_for, compute_plan, estimate_from_pilot, read_assumptions
-from evaluation.report.content import Cell, Estimate, plain_table
+from evaluation.presentation.content import Cell, Estimate, plain_table
 from evaluation.results.consensus import components_sentence
 from judgments.studies.studies import design_of, find_study
 

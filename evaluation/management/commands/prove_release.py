@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from common.commands import QuorumCommand
-from evaluation.releases.erasure import origin_of
+from evaluation.data.releases.erasure import origin_of
 from judgments.studies.studies import find_study
 
 

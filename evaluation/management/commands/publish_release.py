@@ -9,9 +9,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.commands import progress_bar
-from evaluation.publishing import operations
-from evaluation.publishing.describing import plan_in_words
-from evaluation.publishing.sending import plan_publication, publish_release
+from evaluation.data.publishing import operations
+from evaluation.data.publishing.describing import plan_in_words
+from evaluation.data.publishing.sending import plan_publication, publish_release
 from judgments.management.base import OperationCommand
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from common.commands import QuorumCommand, progress_bar
 from common.files import whole_file
 from evaluation.errors import EvaluationError
-from evaluation.ranking_systems.ranking import IMAGE_KERNELS, JOINED, SYSTEMS, RankedPool, rank_pool
-from evaluation.report.content import Cell, plain_table
+from evaluation.presentation.content import Cell, plain_table
+from evaluation.results.ranking_systems.ranking import IMAGE_KERNELS, JOINED, SYSTEMS, RankedPool, rank_pool
 from evaluation.statistics.ranking import judge_rankings, median_rank, recall_at_k
 from judgments.models import Output
 from judgments.studies.studies import find_dataset

@@ -10,9 +10,9 @@ from typing import Any
 
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
-from evaluation.registration.operations import register
-from evaluation.registration.plans import Outcome, Registered, compute_outcomes, find_registered
-from evaluation.report.content import plain_table
+from evaluation.planning.registration.operations import register
+from evaluation.planning.registration.plans import Outcome, Registered, compute_outcomes, find_registered
+from evaluation.presentation.content import plain_table
 from judgments.management.base import OperationCommand
 from judgments.studies.studies import find_study
 

@@ -9,9 +9,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.commands import progress_bar
-from evaluation.releases import operations
-from evaluation.releases.documents import LICENCES
-from evaluation.releases.making import release_study
+from evaluation.data.releases.documents import LICENCES
+from evaluation.reports.releases import operations
+from evaluation.reports.releases.making import release_study
 from judgments.management.base import OperationCommand
 
 

@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from common.errors import NotThere
-from evaluation.judges import operations
 from evaluation.models import Judge
+from evaluation.results.judges import operations
 from judgments.management.base import OperationCommand
 
 

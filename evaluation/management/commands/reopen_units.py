@@ -1,6 +1,6 @@
 """Ask for more votes on units."""
 
-from evaluation.follow_up import operations
+from evaluation.planning.follow_up import operations
 from judgments.management.base import OperationCommand
 
 

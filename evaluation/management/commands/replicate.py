@@ -10,9 +10,9 @@ from django.conf import settings
 
 from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import ReplicationError
-from evaluation.replication.packs import Pack, pack_named, shipped_packs
-from evaluation.replication.running import check_output, run_packs, write_replications
-from evaluation.replication.verdicts import tally
+from evaluation.reports.replication.packs import Pack, pack_named, shipped_packs
+from evaluation.reports.replication.running import check_output, run_packs, write_replications
+from evaluation.reports.replication.verdicts import tally
 
 ALL = "all"
 

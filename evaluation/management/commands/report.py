@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import progress_bar
-from evaluation.report.operations import make_report
-from evaluation.report.storage import build_report, check_folder, write_report
+from evaluation.reports.operations import make_report
+from evaluation.reports.storage import build_report, check_folder, write_report
 from judgments.management.base import OperationCommand
 
 

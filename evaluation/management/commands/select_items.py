@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.commands import progress_bar
-from evaluation.choosing import operations
+from evaluation.planning.choosing import operations
 from judgments.management.base import OperationCommand
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
-from evaluation.disagreement.analysis import compute_disagreement
 from evaluation.errors import EvaluationError
-from evaluation.report.content import Estimate, Table, estimate_of, format_cell, p_in_text, plain_table
+from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell, p_in_text, plain_table
+from evaluation.results.disagreement.analysis import compute_disagreement
 from judgments.studies.studies import find_study
 
 MOST_SAMPLES = 9_999

@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from common.commands import QuorumCommand
-from evaluation.report.content import Cell, estimate_of, format_cell, plain_table
-from evaluation.strengths.computing import LUCE, StrengthsRequest, strengths_of
+from evaluation.presentation.content import Cell, estimate_of, format_cell, plain_table
+from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
 from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_study
 

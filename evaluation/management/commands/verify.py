@@ -8,7 +8,7 @@ from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import VerificationError
-from evaluation.releases.verification import verify_bundle, verify_signature, verify_study
+from evaluation.reports.releases.verification import verify_bundle, verify_signature, verify_study
 from judgments.studies.studies import find_study
 
 

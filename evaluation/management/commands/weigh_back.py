@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from common.commands import progress_bar
-from evaluation.choosing import operations
-from evaluation.choosing.savings import choice_savings
-from evaluation.choosing.weighing import weigh_back
-from evaluation.report.content import estimate_of, plain_table
+from evaluation.planning.choosing import operations
+from evaluation.planning.choosing.savings import choice_savings
+from evaluation.planning.choosing.weighing import weigh_back
+from evaluation.presentation.content import estimate_of, plain_table
 from judgments.management.base import OperationCommand
 
 

@@ -21,7 +21,7 @@ from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
 from annotation.money.costs import pay_of_sessions
 from annotation.money.payments import decide_session, pay_bonus, pay_top_ups
 from common.errors import WrongState
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.casting import make_study
 from tests.annotation.crowds.turking import (

@@ -32,7 +32,7 @@ from annotation.money.confirming import refuse_request
 from annotation.money.payments import pay_bonus
 from annotation.privacy.erasing import erase_person
 from annotation.work.joining import join_from_crowd
-from evaluation.integrity import budgets_are_what_their_ledger_says
+from evaluation.data.integrity import budgets_are_what_their_ledger_says
 from judgments.models import Study, StudyRole
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk

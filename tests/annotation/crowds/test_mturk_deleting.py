@@ -14,7 +14,7 @@ from annotation.crowds.sync import sync_what_is_due
 from annotation.models import CrowdCall, CrowdSession, Judgment, Publication
 from annotation.money.payments import decide_session, pay_bonus
 from common.errors import WrongState
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from judgments.models import Job, Study
 from tests.annotation.crowds.turking import Crowd, Work, kinds_of, one_hit, same_money, sync, up
 from tests.fakes.mturk import Fault, MTurkEmulator

@@ -20,7 +20,7 @@ from annotation.errors import SlotTaken
 from annotation.models import Assignment, Case, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.money.ledger import set_budget
 from annotation.work.submissions import save_answers
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from judgments.models import HIT, Job
 from tests.annotation.crowds.turking import (
     Crowd,

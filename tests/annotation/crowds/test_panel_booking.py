@@ -34,7 +34,7 @@ from annotation.privacy.erasing import cannot_be_erased_now, erase_person
 from annotation.privacy.retention import known_people
 from annotation.quality.reviews import approve_assignments, approve_unopposed
 from common.errors import WrongState
-from evaluation.integrity import budgets_are_what_their_ledger_says
+from evaluation.data.integrity import budgets_are_what_their_ledger_says
 from judgments.models import Study, StudyEvent
 from tests.annotation.crowds.panel_files import (
     HEADER,

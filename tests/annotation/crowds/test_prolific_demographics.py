@@ -17,8 +17,8 @@ from annotation.crowds.prolific.demographics import fetch_demographics
 from annotation.crowds.publishing import close_study, open_study
 from annotation.models import CrowdSession, Demographics
 from common.errors import DesignError, WrongState
+from evaluation.data.export.exporting import export_for_download, export_judgments
 from evaluation.errors import ExportError
-from evaluation.export.exporting import export_for_download, export_judgments
 from judgments.jobs import enqueue, run_job
 from judgments.models import Job, Study, StudyRole
 from tests.annotation.crowds.panels import do_page, start

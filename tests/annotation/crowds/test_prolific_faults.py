@@ -19,7 +19,7 @@ from annotation.crowds.qualifications import qualify
 from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication
 from annotation.money.payments import decide_session, pay_bonus
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from tests.annotation.crowds.prolific_panel import REWARD, Panel, go_on, panel_study, point_at
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator
 

@@ -12,7 +12,7 @@ from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.costs import forecast_of
 from common.errors import DesignError, WrongState
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from tests.annotation.crowds.panels import entry
 from tests.annotation.crowds.prolific_panel import LOST, PLACES, PRICE, Panel, go_on, panel_study
 from tests.fakes.prolific import Fault, ProlificEmulator

@@ -17,7 +17,7 @@ from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session
 from annotation.privacy.erasing import erase_person
-from evaluation.integrity import check_integrity
+from evaluation.data.integrity import check_integrity
 from tests.annotation.crowds.panels import do_page, start
 from tests.annotation.crowds.prolific_panel import REWARD, Panel, panel_study, point_at
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator

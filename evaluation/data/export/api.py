@@ -1,0 +1,184 @@
+"""Exports over HTTP, and the files of an archive one by one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+from zipfile import ZipFile
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from common.downloads import bytes_download, file_download
+from common.errors import NotThere
+from evaluation.data.export.exporting import JOB_KIND, exported_file
+from evaluation.data.export.formats import FORMATS
+from evaluation.data.export.operations import ExportRequest, export
+from judgments.access.permissions import staff_of
+from judgments.api.bodies import RANGE_HEADERS, file_responses
+from judgments.api.operations import start_named, with_study
+from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about
+from judgments.models import Job, Study
+
+OTHERS = "application/octet-stream"
+CONTENT_TYPES = {
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
+    ".tex": "application/x-tex; charset=utf-8",
+    ".bib": "application/x-bibtex; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".toml": "application/toml",
+}
+FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
+GONE = OpenApiResponse(description="No such file, or it is not kept here.")
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=with_study(ExportRequest),
+        responses={
+            202: JobSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(description="The format does not fit the study."),
+        },
+        description=export.description,
+    ),
+    download=extend_schema(
+        parameters=[
+            OpenApiParameter("manifest", bool, description="The manifest instead of the file."),
+            *RANGE_HEADERS,
+        ],
+        responses=file_responses(*(one.content_type for one in FORMATS.values()))
+        | {
+            (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, description="The manifest."),
+            409: OpenApiResponse(description="It is not done."),
+        },
+        description="The file of a finished export.",
+    ),
+)
+class ExportResource(Resource):
+    """Files with a study's judgments, each with its manifest."""
+
+    scope = "exports"
+    queryset = Job.objects.filter(kind=JOB_KIND).select_related("created_by")
+    serializer_class = JobSerializer
+    filterset_class = filters_of(Job, "state", study="args__study", format="args__format")
+    orderings = {"id": "pk", "created_at": "created_at"}
+
+    def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
+        return jobs_about(rows, studies, request)
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return start_named(request, export, route="api:exports-detail")
+
+    @action(detail=True, methods=["get"])
+    def download(self, request: Request, pk: str) -> HttpResponseBase:
+        """The bytes, as an attachment, or a range of them."""
+        wants = request.query_params.get("manifest", "false").lower()  # Python's clients send True
+        if wants not in ("true", "false"):
+            raise serializers.ValidationError({"manifest": ["must be true or false."]})
+        file = exported_file(job=self.get_object(), by=staff_of(request), manifest=wants == "true")
+        return file_download(request._request, file.path, name=file.name, content_type=file.content_type)
+
+
+class FileSerializer(serializers.Serializer[Any]):
+    """A file of an archive."""
+
+    name = serializers.CharField()
+    bytes = serializers.IntegerField()
+    content_type = serializers.CharField()
+    url = serializers.URLField()
+
+
+class FilesSerializer(serializers.Serializer[Any]):
+    """What an archive holds."""
+
+    files = FileSerializer(many=True)
+
+
+def describe_files(resource: str, *, files: str, file: str, download: str) -> Any:
+    name = OpenApiParameter("name", str, OpenApiParameter.PATH, description="As the list of files has it.")
+    return extend_schema_view(
+        files=extend_schema(
+            operation_id=f"{resource}_files_list",
+            responses={200: FilesSerializer, 404: GONE},
+            description=files,
+        ),
+        file=extend_schema(
+            parameters=[name, *RANGE_HEADERS],
+            responses={**file_responses(*CONTENT_TYPES.values(), OTHERS), 404: GONE},
+            description=file,
+        ),
+        download=extend_schema(
+            parameters=RANGE_HEADERS, responses=file_responses("application/zip"), description=download
+        ),
+    )
+
+
+class ArchiveFiles(ABC):
+    what: ClassVar[str]  # a row, in messages
+    basename: str
+    get_object: Any
+
+    @abstractmethod
+    def archive(self, row: Any) -> tuple[Path, str]:
+        """Return path and name of the archive. Raise NotThere."""
+
+    @action(detail=True, methods=["get"])
+    def download(self, request: Request, pk: str) -> HttpResponseBase:
+        path, name = self.archive(self.get_object())
+        return file_download(request._request, path, name=name, content_type="application/zip")
+
+    @action(detail=True, methods=["get"], url_path="files")
+    def files(self, request: Request, pk: str) -> Response:
+        row = self.get_object()
+        path, _ = self.archive(row)
+        with ZipFile(path) as archive:
+            found = [
+                {
+                    "name": one.filename,
+                    "bytes": one.file_size,
+                    "content_type": content_type(one.filename),
+                    "url": reverse(f"api:{self.basename}-file", args=[row.pk, one.filename], request=request),
+                }
+                for one in archive.infolist()
+            ]
+        return Response({"files": found})
+
+    @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
+    def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
+        path, _ = self.archive(self.get_object())
+        return archived_file(request._request, path, name, what=self.what)
+
+
+def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:
+    """Send a file as an attachment, so that none runs as a page of this server."""
+    with ZipFile(path) as archive:
+        if name not in archive.namelist():
+            raise NotThere(f"The {what} has no file {name!r}.")
+        content = archive.read(name)
+    return bytes_download(
+        request,
+        content,
+        modified=path.stat().st_mtime,
+        name=PurePosixPath(name).name,
+        content_type=content_type(name),
+    )
+
+
+def content_type(name: str) -> str:
+    return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)

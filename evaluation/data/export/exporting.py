@@ -1,0 +1,217 @@
+"""Export a study's judgments with a manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from common.errors import NotThere
+from common.files import FileProblem, check_place, remove_leftovers, write_json
+from evaluation.data.export.formats import FORMATS, TASKS, Format, check_fits, format_named
+from evaluation.data.export.parts import (
+    begin_parts,
+    lock_output,
+    remove_parts,
+    request_of,
+    write_in_parts,
+)
+from evaluation.data.export.rows import timestamp
+from evaluation.data.provenance import signature, versions
+from evaluation.errors import ExportError
+from judgments.access.roles import Right, has_right
+from judgments.design.study_design import StudyDesign
+from judgments.models import Job, Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of, find_study
+
+JOB_KIND = "export"
+# Progress when parts begin, and when the file is signed.
+SHARES = (0.02, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    path: Path
+    manifest_path: Path
+    manifest: dict[str, Any]
+
+
+def manifest_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.manifest.json")
+
+
+def export_judgments(
+    *,
+    study: Study,
+    format: str,
+    output: Path,
+    task: str = "annotation",
+    revisions: bool = False,
+    resume: bool = False,
+    progress: Progress = no_progress,
+) -> Export:
+    """Write the judgments of ``study`` to ``output``, and ``output``.manifest.json.
+
+    The file is a snapshot as of its start.
+
+    Args:
+        task: for qrels: ``annotation`` or ``search``.
+        revisions: include revised answers, as unused.
+        resume: continue a stopped export with its snapshot.
+
+    Raises:
+        ExportError: an unknown format or task, an unsuitable study, or a concurrent export of the file.
+        FileProblem: a path that cannot be written.
+    """
+    chosen = format_named(format)
+    if task not in TASKS:
+        raise ExportError(f"There is no task {task!r}; expected one of {', '.join(TASKS)}.")
+    check_fits(study, chosen)
+    check_place(output)
+    progress(SHARES[0], f"writing {chosen.name}")
+    design = design_of(study)
+    encoding = chosen.encoding()
+    asked = request_of(study, format=chosen.name, task=task, revisions=revisions)
+    with lock_output(output):
+        begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
+        snapshot = begun.snapshot
+        start, end = SHARES
+
+        def report(share: float, words: str) -> None:
+            progress(start + (end - start) * share, words)
+
+        try:
+            file, votes = write_in_parts(begun, encoding, output, progress=report)
+        except (ExportError, FileProblem):  # a full disk needs the space of the parts
+            remove_parts(output)
+            raise
+        progress(end, "signing")
+        how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
+        if chosen.name == "qrels":
+            how["task"] = task
+        if revisions:
+            how["revisions"] = "all"
+        how["controls"] = (
+            "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold
+        )
+        manifest = {
+            "study": study.slug,
+            "protocol": study.protocol,
+            "dataset": design.dataset,
+            "simulated": study.simulated,
+            "format": chosen.name,
+            "file": output.name,
+            "bytes": file.size,
+            "sha256": file.hexdigest(),
+            "judgments_sha256": votes.data_hash,
+            "counts": begun.work.counts,
+            "seed": design.seed,
+            "design": _shareable_design(design),
+            "texts_read": snapshot.texts_read,
+            "versions": versions(),
+            "signature": signature("export", how),
+            "judgment_signature": str(snapshot.signature(votes)),
+            "as_of": timestamp(snapshot.moment.at),
+            "created_at": timestamp(timezone.now()),
+        }
+        write_json(manifest_path(output), manifest)
+        remove_parts(output)
+    words = f"The judgments were exported as {chosen.name}."
+    note_event(study=study, what="exported", words=words, format=chosen.name, sha256=manifest["sha256"])
+    progress(1.0, "done")
+    return Export(output, manifest_path(output), manifest)
+
+
+def _shareable_design(design: StudyDesign) -> dict[str, Any]:
+    access = design.access.model_copy(update={"code": ""})
+    return design.model_copy(update={"access": access}).model_dump(mode="json")
+
+
+def export_for_download(
+    *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
+) -> dict[str, Any]:
+    """Export into the export folder; a rerun writes the same file."""
+    chosen = format_named(format)
+    path = _download_path(study.slug, job_id, chosen)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ask = partial(export_judgments, study=study, format=format, output=path, task=task, progress=progress)
+    try:
+        made = ask(resume=True)  # another worker may have been killed over it
+    except ExportError:
+        made = ask()  # Quorum was updated meanwhile
+    return {"file": path.name, "manifest_file": made.manifest_path.name, "manifest": made.manifest}
+
+
+def remove_personal_files(*, study: Study, **_signal: Any) -> None:
+    """Remove files with personal data once the study's raw ids are deleted."""
+    personal = [one for one in FORMATS.values() if one.personal]
+    jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug)
+    paths = [
+        _download_path(study.slug, pk, one)
+        for one in personal
+        for pk in jobs.filter(args__format=one.name).values_list("pk", flat=True)
+    ]
+    transaction.on_commit(partial(_remove_files, paths))
+
+
+def _remove_files(paths: list[Path]) -> None:
+    for path in paths:
+        remove_parts(path)
+        path.unlink(missing_ok=True)
+        manifest_path(path).unlink(missing_ok=True)
+
+
+def _download_path(slug: str, job_id: int, chosen: Format) -> Path:
+    return Path(settings.EXPORT_ROOT) / f"{slug}-{job_id}.{chosen.suffix}"
+
+
+def remove_stopped_exports() -> list[str]:
+    """Remove leftovers of failed or killed exports, reports and releases."""
+    return remove_leftovers(Path(settings.EXPORT_ROOT), ".*.parts", ".*.part", ".*.old")
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    path: Path
+    name: str
+    content_type: str
+
+
+def why_personal(chosen: Format) -> str:
+    return f"The file format {chosen.name} holds personal data, for those who may change the study."
+
+
+def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
+    """Return an export job's file or manifest.
+
+    Raises:
+        NotThere: there is none. PermissionDenied: the person may not read this format.
+    """
+    result = job.result or {}
+    name = result.get("manifest_file" if manifest else "file")
+    if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
+        raise NotThere(_("Job %(pk)s is no finished export.") % {"pk": job.pk})
+    chosen = FORMATS.get(str(job.args["format"]))  # none: a file from before its format was dropped
+    if (
+        chosen
+        and chosen.right != Right.VIEW
+        and not has_right(by, chosen.right, find_study(str(job.args["study"])))
+    ):
+        raise PermissionDenied(why_personal(chosen))
+    path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
+    if not path.is_file():
+        raise NotThere(
+            _("The file of export %(pk)s is not there any more; export the study again.") % {"pk": job.pk}
+        )
+    kind = "application/json" if manifest else chosen.content_type if chosen else "application/octet-stream"
+    return Download(path=path, name=path.name, content_type=kind)

@@ -1,0 +1,164 @@
+"""The formats of ``export_judgments``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+
+from evaluation.data.export.formats import consensus, demographics, soft_labels
+from evaluation.data.export.formats import judgments as tables
+from evaluation.data.export.formats.reliability import Reliability
+from evaluation.data.export.parts import Encoding
+from evaluation.errors import ExportError
+from judgments.access.roles import Right
+from judgments.kinds import KINDS
+from judgments.models import Study, System
+
+TASKS = ("annotation", "search")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format.
+
+    Attributes:
+        fits: returns why it cannot represent a study, or "".
+        right: needed to write and download it.
+        personal: whether it is deleted with the study's raw ids.
+    """
+
+    name: str
+    suffix: str
+    content_type: str
+    what: str
+    fits: Callable[[Study], str]
+    encoding: Callable[[], Encoding]
+    right: Right = Right.VIEW
+    personal: bool = False
+
+
+def _mtme_encoding() -> Encoding:
+    # Imported lazily, with the metrics' compiler.
+    from evaluation.data.export.formats.mtme import Mtme
+
+    return Mtme()
+
+
+def _fits_any(study: Study) -> str:
+    return ""
+
+
+def _needs_captions_of_images(study: Study) -> str:
+    kind = KINDS[study.protocol]
+    if kind.compares_pairs or not kind.values:
+        return "it holds judgments of one caption of one image (relevance, graded, slider)"
+    return ""
+
+
+def _needs_flickr8k_grades(study: Study) -> str:
+    if KINDS[study.protocol].values not in consensus.FLICKR8K:
+        return "its files hold yes and no, or grades from 1 to 4 (relevance, graded)"
+    return _needs_captions_of_images(study)
+
+
+def _needs_written_captions(study: Study) -> str:
+    return "" if KINDS[study.protocol].writes_captions else "it holds captions that workers wrote (caption)"
+
+
+def _needs_closed_answers(study: Study) -> str:
+    return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
+
+
+def _needs_systems(study: Study) -> str:
+    kind = KINDS[study.protocol]
+    if not kind.values and not kind.judges_one_caption:
+        return (
+            "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise), "
+            "or marked errors (spans)"
+        )
+    if not System.objects.of_study(study).captioners().exists():
+        return f"it holds judgments of systems, and dataset {study.dataset.name!r} has none"
+    return ""
+
+
+def _needs_kind(name: str, why: str, study: Study) -> str:
+    return "" if name in KINDS[study.protocol].own_formats else why
+
+
+JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; charset=utf-8"
+PARQUET, ZIP = "application/vnd.apache.parquet", "application/zip"
+_KEYWORDS = partial(_needs_kind, "keywords", "it holds keywords")
+_GROUNDING = partial(_needs_kind, "grounding", "it holds links from words to boxes")
+_SPANS = partial(_needs_kind, "spans", "it holds marked errors")
+_FORMATS = (
+    Format("jsonl", "jsonl", JSONL, "every judgment, one JSON object a line", _fits_any, tables.JsonLines),
+    Format("csv", "csv", CSV, "every judgment, for spreadsheet programs", _fits_any, tables.CsvLines),
+    Format("parquet", "parquet", PARQUET, "every judgment, typed columns", _fits_any, tables.ParquetParts),
+    Format(
+        "qrels", "qrels.txt", TEXT,
+        "consensus as TREC relevance judgments", _needs_captions_of_images, consensus.Qrels,
+    ),
+    Format(
+        "flickr8k", "flickr8k.txt", TEXT,
+        "Flickr8k's crowd file (relevance) or expert file (graded)", _needs_flickr8k_grades, consensus.Flickr8k,
+    ),
+    Format(
+        "captions", "captions.jsonl", JSONL,
+        "the captions that were written, as a dataset file", _needs_written_captions, consensus.WrittenCaptions,
+    ),
+    Format(
+        "reliability", "reliability.csv", CSV,
+        "workers x units, as agreement is computed from", _needs_closed_answers, Reliability,
+    ),
+    Format(
+        "soft-labels", "soft-labels.jsonl", JSONL,
+        "people's answers to each unit as a distribution, with its entropy",
+        soft_labels.why_unfit, soft_labels.SoftLabelLines,
+    ),
+    Format(
+        "demographics", "demographics.csv", CSV,
+        "what the crowd says of the people, a line each", demographics.why_unfit, demographics.DemographicLines,
+        right=Right.CHANGE, personal=True,
+    ),
+    Format(
+        "mtme", "mtme.zip", ZIP,
+        "the folder layout of mt-metrics-eval, as an archive", _needs_systems, _mtme_encoding,
+    ),
+    Format(
+        "keywords", "keywords.jsonl", JSONL,
+        "how many people gave each keyword, an image a line", _KEYWORDS, consensus.KeywordLines,
+    ),
+    Format(
+        "grounding", "grounding.jsonl", JSONL,
+        "links of words to boxes by majority, a description a line", _GROUNDING, consensus.GroundingLines,
+    ),
+    Format(
+        "spans", "spans.jsonl", JSONL,
+        "what most people mark, and the mean score, a text a line", _SPANS, consensus.SpanLines,
+    ),
+)  # fmt: skip
+FORMATS = {one.name: one for one in _FORMATS}
+
+
+def format_named(name: str) -> Format:
+    """Return a format. Raise ExportError naming the nearest."""
+    if name not in FORMATS:
+        near = get_close_matches(name, FORMATS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ExportError(f"There is no export format {name!r}; {hint}there are {', '.join(FORMATS)}.")
+    return FORMATS[name]
+
+
+def formats_for(study: Study) -> list[Format]:
+    return [one for one in FORMATS.values() if not one.fits(study)]
+
+
+def check_fits(study: Study, chosen: Format) -> None:
+    """Raise ExportError if the format cannot represent the study."""
+    why = chosen.fits(study)
+    if why:
+        raise ExportError(
+            f"Format {chosen.name} does not fit study {study.slug!r} ({study.protocol}): {why}."
+        )

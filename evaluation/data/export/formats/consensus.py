@@ -1,0 +1,329 @@
+"""Export the consensus: qrels, Flickr8k's files, gold answers, and written captions.
+
+Units without included judgments are omitted and counted.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from annotation.models import Worker
+from annotation.snapshots import Snapshot
+from common.downloads import batched
+from common.files import HashedFile
+from evaluation.data.export.parts import Encoding, ExportWork, read_lines, write_line
+from evaluation.data.export.rows import UNITS_AT_ONCE
+from evaluation.data.export.snapshot import take_snapshot
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.loaders import by_unit_and_name
+from evaluation.errors import EvaluationError, ExportError
+from judgments.drawing.material import content_key
+from judgments.kinds import KINDS, Consensus
+from judgments.kinds.grounding import box_numbers, boxes_named
+from judgments.kinds.keywords import stemmed
+from judgments.models import Study, Unit
+
+GRADES_A_LINE = 3  # the expert file has three columns of grades
+ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAnswers:
+    pk: int
+    image: str
+    caption: str
+    values: tuple[int, ...]
+
+
+def read_unit_answers(work: ExportWork) -> Iterator[list[UnitAnswers]]:
+    for some, answers in work.answers():
+        names = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
+        rows = names.values_list("pk", "item__name", "first__key")
+        yield [UnitAnswers(pk, image, caption, tuple(answers.get(pk, ()))) for pk, image, caption in rows]
+
+
+def _check_no_blank(text: str, *, what: str) -> str:
+    if not text or text.split() != [text]:
+        raise ExportError(f"The {what} {text!r} holds a blank; qrels separates its fields by blanks.")
+    return text
+
+
+class LineParts(Encoding):
+    tallies = True
+    counts = {"lines": 0, "left_out": 0}
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        for units in read_unit_answers(work):
+            for line in self.lines(work, units):
+                if line is None:
+                    work.counts["left_out"] += 1
+                else:
+                    file.write_text(f"{line}\n")
+                    work.counts["lines"] += 1
+
+    @abstractmethod
+    def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+        """Yield each unit's line, or None to omit it."""
+
+
+class Qrels(LineParts):
+    """Write TREC relevance judgments: ``query 0 document relevance``.
+
+    Relevance is the adjudicated answer or the consensus (``RelevanceScale.grade``).
+    """
+
+    def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+        kind, decisions = KINDS[work.study.protocol], work.moment.decisions
+        assert kind.relevance is not None  # the format refuses other kinds
+        if decisions:
+            work.counts.setdefault("adjudicated", 0)
+        places = [place for place, unit in enumerate(units) for _ in unit.values]
+        values = [value for unit in units for value in unit.values]
+        found = kind.aggregation.consensus(places, values) if values else {}
+        for place, unit in enumerate(units):
+            decision = decisions.get(unit.pk)
+            if place not in found and decision is None:
+                yield None
+                continue
+            if decision is not None:
+                work.counts["adjudicated"] += 1
+            value = found[place].value if decision is None else float(decision)
+            assert value is not None  # these kinds have no ties
+            image, caption = (
+                _check_no_blank(unit.image, what="image"),
+                _check_no_blank(unit.caption, what="caption id"),
+            )
+            query, document = (image, caption) if work.task == "annotation" else (caption, image)
+            yield f"{query} 0 {document} {kind.relevance.grade(value)}"
+
+
+class Flickr8k(LineParts):
+    """Write image, caption id, and Flickr8k's columns for the study's scale."""
+
+    def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+        columns = FLICKR8K[KINDS[work.study.protocol].values]
+        for unit in units:
+            cells = columns(unit.values)
+            yield f"{unit.image}\t{unit.caption}\t{cells}" if cells else None
+
+
+def _crowd_columns(values: Sequence[int]) -> str:
+    """Return the columns of CrowdFlowerAnnotations.txt: share of yes, number of yes, number of no."""
+    n, yes = len(values), sum(values)
+    return f"{yes / n:.15g}\t{yes}\t{n - yes}" if n else ""
+
+
+def _expert_columns(values: Sequence[int]) -> str:
+    """Return the columns of ExpertAnnotations.txt: exactly three grades, ascending."""
+    return "\t".join(map(str, sorted(values))) if len(values) == GRADES_A_LINE else ""
+
+
+# Scale -> the columns of its file.
+FLICKR8K = {(0, 1): _crowd_columns, (1, 2, 3, 4): _expert_columns}
+
+
+def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
+    """Return image -> multiset of tags R_j (MC12 §3.2), merged by ``stems`` as in the paper."""
+    return {
+        unit.item.name: Counter(stemmed(found.answer) if stems else found.answer)
+        for unit, found in _consensus_of_all(study)
+    }
+
+
+def content_gold(study: Study) -> dict[str, list[set[int]]]:
+    """Return image -> 0-based boxes named by each description (the sets G_m of WG15 eq. 1-3)."""
+    gold: dict[str, list[set[int]]] = {}
+    for unit, found in _consensus_of_all(study):
+        gold.setdefault(unit.item.name, []).append(set(box_numbers(found.answer, unit.content["boxes"])))
+    return gold
+
+
+class GoldLines(Encoding):
+    suffix = "jsonl"
+    tallies = True
+    lines: str  # what they are called
+
+    def __init__(self) -> None:
+        self.counts = {self.lines: 0, "left_out": 0}
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        for some, answers in work.answers():
+            lines = 0
+            for unit, found in _consensus_of(work.study, list(answers.items())):
+                write_line(file, self.row(unit, found))
+                lines += 1
+            work.counts[self.lines] += lines
+            work.counts["left_out"] += Unit.objects.filter(pk__in=some, control=False).count() - lines
+
+    @abstractmethod
+    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]: ...
+
+
+class KeywordLines(GoldLines):
+    lines = "images"
+
+    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
+        return {
+            "image": unit.item.name,
+            "unit": unit.key,
+            "workers": found.n,
+            "keywords": found.answer,
+            "stems": stemmed(found.answer),
+        }
+
+
+class GroundingLines(GoldLines):
+    lines = "descriptions"
+
+    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
+        labels = {box["id"]: box["label"] for box in unit.content["boxes"]}
+        caption = unit.first
+        assert caption is not None  # every unit of its kind has one
+        tokens = caption.text.split()
+        return {
+            "image": unit.item.name,
+            "unit": unit.key,
+            "caption_id": caption.key,
+            "caption": caption.text,
+            "workers": found.n,
+            "tie": found.tie,
+            "links": [
+                {
+                    **link,
+                    "text": tokens[link["word"]],
+                    "label": labels[link["box"]],
+                    "votes": found.votes[f"{link['word']}:{link['box']}"],
+                }
+                for link in found.answer
+            ],
+            "boxes": boxes_named(found.answer),
+            "box_numbers": box_numbers(found.answer, unit.content["boxes"]),
+        }
+
+
+class SpanLines(GoldLines):
+    lines = "texts"
+
+    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
+        caption = unit.first
+        assert caption is not None  # every unit of its kind has one
+        return {
+            "image": unit.item.name,
+            "unit": unit.key,
+            "caption_id": caption.key,
+            "caption": caption.text,
+            "workers": found.n,
+            "score": found.value,
+            "spans": [
+                {**span, "text": caption.text[span["start"] : span["end"]] if span["end"] else ""}
+                for span in found.answer["spans"]
+            ],
+        }
+
+
+def _consensus_of_all(study: Study) -> Iterator[tuple[Unit, Consensus]]:
+    for some in batched(loaders.counted_answers(study, take_snapshot(study)), UNITS_AT_ONCE):
+        yield from _consensus_of(study, some)
+
+
+def _consensus_of(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tuple[Unit, Consensus]]:
+    answers = [(unit, given) for unit, own in some for given in own]
+    if not answers:
+        return
+    found = KINDS[study.protocol].aggregation.consensus(
+        [unit for unit, _ in answers], [given for _, given in answers]
+    )
+    units = Unit.objects.select_related("item", "first").in_bulk([unit for unit, _ in some])
+    for unit, _ in some:
+        if unit in found:
+            yield units[unit], found[unit]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedCaption:
+    """An included caption; ``key`` is equal on every database, and new for a revision."""
+
+    key: str
+    text: str
+    image: str
+    split: str
+    item_id: int
+    worker_id: int
+    worker: str
+    judgment_id: int
+
+
+def check_writes(study: Study) -> None:
+    """Raise EvaluationError unless the study collects captions."""
+    if not KINDS[study.protocol].writes_captions:
+        raise EvaluationError(
+            f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
+        )
+
+
+def written_captions(
+    study: Study, moment: Snapshot, *, units: Sequence[int] | None = None
+) -> Iterator[CollectedCaption]:
+    """Yield the captions included at ``moment``, by unit, then worker name."""
+    rows = (
+        moment.judgments(study, units=units)
+        .filter(unit__control=False, set_aside=False)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list(
+            "unit_id", "assignment__worker__name", "assignment__worker_id", "pk", "answer", "unit__key",
+            "unit__item_id", "unit__item__name", "unit__item__split", "assignment_id",
+        )
+    )  # fmt: skip
+    for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+        _, worker, worker_id, judgment, text, unit, item, image, split, assignment = row
+        if moment.includes(assignment, worker_id):
+            key = f"w-{content_key('written', study.slug, unit, worker, text)}"
+            yield CollectedCaption(key, text, image, split, item, worker_id, worker, judgment)
+
+
+def pseudonyms(workers: Collection[int]) -> dict[int, str]:
+    return {worker: f"writer-{number:04d}" for number, worker in enumerate(names_in_order(workers), start=1)}
+
+
+def names_in_order(workers: Collection[int]) -> dict[int, str]:
+    """Return worker -> name, in the order of names."""
+    names: dict[int, str] = {}
+    for some in batched(workers, ROWS_AT_ONCE):
+        names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
+    return dict(sorted(names.items(), key=lambda entry: (entry[1], entry[0])))
+
+
+class WrittenCaptions(Encoding):
+    """Write JSON lines: image, caption, caption_id, split if any, and the writer's pseudonym.
+
+    Parts hold row ids of writers, as pseudonyms need all of them.
+    """
+
+    suffix = "rows"
+    progress_count = "captions"
+    counts = {"captions": 0, "writers": 0}
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        for some in batched(work.pieces, UNITS_AT_ONCE):
+            for one in written_captions(work.study, work.moment, units=some):
+                row = {
+                    "image": one.image,
+                    "caption": one.text,
+                    "caption_id": one.key,
+                    **({"split": one.split} if one.split else {}),
+                    "worker": one.worker_id,
+                }
+                write_line(file, row)
+                work.counts["captions"] += 1
+
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        paths = list(parts)
+        names = pseudonyms({row["worker"] for row in read_lines(paths)})
+        for row in read_lines(paths):
+            write_line(file, row | {"worker": names[row["worker"]]})
+        work.counts["writers"] = len(names)

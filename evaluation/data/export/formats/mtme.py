@@ -1,0 +1,457 @@
+"""Export mt-metrics-eval's folder layout as one archive (github.com/google-research/mt-metrics-eval).
+
+A segment is a judged image, a system its column of captions. Memory grows with images, and by 24 bytes per
+system caption, not with judgments.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from django.db.models import F, QuerySet
+
+from annotation.snapshots import Snapshot
+from common.downloads import batched
+from common.files import HashedFile
+from evaluation.data.export.parts import EPOCH, Encoding, ExportWork, Stage
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import Floats, Ints
+from evaluation.errors import ExportError
+from evaluation.metrics import score
+from evaluation.results.error_spans.scores import marks_errors
+from evaluation.results.meta_evaluation import DEFAULT_METRICS
+from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
+from judgments.kinds import KINDS
+from judgments.kinds.spans.answers import MQM
+from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
+from judgments.studies.studies import design_of
+
+ROWS_AT_ONCE = 2_000
+CELLS, SCORES = "cells", "scores"  # file suffixes of the two stages' parts
+NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
+SOURCE_ERROR = "source issue"
+
+
+@dataclass(slots=True)
+class JudgedSystems:
+    """Systems' captions of images and their human scores.
+
+    Attributes:
+        systems, segments: row id -> number from 0.
+        caption: (systems, segments) int64 row ids, 0 for none.
+        total, votes: (systems, segments) float64; sum and number of answers.
+    """
+
+    systems: dict[int, int]
+    segments: dict[int, int]
+    caption: Ints = field(init=False)
+    total: Floats = field(init=False)
+    votes: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.systems), len(self.segments))
+        self.caption = np.zeros(shape, dtype=np.int64)
+        self.total, self.votes = np.zeros(shape), np.zeros(shape)
+
+    def judged(self) -> JudgedSystems:
+        """Drop systems without judgments, then images without captions."""
+        rows = np.flatnonzero(self.votes.any(axis=1))
+        columns = np.flatnonzero(self.caption[rows].any(axis=0))
+        found = JudgedSystems(_keep_numbers(self.systems, rows), _keep_numbers(self.segments, columns))
+        for name in ("caption", "total", "votes"):
+            setattr(found, name, getattr(self, name)[np.ix_(rows, columns)])
+        return found
+
+    @property
+    def means(self) -> Floats:
+        """Return (systems, segments) float64, nan without judgments."""
+        return np.divide(self.total, self.votes, out=np.full_like(self.total, np.nan), where=self.votes > 0)
+
+
+class Mtme(Encoding):
+    """Write an archive with one folder, named after the study.
+
+    Parts of units are rows of four float64: system number, image number, sum and number of answers. Parts of
+    systems are JSON lines of scores by metric.
+    """
+
+    counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)
+    tallies = True
+
+    def __init__(self) -> None:
+        self._begun: JudgedSystems | None = None
+        self._whole: tuple[JudgedSystems, References] | None = None
+
+    def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
+        """Fix the systems, as others may be imported meanwhile."""
+        systems = System.objects.of_study(study).captioners().order_by("name", "pk")
+        return {
+            "systems": list(systems.values_list("pk", flat=True)),
+            "segments": judged_items(study).count(),
+        }
+
+    def stages(self, work: ExportWork) -> Sequence[Stage]:
+        systems = System.objects.filter(pk__in=work.prepared["systems"]).annotate(position=F("pk"))
+        return Stage(CELLS), Stage(
+            SCORES, lambda study: systems, "systems", max(1, work.prepared["segments"])
+        )
+
+    def load(self, work: ExportWork) -> None:
+        if work.stage:
+            self._read(work)
+        else:
+            self._begun = _collect_systems(work.study, work.prepared["systems"])
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        (self._write_scores if work.stage else self._write_cells)(work, file)
+
+    def _write_cells(self, work: ExportWork, file: HashedFile) -> None:
+        assert self._begun is not None
+        decisions, kind = work.moment.decisions, KINDS[work.study.protocol]
+        count = _cells_of_pairs if kind.compares_pairs else _cells_of_captions
+        for _, found in work.answers():
+            answers = {
+                unit: [decisions[unit]] * len(given) if unit in decisions else given
+                for unit, given in found.items()
+            }
+            if kind.is_open:  # an answer's number is what its agreement is measured on
+                answers = {
+                    unit: [kind.aggregation.codes(None, one)[""] for one in given]
+                    for unit, given in answers.items()
+                }
+            cells, left_out = count(self._begun, answers)
+            file.write(np.array(cells, dtype=np.float64).tobytes())
+            work.counts["left_out"] += left_out
+
+    def _write_scores(self, work: ExportWork, file: HashedFile) -> None:
+        board, references = self._read(work)
+        for pk in work.pieces:
+            if pk in board.systems:
+                file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
+
+    def _read(self, work: ExportWork) -> tuple[JudgedSystems, References]:
+        if self._whole is None:
+            board = self._begun or _collect_systems(work.study, work.prepared["systems"])
+            for path in sorted(work.folder.glob(f"*.{CELLS}")):
+                cells = np.fromfile(path, dtype=np.float64).reshape(-1, 4)
+                place = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
+                np.add.at(board.total, place, cells[:, 2])
+                np.add.at(board.votes, place, cells[:, 3])
+            self._begun, judged = None, board.judged()
+            if not judged.votes.any():
+                raise ExportError(
+                    f"No caption of a system has an answer that counts in study {work.study.slug!r}."
+                )
+            self._whole = judged, References.of(work.study, judged)
+        return self._whole
+
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        scored = list(parts)
+        board, references = self._read(work)
+        study, place = work.study, work.folder / "folder"
+        shutil.rmtree(place, ignore_errors=True)  # of a join that was stopped
+        design = design_of(study)
+        of = design.source.language.replace("-", "_") if design.source.show else ""
+        languages = f"{of or 'img'}-{design.language.replace('-', '_') or 'en'}"
+        folder = place / study.slug
+        outputs, metrics = folder / "system-outputs" / languages, folder / "metric-scores" / languages
+        for path in (outputs, metrics, *(folder / name for name in ("documents", "human-scores", "sources"))):
+            path.mkdir(parents=True)
+        most = references.write(folder / "references", languages)
+        _write_images(study, board, folder, languages, sources=design.source.show)
+        taken = {f"ref{number}" for number in range(1, most + 1)}
+        names = _names(System.objects.filter(pk__in=board.systems).values_list("pk", "name"), taken)
+        _write_outputs(board, names, outputs)
+        means = board.means
+        people = ((names[pk], means[row]) for pk, row in board.systems.items())
+        stem = folder / "human-scores" / f"{languages}.{study.protocol}"
+        _write_score_files(stem, ((name, scores, _mean(scores)) for name, scores in people))
+        if marks_errors(study):
+            _write_ratings(stem, board, names, work)
+        for metric in DEFAULT_METRICS:
+            found = (
+                (names[one["system"]], np.array(one["images"][metric]), one["corpus"][metric])
+                for one in _in_order(scored, board)
+            )
+            _write_score_files(metrics / f"{metric}-all", found)
+        _zip_folder(place, file)
+        work.counts |= {
+            "systems": len(board.systems),
+            "segments": len(board.segments),
+            "references": most,
+            "scored": int((board.votes > 0).sum()),
+        }
+
+
+def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str, Any]]:
+    places: dict[int, tuple[Path, int]] = {}
+    for path in parts:
+        with path.open("rb") as lines:
+            at = 0
+            for line in lines:
+                places[int(line[: line.index(b",")].rpartition(b" ")[2])] = path, at
+                at += len(line)
+    for pk in board.systems:
+        path, at = places[pk]
+        with path.open("rb") as lines:
+            lines.seek(at)
+            found: dict[str, Any] = json.loads(lines.readline())
+        yield found
+
+
+def judged_items(study: Study) -> QuerySet[Item]:
+    units = Unit.objects.filter(study=study, control=False)
+    return Item.objects.filter(pk__in=units.values("item")).order_by("position", "pk")
+
+
+def _collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
+    board = JudgedSystems(
+        _number_rows(systems), _number_rows(judged_items(study).values_list("pk", flat=True))
+    )
+    # Of several captions of an image, take the one the system ranks first.
+    outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
+    for system, item, caption in outputs.values_list("system", "item", "caption").iterator(ROWS_AT_ONCE):
+        if item in board.segments:
+            board.caption[board.systems[system], board.segments[item]] = caption
+    if KINDS[study.protocol].compares_pairs:
+        _add_systems_of_pairs(study, board)
+    return board
+
+
+def _add_systems_of_pairs(study: Study, board: JudgedSystems) -> None:
+    rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
+    fields = ("item", "first", "second", "first_system", "second_system")
+    missing = board.caption == 0
+    for item, first, second, *systems in rows.values_list(*fields).iterator(ROWS_AT_ONCE):
+        for system, caption in zip(systems, (first, second), strict=True):
+            place = board.systems.get(system), board.segments.get(item)
+            if None not in place and missing[place]:
+                board.caption[place] = caption  # the first pair's, which comes last
+
+
+# (system, segment, sum, number), and the number of omitted answers.
+Cells = tuple[list[tuple[float, ...]], int]
+
+
+def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
+    cells: list[tuple[float, ...]] = []
+    left_out = 0
+    for pk, item, caption in Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first"):
+        segment, given = board.segments[item], answers[pk]
+        systems = np.flatnonzero(board.caption[:, segment] == caption).tolist()
+        cells += [(system, segment, sum(given), len(given)) for system in systems]
+        left_out += 0 if systems else len(given)
+    return cells, left_out
+
+
+def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
+    """Return each caption's share of votes won; an answer for neither side is half a vote for each."""
+    cells: list[tuple[float, ...]] = []
+    left_out = 0
+    units = Unit.objects.filter(pk__in=answers).values_list(
+        "pk", "pair__item", "pair__first", "pair__second", "pair__first_system", "pair__second_system"
+    )
+    for pk, item, first, second, *systems in units:
+        segment, given = board.segments[item], answers[pk]
+        for system, caption, own in zip(systems, (first, second), (FIRST, SECOND), strict=True):
+            row = board.systems.get(system)
+            if row is None or board.caption[row, segment] != caption:
+                left_out += len(given)
+            else:
+                won = sum(
+                    1.0 if one % MUCH == own else 0.5 * (one % MUCH not in (FIRST, SECOND)) for one in given
+                )
+                cells.append((row, segment, won, len(given)))
+    return cells, left_out
+
+
+def _number_rows(rows: Iterable[int]) -> dict[int, int]:
+    return {pk: number for number, pk in enumerate(rows)}
+
+
+def _keep_numbers(numbers: Mapping[int, int], kept: Ints) -> dict[int, int]:
+    rows = list(numbers)
+    return _number_rows(rows[place] for place in kept.tolist())
+
+
+def _on_one_line(text: str | None) -> str:
+    return NO_TEXT if text is None else " ".join(text.split())
+
+
+def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[int, str]:
+    used, found = set(taken), {}
+    for pk, text in rows:
+        name = "_".join(text.replace("/", " ").replace("\\", " ").split()).lstrip(".") or "unnamed"
+        number = 1
+        while (given := name if number == 1 else f"{name}_{number}") in used:
+            number += 1
+        used.add(given)
+        found[pk] = given
+    return found
+
+
+def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: str, *, sources: bool) -> None:
+    """Write one image or source text per line; its document defaults to itself, its domain is the split."""
+    rows = judged_items(study).values_list("pk", "name", "split", "text", "fields").iterator(ROWS_AT_ONCE)
+    found = [row for row in rows if row[0] in board.segments]
+    names = _names((pk, name) for pk, name, *_ in found)
+    with ExitStack() as stack:
+        texts = stack.enter_context(_open_text(folder / "sources" / f"{languages}.txt"))
+        documents = stack.enter_context(_open_text(folder / "documents" / f"{languages}.docs"))
+        for pk, name, split, text, fields in found:
+            document = "_".join(dict(fields).get("document", "").split()) or names[pk]
+            texts.write(f"{_on_one_line(text if sources else name)}\n")
+            documents.write(f"{'_'.join(split.split()) or 'all'}\t{document}\n")
+
+
+def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], work: ExportWork) -> None:
+    """Write ``STEM.rater1.seg.rating`` and so on: system, tab, the errors of a segment's first judge, second,
+    ...
+
+    Offsets refer to lines with single blanks, as mt-metrics-eval reads them. Omissions have null offsets.
+    """
+    given = dict(loaders.counted_answers(work.study, work.moment))
+    cells: dict[tuple[int, int], list[Any]] = {}
+    units = Unit.objects.filter(pk__in=given).order_by("position", "pk")
+    for pk, item, caption, text in units.values_list("pk", "item", "first", "first__text").iterator(
+        ROWS_AT_ONCE
+    ):
+        segment = board.segments.get(item)
+        if segment is None:
+            continue
+        rated = [_errors(text, answer["spans"]) for answer in given[pk]]
+        for system in np.flatnonzero(board.caption[:, segment] == caption).tolist():
+            cells.setdefault((system, segment), []).extend(rated)
+    for rater in range(max(map(len, cells.values()), default=0)):
+        with _open_text(stem.with_name(f"{stem.name}.rater{rater + 1}.seg.rating")) as file:
+            for pk, system in board.systems.items():
+                for segment in range(len(board.segments)):
+                    own = cells.get((system, segment), [])
+                    told = (
+                        json.dumps({"errors": own[rater]}, ensure_ascii=False) if rater < len(own) else "None"
+                    )
+                    file.write(f"{names[pk]}\t{told}\n")
+
+
+def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+
+    def place(at: int | None) -> int | None:
+        return None if at is None else len(_on_one_line(f"{text[:at]}|")) - 1
+
+    return [
+        {
+            "start": place(span["start"]),
+            "end": place(span["end"]),
+            "category": span.get("category", ""),
+            "severity": span["severity"],
+            "score": MQM.weight(span),
+            "is_source_error": span.get("category") == SOURCE_ERROR,
+        }
+        for span in spans
+    ]
+
+
+@dataclass(slots=True)
+class References:
+    texts: list[list[str]]
+
+    @classmethod
+    def of(cls, study: Study, board: JudgedSystems) -> References:
+        found: list[list[str]] = [[] for _ in board.segments]
+        rows = (
+            Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)
+            .order_by("item__position", "item_id", "position", "pk")
+            .values_list("item_id", "text")
+        )
+        for item, text in rows.iterator(ROWS_AT_ONCE):
+            if item in board.segments:
+                found[board.segments[item]].append(_on_one_line(text))
+        if not any(found):
+            raise ExportError(
+                f"mt-metrics-eval wants references, and the judged images of study {study.slug!r} have none."
+            )
+        return cls(found)
+
+    def write(self, folder: Path, languages: str) -> int:
+        """Write one file per reference position; return their number."""
+        folder.mkdir()
+        most = max(map(len, self.texts))
+        for number in range(most):
+            with _open_text(folder / f"{languages}.ref{number + 1}.txt") as file:
+                for own in self.texts:
+                    file.write(f"{own[number] if number < len(own) else NO_TEXT}\n")
+        return most
+
+    def scores(self, board: JudgedSystems, system: int) -> dict[str, Any]:
+        """Return ``corpus`` and ``images``: metric -> score against all references.
+
+        Documents are the images; the score is 0 without a caption or a reference.
+        """
+        captions = board.caption[board.systems[system]]
+        known = [[line for line in own if line != NO_TEXT] for own in self.texts]
+        there = np.flatnonzero((captions != 0) & np.array([bool(own) for own in known]))
+        documents = [own for own in known if own]
+        texts = [text or "" for text in _texts(captions[there])]
+        own = [known[place] for place in there.tolist()]
+        whole = None if len(there) == len(documents) else documents
+        found = score(texts, own, DEFAULT_METRICS, document_corpus=whole)
+        images = {name: np.zeros(len(known)) for name in DEFAULT_METRICS}
+        for name, one in found.scores.items():
+            images[name][there] = one.images
+        return {
+            "corpus": {name: float(one.corpus) for name, one in found.scores.items()},
+            "images": {name: values.tolist() for name, values in images.items()},
+        }
+
+
+def _texts(captions: Ints) -> Iterator[str | None]:
+    for some in batched(captions.tolist(), ROWS_AT_ONCE // 4):
+        found = dict(Caption.objects.filter(pk__in=set(some)).values_list("pk", "text"))
+        yield from (found.get(pk) for pk in some)
+
+
+def _write_outputs(board: JudgedSystems, names: Mapping[int, str], folder: Path) -> None:
+    for pk, row in board.systems.items():
+        with _open_text(folder / f"{names[pk]}.txt") as file:
+            file.writelines(f"{_on_one_line(text)}\n" for text in _texts(board.caption[row]))
+
+
+def _mean(scores: Floats) -> float:
+    return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
+
+
+def _write_score_files(stem: Path, systems: Iterable[tuple[str, Floats, float]]) -> None:
+    """Write ``STEM.seg.score`` and ``STEM.sys.score``: system, tab, score or None."""
+    with (
+        _open_text(stem.with_name(f"{stem.name}.seg.score")) as segments,
+        _open_text(stem.with_name(f"{stem.name}.sys.score")) as whole,
+    ):
+        for name, scores, own in systems:
+            segments.writelines(f"{name}\t{_cell(one)}\n" for one in scores.tolist())
+            whole.write(f"{name}\t{_cell(own)}\n")
+
+
+def _cell(value: float) -> str:
+    return "None" if np.isnan(value) else repr(value)
+
+
+def _open_text(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _zip_folder(folder: Path, file: HashedFile) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            with archive.open(info, "w", force_zip64=True) as member, path.open("rb") as source:
+                shutil.copyfileobj(source, member, 1 << 20)

@@ -1,0 +1,439 @@
+"""Write long files in parts, so that a stopped export can be resumed: encode each part, and join them.
+
+A part holds the judgments of thousands of units at the export's snapshot, which row ids and sets describe: so that
+several processes may write parts, in any order and at any time. They are written atomically to a hidden folder beside
+the file, which is joined from them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import time
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, astuple, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation.snapshots import Snapshot
+from common.downloads import batched
+from common.errors import Busy
+from common.files import FileProblem, HashedFile, whole_file
+from evaluation.data.export.rows import UNITS_AT_ONCE, JudgmentRows
+from evaluation.data.export.snapshot import ExportSnapshot, export_snapshot_from, take_export_snapshot
+from evaluation.data.judgment_sets.records import JudgmentTally, Votes, add_votes
+from evaluation.data.judgment_sets.signature import included_votes
+from evaluation.data.provenance import hash_of_files, quorum_version
+from evaluation.errors import ExportError
+from evaluation.parallel import map_parts
+from judgments.models import Study, Unit
+
+
+@dataclass(slots=True)
+class ExportWork:
+    """An export in progress, or a part of it.
+
+    Attributes:
+        task: for qrels, whether an image asks for captions, or a caption for images.
+        prepared: the result of ``Encoding.prepare``.
+        counts: rows written, for the manifest.
+        stage: number of the encoding's stage, from 0.
+        pieces: row ids of the part, in order.
+        tally: collects the part's judgments for the judgment signature.
+    """
+
+    study: Study
+    moment: Snapshot
+    folder: Path
+    task: str
+    revisions: bool = False
+    prepared: Mapping[str, Any] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    stage: int = 0
+    pieces: Sequence[int] = ()
+    tally: JudgmentTally = field(init=False)
+
+    def rows(self) -> JudgmentRows:
+        return JudgmentRows(
+            self.study, self.moment, self.revisions, only=self.pieces, counts=self.counts, tally=self.tally
+        )
+
+    def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
+        """Yield (next units, unit -> (worker's row id, answer) of included judgments by worker name)."""
+        for some in batched(self.pieces, UNITS_AT_ONCE):
+            found: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
+            for unit, worker, _, given in included_votes(self.study, self.moment, self.tally, units=some):
+                found[unit].append((worker, given))
+            yield some, dict(found)
+
+    def answers(self) -> Iterator[tuple[list[int], dict[int, list[Any]]]]:
+        for some, votes in self.votes():
+            yield some, {unit: [given for _, given in own] for unit, own in votes.items()}
+
+
+def units_of(study: Study) -> QuerySet[Any]:
+    return Unit.objects.filter(study=study)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A pass over pieces by ``position`` and row id; ``each`` is the work per piece, in units."""
+
+    suffix: str
+    pieces: Callable[[Study], QuerySet[Any]] = units_of
+    name: str = "units"
+    each: int = 1
+
+
+# Of the judgments, for the signature; before the others, where none of them reads all judgments.
+READING, READING_NUMBER = Stage("none"), -1
+
+
+class Encoding(ABC):
+    """Encode pieces as parts, and parts as a file.
+
+    Both depend only on the study at the snapshot, so rewriting after a kill gives the same bytes.
+
+    Attributes:
+        tallies: whether every judgment passes ``ExportWork.tally``.
+        progress_count: the count to show; "" for the number of pieces.
+    """
+
+    suffix = "lines"
+    counts: Mapping[str, int]
+    tallies = False
+    progress_count = ""
+
+    def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
+        """Return JSON about the whole study, stored beside the parts."""
+        return {}
+
+    def stages(self, work: ExportWork) -> Sequence[Stage]:
+        return (Stage(self.suffix),)
+
+    def load(self, work: ExportWork) -> None:  # noqa: B027 - most load nothing
+        """Load what all parts of ``work.stage`` share."""
+
+    @abstractmethod
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        """Write ``work.pieces`` of ``work.stage``, and update ``work.counts``."""
+
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        """Write the file of the parts of the last stage, which are written meanwhile; those before are there."""
+        for path in parts:
+            with path.open("rb") as part:
+                shutil.copyfileobj(part, file, COPIED_AT_ONCE)
+
+
+def write_line(file: HashedFile, row: Mapping[str, Any]) -> None:
+    file.write_text(f"{json.dumps(row, ensure_ascii=False)}\n")
+
+
+def read_lines(parts: Iterable[Path]) -> Iterator[Any]:
+    for path in parts:
+        with path.open(encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+
+
+UNITS_A_PART = 20_000
+COPIED_AT_ONCE = 1 << 20  # bytes
+STATE = "state.json"
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in an archive: equal files give equal archives
+LAYOUT = 5  # format version of the folder; other versions are not resumed
+VOTES = ".votes"  # what is hashed of a part's judgments
+JOINED = "joined"  # the file, which is moved to its place when it is whole
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Pieces of a stage, as many as ``size``: those after one and up to another, by position and row id."""
+
+    number: int
+    stage: int
+    after: tuple[int, int] | None
+    last: tuple[int, int]
+    size: int
+
+
+def parts_folder(output: Path) -> Path:
+    return output.with_name(f".{output.name}.parts")
+
+
+@contextmanager
+def lock_output(output: Path) -> Iterator[None]:
+    """Lock out concurrent exports of this file, which would mix snapshots. Raise Busy.
+
+    The lock is on the folder itself, so a kill releases it.
+    """
+    folder = parts_folder(output)
+    with _folder_problems(folder):
+        lock = _lock_folder(folder, output)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            folder.rmdir()  # remove the folder if empty; with parts in it, it stays
+        os.close(lock)
+
+
+def _lock_folder(folder: Path, output: Path) -> int:
+    while True:
+        folder.mkdir(exist_ok=True)
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(lock), folder.stat()):
+                return lock
+        except BlockingIOError:
+            os.close(lock)
+            raise Busy(f"{output} is being written by another export; wait until it is done.") from None
+        except FileNotFoundError:
+            pass
+        os.close(lock)  # another export replaced the folder in between
+
+
+def remove_parts(output: Path) -> None:
+    folder = parts_folder(output)
+    with suppress(OSError):
+        _empty_folder(folder)
+        folder.rmdir()
+
+
+def _empty_folder(folder: Path) -> None:
+    # Remove the state first: without it, nothing left by a kill is resumed.
+    (folder / STATE).unlink(missing_ok=True)
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def request_of(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
+    """Return the request that identifies parts; only an equal one resumes them."""
+    return {
+        "study": study.slug,
+        "created_at": study.created_at.isoformat(),  # the key, as another study may reuse a deleted study's slug
+        "format": format,
+        "task": task,
+        "revisions": revisions,
+        "version": quorum_version(),
+        "layout": LAYOUT,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class StartedExport:
+    snapshot: ExportSnapshot
+    work: ExportWork
+    parts: Sequence[Part]
+
+
+def begin_parts(
+    study: Study, output: Path, encoding: Encoding, *, asked: dict[str, Any], resume: bool
+) -> StartedExport:
+    """Resume a stopped export, or take a new snapshot; call it inside ``lock_output``.
+
+    Raises:
+        ExportError: ``resume`` with parts of another request; or a long transaction is storing judgments.
+    """
+    folder = parts_folder(output)
+
+    def work_of(snapshot: ExportSnapshot, name: str, prepared: Mapping[str, Any]) -> ExportWork:
+        how = {"task": asked["task"], "revisions": asked["revisions"], "prepared": prepared}
+        return ExportWork(study, snapshot.moment, folder / name, **how)
+
+    with _folder_problems(folder):
+        found = _find_stopped_export(folder, asked) if resume else None
+        if found is not None:
+            snapshot = export_snapshot_from(study, found["held"])
+            work = work_of(snapshot, found["folder"], found["kept"])
+            for path in work.folder.glob(f".{JOINED}.*"):
+                path.unlink()
+            return StartedExport(snapshot, work, [Part(*part) for part in found["parts"]])
+        snapshot = take_export_snapshot(study)
+        _empty_folder(folder)
+        # Of this snapshot alone: another process may still be writing a part of an earlier one.
+        work = work_of(snapshot, secrets.token_hex(8), encoding.prepare(study, snapshot.moment))
+        work.folder.mkdir()
+        parts = list(_divide(work, encoding))
+        state = {
+            "asked": asked,
+            "held": snapshot.as_json(),
+            "kept": work.prepared,
+            "folder": work.folder.name,
+            "parts": [astuple(part) for part in parts],
+        }
+        with whole_file(folder / STATE) as file:
+            file.write_text(json.dumps(state))
+        return StartedExport(snapshot, work, parts)
+
+
+def _divide(work: ExportWork, encoding: Encoding) -> Iterator[Part]:
+    number = 0
+    for place, stage in _stages(work, encoding).items():
+        queue, after = stage.pieces(work.study), None
+        left, size = queue.count(), max(1, UNITS_A_PART // stage.each)
+        while left > 0:
+            number, size = number + 1, min(size, left)
+            last = _pieces(queue, after).values_list("position", "pk")[size - 1]
+            yield Part(number, place, after, last, size)
+            left, after = left - size, last
+
+
+def _stages(work: ExportWork, encoding: Encoding) -> dict[int, Stage]:
+    reading = {} if encoding.tallies else {READING_NUMBER: READING}
+    return reading | dict(enumerate(encoding.stages(work)))
+
+
+def _pieces(
+    queue: QuerySet[Any], after: Sequence[int] | None, last: Sequence[int] | None = None
+) -> QuerySet[Any]:
+    # The first condition of each two lets the database begin and end in an index.
+    if after is not None:
+        position, pk = after
+        queue = queue.filter(position__gte=position).exclude(position=position, pk__lte=pk)
+    if last is not None:
+        position, pk = last
+        queue = queue.filter(position__lte=position).exclude(position=position, pk__gt=pk)
+    return queue.order_by("position", "pk")
+
+
+def write_in_parts(
+    begun: StartedExport, encoding: Encoding, output: Path, *, progress: Callable[[float, str], None]
+) -> tuple[HashedFile, Votes]:
+    """Write the missing parts and the file; ``begun.work.counts`` and the votes then cover all parts."""
+    work = begun.work
+    stages = _stages(work, encoding)
+    writing = _Writing(begun, encoding, stages, progress)
+    *earlier, last = stages
+    with _folder_problems(parts_folder(output)):
+        for number in earlier:
+            for _ in writing.parts(number):
+                continue
+        with whole_file(work.folder / JOINED) as file, closing(writing.parts(last)) as parts:
+            encoding.join(work, file, parts)
+        votes = add_votes(writing.votes, hash_of_files(sorted(work.folder.glob(f"*{VOTES}"))))
+        (work.folder / JOINED).replace(output)
+    return file, votes
+
+
+class _Writing:
+    """The writing of an export's parts, stage by stage."""
+
+    def __init__(
+        self,
+        begun: StartedExport,
+        encoding: Encoding,
+        stages: Mapping[int, Stage],
+        progress: Callable[[float, str], None],
+    ) -> None:
+        self._begun, self._encoding, self._stages, self._progress = begun, encoding, stages, progress
+        self._work = begun.work
+        self._work.counts = dict(encoding.counts)
+        self.votes: list[Votes] = []
+
+    def parts(self, number: int) -> Generator[Path, None, None]:
+        """Yield the parts of a stage in order; write the missing ones."""
+        work, stage = self._work, self._stages[number]
+        work.stage = number
+        parts = [part for part in self._begun.parts if part.stage == number]
+        missing = [part for part in parts if not _status(work, part).exists()]
+        total = sum(part.size for part in parts)
+        done = total - sum(part.size for part in missing)
+        for part in parts:
+            if part not in missing:
+                self._take_in(json.loads(_status(work, part).read_text(encoding="utf-8")))
+        if missing and stage is not READING:
+            self._encoding.load(work)
+        clock = _Clock(work, stage, "" if stage is READING else self._encoding.progress_count, done)
+        # closed before an error goes on: nothing may be written any more
+        with closing(map_parts(_write_part, (work, self._encoding), missing)) as written:
+            for part in parts:
+                if part in missing:
+                    self._take_in(next(written))
+                    done += part.size
+                    share = (list(self._stages).index(number) + done / total) / len(self._stages)
+                    self._progress(share, clock.words(done, total))
+                yield _status(work, part).with_suffix(f".{stage.suffix}")
+        if number == list(self._stages)[-1]:
+            self._progress(1.0, "joining")
+
+    def _take_in(self, status: dict[str, Any]) -> None:
+        self.votes.append(Votes(**status["votes"]))
+        counts = self._work.counts
+        for name, count in status["counts"].items():
+            counts[name] = counts.get(name, 0) + count
+
+
+def _write_part(shared: tuple[ExportWork, Encoding], part: Part) -> dict[str, Any]:
+    """Write a part, and then its counts, without which it counts as missing; return the counts."""
+    work, encoding = shared
+    stage = _stages(work, encoding)[part.stage]
+    pieces = _pieces(stage.pieces(work.study), part.after, part.last).values_list("pk", flat=True)
+    work = replace(work, stage=part.stage, pieces=list(pieces), counts=dict(encoding.counts))
+    path = _status(work, part)
+    with (
+        whole_file(path.with_suffix(f".{stage.suffix}")) as file,
+        whole_file(path.with_suffix(VOTES)) as lines,
+    ):
+        work.tally = JudgmentTally.into(lines.write)
+        if stage is READING:
+            for _ in work.votes():
+                continue
+        else:
+            encoding.write_part(work, file)
+    status = {"counts": work.counts, "votes": asdict(work.tally.facts())}
+    with whole_file(path) as file:
+        file.write_text(json.dumps(status))
+    return status
+
+
+def _status(work: ExportWork, part: Part) -> Path:
+    return work.folder / f"{part.number:06}.json"
+
+
+class _Clock:
+    def __init__(self, work: ExportWork, stage: Stage, count: str, done: int) -> None:
+        self._work, self._stage, self._count = work, stage, count
+        self._before = work.counts[count] if count else done
+        self._since = time.monotonic()
+
+    def words(self, done: int, total: int) -> str:
+        count = self._work.counts[self._count] if self._count else done
+        rate = (count - self._before) / max(1e-3, time.monotonic() - self._since)
+        status = f"{count:,} {self._count}" if self._count else f"{done:,} of {total:,} {self._stage.name}"
+        return f"{status}, {rate:,.0f} a second"
+
+
+@contextmanager
+def _folder_problems(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FileProblem(f"{folder} cannot be written: {error.strerror or error}.") from None
+
+
+def _find_stopped_export(folder: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
+    if not (folder / STATE).is_file():
+        return None
+    try:
+        found: dict[str, Any] = json.loads((folder / STATE).read_text(encoding="utf-8"))
+    except ValueError:
+        found = {}
+    if found.get("asked") != asked:
+        raise ExportError(
+            f"The export in {folder} was made of another study, format or version; export without --resume."
+        )
+    return found

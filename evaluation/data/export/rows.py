@@ -1,0 +1,203 @@
+"""Stream a study's judgments as rows of an exported file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from django.db.models import OuterRef, Subquery
+
+from annotation.importing.rows import IMPORTED_REVISION
+from annotation.snapshots import Snapshot
+from annotation.work.arena import has_chances
+from common.downloads import batched
+from common.rows import converted_rows
+from evaluation.data.export.credits import UNITS_AT_ONCE as CREDITS_AT_ONCE
+from evaluation.data.export.credits import Credits
+from evaluation.data.judgment_sets.loaders import by_unit_and_name
+from evaluation.data.judgment_sets.records import JudgmentTally
+from judgments.importers.records import JUDGMENT_COLUMNS
+from judgments.kinds import KINDS
+from judgments.models import HITUnit, Study
+from judgments.studies.studies import design_of
+
+WORK_AT_ONCE = 4_096  # an assignment's rows are close together
+UNITS_AT_ONCE = 500  # units per query, where rows of some units are requested
+
+# Column of the file -> where the captions of a unit are stored.
+CAPTIONS = {
+    "reference": "reference__key",
+    "first": "first__key",
+    "second": "second__key",
+    "reference_text": "reference__text",
+    "first_text": "first__text",
+    "second_text": "second__text",
+}
+STORED = (
+    "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "assignment__worker__name",
+    "set_aside", "signals", "unit__key", "unit__item__name", *(f"unit__{path}" for path in CAPTIONS.values()),
+    "unit__kind", "unit__pair__key", "assignment__hit__key", "value", "answer", "unit__control", "unit__expected",
+    "presented", "assignment__simulated", "assignment__accepted_at", "assignment__submitted_at", "seconds",
+    "wall_seconds", "comment",
+)  # fmt: skip
+OPEN_COLUMNS = ("answer", "content")  # only where answers are open
+ASKED = "answers"  # only where two candidates can be answered otherwise than by one of them
+CHANCE = "chance"  # only where what is asked was drawn with unequal chances
+DRAWN_BY = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
+
+
+def columns_of(study: Study) -> tuple[str, ...]:
+    left_out = _columns_left_out(study)
+    return tuple(name for name in JUDGMENT_COLUMNS if name not in left_out)
+
+
+def _question_setting(study: Study) -> str:
+    kind = KINDS[study.protocol]
+    return kind.setting(design_of(study)) if kind.two_sided else ""
+
+
+def _columns_left_out(study: Study) -> tuple[str, ...]:
+    return (
+        *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
+        *(() if _question_setting(study) else (ASKED,)),
+        *(() if design_of(study).chosen or has_chances(study) else (CHANCE,)),
+    )
+
+
+@lru_cache(WORK_AT_ONCE)
+def timestamp(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+def zero_counts() -> dict[str, int]:
+    counted = ("judgments", "used", "unused", "control", "simulated", "revised", "invalidated")
+    return dict.fromkeys(counted, 0)
+
+
+@dataclass(slots=True)
+class JudgmentRows:
+    """A study's judgments as dicts, by unit and then worker name; iterate once.
+
+    Invalidated answers are included, marked as unused.
+
+    Attributes:
+        revisions: whether revised answers are included, before their revisions.
+        only: ordered row ids of the units to read; their rows name the captions' systems.
+        counts, tally: complete after the last row; the tally covers current judgments.
+    """
+
+    study: Study
+    moment: Snapshot
+    revisions: bool = False
+    only: Sequence[int] | None = None
+    counts: dict[str, int] = field(default_factory=zero_counts)
+    tally: JudgmentTally = field(default_factory=JudgmentTally)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        credits = Credits(self.study, self.moment)
+        if self.only is None:
+            yield from self._rows(None, {})
+            return
+        for many in batched(self.only, CREDITS_AT_ONCE):
+            found = credits.of(many)
+            for units in batched(many, UNITS_AT_ONCE):
+                yield from self._rows(units, found)
+
+    def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
+        study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
+        imported = study.source == Study.Source.IMPORTED
+        left_out, asked = _columns_left_out(study), _question_setting(study)
+        live, chosen = has_chances(study), design_of(study).chosen
+        chances: Mapping[str, float] = chosen.chances if chosen else {}
+        replaces = self._replaced(units)
+        work = lru_cache(WORK_AT_ONCE)(self._work)
+        numbers, replaced = _revision_numbers(replaces), set(replaces.values())
+        judgments = (moment.all_judgments if self.revisions else moment.judgments)(study, units=units)
+        stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
+            *STORED, *(("unit__content",) if kind.is_open else ()), *((Subquery(DRAWN_BY),) if live else ())
+        )
+        rows = by_unit_and_name(
+            converted_rows(stored),
+            unit=STORED.index("unit_id"),
+            worker=STORED.index("assignment__worker__name"),
+        )
+        for (
+            unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,
+            second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
+            presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *shown,
+        ) in rows:  # fmt: skip
+            content = shown[0] if kind.is_open else {}
+            named, invalidated, counted = work(assignment, worker_id)
+            current = pk not in replaced and invalidated is None
+            fit = not set_aside and unit_id not in moment.withdrawn
+            used = current and fit and counted
+            if current:
+                given = value if answer is None else answer
+                self.tally.add(unit, worker, given, used=used, control=control, presented=presented)
+            counts["judgments"] += 1
+            counts["used" if used else "unused"] += 1
+            counts["control"] += control
+            counts["simulated"] += simulated
+            counts["revised"] += pk in replaced
+            counts["invalidated"] += invalidated is not None
+            row = {  # in the order of JUDGMENT_COLUMNS
+                "study": study.slug,
+                "unit": unit,
+                "protocol": study.protocol,
+                "image": image,
+                "reference": reference,
+                "first": first,
+                "second": second,
+                "reference_text": reference_text,
+                "first_text": first_text,
+                "second_text": second_text,
+                "kind": pair_kind or None,
+                "pair": pair,
+                "worker": worker,
+                # Imported units keep their original ids.
+                "assignment": external_id if imported and external_id else named,
+                "hit": hit,
+                "value": value,
+                "answer": None if answer is None else kind.exchange.to_file(answer, content=content),
+                "control": control,
+                "expected": None if expected is None else kind.exchange.to_file(expected, content=content),
+                "used": used,
+                "presented": presented or None,
+                "simulated": simulated,
+                "accepted_at": timestamp(accepted_at),
+                "submitted_at": timestamp(submitted_at),
+                "seconds": seconds,
+                "wall_seconds": wall_seconds,
+                "comment": comment or None,
+                "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
+                "invalidated": invalidated,
+                "content": content or None,
+                "systems": credits.get(unit_id),
+                ASKED: asked,
+                CHANCE: shown[-1] if live else chances.get(pair or unit),
+            }
+            for name in left_out:
+                del row[name]
+            yield row
+
+    def _work(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
+        return (
+            str(assignment),
+            self.moment.invalidated.get(assignment),
+            self.moment.includes(assignment, worker),
+        )
+
+    def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:
+        revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)
+        return dict(revisions.values_list("pk", "replaces_id"))
+
+
+def _revision_numbers(replaced: Mapping[int, int]) -> dict[int, int]:
+    numbers: dict[int, int] = {}
+    for pk in sorted(replaced):  # what is replaced was stored before
+        numbers[pk] = numbers.get(replaced[pk], 0) + 1
+    return numbers

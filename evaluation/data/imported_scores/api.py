@@ -1,0 +1,111 @@
+"""Imported scores over HTTP: GET and POST /api/datasets/{name}/scores/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from django.core.exceptions import PermissionDenied
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from evaluation.data.imported_scores.operations import ScoresRequest
+from evaluation.data.imported_scores.reading import check_names, read_score_rows
+from evaluation.data.imported_scores.storing import import_scores, signature_of
+from evaluation.models import ImportedMetric
+from judgments.access.datasets import require_editor
+from judgments.access.permissions import staff_of, token_of
+from judgments.api.resources import Related, RowSerializer
+from judgments.importers.records import Record
+from judgments.models import Dataset
+from judgments.studies.studies import find_dataset
+
+BODY = "rows"  # in place of a file's name
+
+
+class SentScores(ScoresRequest):
+    """Scores as rows, with the columns of a file."""
+
+    rows = serializers.ListField(
+        child=serializers.DictField(),
+        min_length=1,
+        help_text="Objects with image and caption, caption_id or system; image, first and second; or system. Their "
+        "scores are in `score`, or in a member for each metric.",
+    )
+
+
+class ImportedMetricSerializer(RowSerializer[ImportedMetric]):
+    """A metric whose scores were imported."""
+
+    dataset = Related("dataset.name")
+    signature = serializers.SerializerMethodField(help_text="As it stands beside figures.")
+
+    class Meta:
+        model = ImportedMetric
+        fields = ["name", "dataset", "per", "better", "known", "source", "sha256", "signature", "imported_at"]
+
+    def get_signature(self, metric: Any) -> str:
+        """Return name, what is scored, which is better, hash and file."""
+        return signature_of(metric)
+
+
+class DatasetScoresView(APIView):
+    """GET and POST /api/datasets/{name}/scores/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        responses={
+            200: ImportedMetricSerializer(many=True),
+            404: OpenApiResponse(description="No such dataset that you may read."),
+        },
+        operation_id="datasets_scores",
+        summary="Metrics whose scores were imported",
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """Those of one dataset, by name; the scores themselves are in exports of evaluations."""
+        return Response(_serialize_metrics(_find_dataset(request, name)))
+
+    @extend_schema(
+        request=SentScores,
+        responses={
+            201: ImportedMetricSerializer(many=True),
+            404: OpenApiResponse(description="No such dataset that you may read."),
+            409: OpenApiResponse(
+                description="The metric has other scores, or you are no editor of the dataset."
+            ),
+        },
+        operation_id="datasets_import_scores",
+        summary="Import scores of metrics",
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Stores scores of captions, systems or pairs, all or none; 2.5 MB at once, larger files by the command."""
+        dataset = _find_dataset(request, name)
+        user = require_editor(staff_of(request), dataset)
+        values = SentScores.read(request.data)
+        metrics = values.pop("metric", [])
+        if not metrics:
+            raise serializers.ValidationError({"metric": ["Expected the name of a metric."]})
+        check_names(metrics)
+        records = (
+            Record(Path(BODY), None, row, path=f"[{place}]") for place, row in enumerate(values.pop("rows"))
+        )
+        import_scores(
+            dataset=dataset, files=[read_score_rows(records, Path(BODY), metrics)], by=user, **values
+        )
+        return Response(_serialize_metrics(dataset), status=201)
+
+
+def _find_dataset(request: Request, name: str) -> Dataset:
+    token = token_of(request)
+    if token is not None and token.limited:
+        raise PermissionDenied("A token of some studies reads no datasets.")
+    return find_dataset(name, user=staff_of(request))
+
+
+def _serialize_metrics(dataset: Dataset) -> Any:
+    rows = ImportedMetric.objects.filter(dataset=dataset).defer("scores").select_related("dataset")
+    return ImportedMetricSerializer(rows, many=True).data

@@ -1,0 +1,539 @@
+"""Store imported scores as columns, and look up those of a study's items."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from common.errors import DataConflict, counted
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.data.imported_scores.reading import IDS, NAME, ScoreRows
+from evaluation.errors import EvaluationError
+from evaluation.models import BoardSnapshot, ImportedMetric, ScoreKeys
+from evaluation.signatures import Signature
+from judgments.importers.records import quoted
+from judgments.models import Caption, Dataset, Item, Output, System
+
+Per = ScoreKeys.Per
+
+VERSION = "1.0"  # of the signature
+FIELD = "imported"  # of the signature, with what was scored
+DIGITS = 12  # of the hash in a signature
+UNKNOWN = ("refuse", "leave-out")
+NOTHING = 0  # in place of a row id
+
+Keys = dict[str, Ints]
+
+
+def stable_number(*names: str) -> int:
+    """Return a number for an image's name and its captions, equal in every installation."""
+    digest = hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "little", signed=True)
+
+
+def _stable_numbers(named: Sequence[tuple[str, ...]]) -> Ints:
+    return np.array([stable_number(*names) for names in named], dtype=np.int64)
+
+
+# What a signature says of an imported metric.
+
+
+def signature_of(metric: ImportedMetric) -> str:
+    """Return name, what was scored, which is better, hash and file."""
+    fields = {FIELD: metric.per, "better": metric.better, "scores": metric.sha256[:DIGITS]}
+    return str(Signature(metric.name, fields | {"file": metric.source}, VERSION))
+
+
+def is_imported(signature: str) -> bool:
+    return f"|{FIELD}:" in signature
+
+
+# From rows of names to columns of numbers.
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """The result of an import.
+
+    Attributes:
+        metrics: stored now; `same` had these scores before.
+        left_out: rows of unknown items.
+    """
+
+    metrics: tuple[ImportedMetric, ...]
+    same: tuple[str, ...]
+    left_out: int
+
+    def words(self) -> str:
+        said = [
+            _("%(name)s: %(known)s scores of %(per)s (%(better)s is better).")
+            % {
+                "name": one.name,
+                "known": f"{one.known:,}",
+                "per": one.get_per_display(),
+                "better": one.get_better_display(),
+            }
+            for one in self.metrics[:MOST_NAMED]
+        ]
+        if len(self.metrics) > MOST_NAMED:
+            said.append(_("%(n)s metrics more.") % {"n": len(self.metrics) - MOST_NAMED})
+        if self.same:
+            said.append(
+                _("%(names)s: there already with the same scores; nothing changed.")
+                % {"names": ", ".join(self.same)}
+            )
+        if self.left_out:
+            said.append(
+                _("Rows about what the dataset does not have, left out: %(n)s.") % {"n": f"{self.left_out:,}"}
+            )
+        return " ".join(said)
+
+
+MOST_NAMED = 10
+
+
+def import_scores(
+    *,
+    dataset: Dataset,
+    files: Iterable[ScoreRows],
+    better: str = ImportedMetric.Better.HIGHER,
+    unknown: str = "refuse",
+    replace: bool = False,
+    by: User | None = None,
+) -> ImportResult:
+    """Store scores for a dataset's captions, systems or pairs, all or none.
+
+    Args:
+        unknown: what to do with rows of images, captions or systems missing in the dataset.
+        replace: overwrite a metric's earlier scores.
+
+    Raises:
+        ImportProblem: a row that does not match. DataConflict: the metric has other scores, or a computed one's name.
+    """
+    if better not in ImportedMetric.Better.values or unknown not in UNKNOWN:
+        raise EvaluationError(
+            f"better is {better!r} and unknown {unknown!r}; expected higher or lower, and {' or '.join(UNKNOWN)}."
+        )
+    from evaluation.metrics.registry import METRICS, package_names  # lazily: it loads a compiler
+
+    computed = {*METRICS, *package_names()}
+    stored: list[ImportedMetric] = []
+    same: list[str] = []
+    left_out = 0
+    match = _RowMatcher(dataset)
+    with transaction.atomic():
+        Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+        for rows in files:
+            keys, digest, order, missing = match.keys(rows, leave_out=unknown == "leave-out")
+            left_out += missing
+            block = _Block(dataset, rows.per, keys, digest)
+            for name, scores in rows.scores.items():
+                if computed & {name, name.lower()}:
+                    raise DataConflict(
+                        f"{name!r} is a built-in metric or a package's; expected another name for imported scores."
+                    )
+                found = _store_metric(block, name, scores[order], better, rows.file.name, replace, by)
+                if found is None:
+                    same.append(name)
+                else:
+                    stored.append(found)
+        ScoreKeys.objects.filter(dataset=dataset, metrics=None).delete()
+        if stored:  # dashboards keep scores, which do not change otherwise
+            BoardSnapshot.objects.filter(study__dataset=dataset).update(scores={})
+    return ImportResult(tuple(stored), tuple(same), left_out)
+
+
+def _store_metric(
+    block: _Block, name: str, scores: Floats, better: str, source: str, replace: bool, by: User | None
+) -> ImportedMetric | None:
+    """Store one metric, or return None if it is stored already."""
+    known = int((~np.isnan(scores)).sum())
+    if not known:
+        raise EvaluationError(f"Metric {name!r} has no score in {source}; expected one at least.")
+    content = scores.astype("<f8").tobytes()
+    sha256 = hashlib.sha256(block.digest.encode() + content).hexdigest()
+    there = ImportedMetric.objects.filter(dataset=block.dataset, name=name, per=block.per).first()
+    if there is not None and (there.sha256, there.better) == (sha256, better):
+        return None
+    if there is not None and not replace:
+        raise DataConflict(
+            f"Dataset {block.dataset.name!r} has other scores of {name!r} already; choose another name, or "
+            "replace them."
+        )
+    if there is not None:
+        there.delete()
+    return ImportedMetric.objects.create(
+        dataset=block.dataset,
+        name=name,
+        better=better,
+        keys=block.row,
+        per=block.per,
+        scores=content,
+        known=known,
+        source=source[:200],
+        sha256=sha256,
+        imported_by=by,
+    )
+
+
+class _Block:
+    def __init__(self, dataset: Dataset, per: str, keys: Keys, digest: str) -> None:
+        self.dataset, self.per, self.digest = dataset, per, digest
+        self._keys = keys
+
+    @cached_property
+    def row(self) -> ScoreKeys:
+        found = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
+        if found is not None:
+            return found
+        import pyarrow as pa
+
+        sink = io.BytesIO()
+        table = pa.table(self._keys)
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+        return ScoreKeys.objects.create(
+            dataset=self.dataset,
+            per=self.per,
+            rows=len(table),
+            columns=sink.getvalue(),
+            sha256=self.digest,
+        )
+
+
+class _RowMatcher:
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    @cached_property
+    def _items(self) -> dict[str, int]:
+        return dict(Item.objects.filter(dataset=self._dataset).values_list("name", "pk"))
+
+    @cached_property
+    def _in_order(self) -> list[str]:
+        rows = Item.objects.filter(dataset=self._dataset).order_by("position", "pk")
+        return list(rows.values_list("name", flat=True))
+
+    @cached_property
+    def _systems(self) -> dict[str, int]:
+        return dict(System.objects.filter(dataset=self._dataset).values_list("name", "pk"))
+
+    @cached_property
+    def _captions(self) -> dict[str, str]:
+        return dict(Caption.objects.filter(dataset=self._dataset).values_list("key", "text"))
+
+    @cached_property
+    def _texts(self) -> set[str]:
+        texts = set(self._captions.values())
+        return texts | {text.strip() for text in texts}
+
+    @cached_property
+    def _outputs(self) -> dict[tuple[int, int], str]:
+        rows = Output.objects.filter(system__dataset=self._dataset, task=Output.Task.ANNOTATION)
+        rows = rows.order_by("system_id", "item_id", "-rank")
+        return {
+            (system, item): text
+            for system, item, text in rows.values_list("system_id", "item_id", "caption__text")
+        }
+
+    def keys(self, rows: ScoreRows, *, leave_out: bool) -> tuple[Keys, str, Ints, int]:
+        """Return the columns in stored order, their hash, the rows in that order, and the number left out."""
+        made = {
+            Per.CAPTIONS: self._of_captions,
+            Per.SYSTEMS: self._of_systems,
+            Per.PAIRS: self._of_pairs,
+        }[Per(rows.per)](rows, leave_out)
+        numbers = np.array([one for one in made if one is not None], dtype=np.int64).reshape(-1, 3)
+        kept = np.array([row for row, one in enumerate(made) if one is not None], dtype=np.int64)
+        if not len(kept):
+            raise EvaluationError(
+                f"No row of {rows.file} is about dataset {self._dataset.name!r}; expected its images, captions or "
+                "systems."
+            )
+        place, item, system = numbers.T
+        names = {pk: stable_number(name) for name, pk in self._systems.items()} if system.any() else {}
+        named = np.array([names.get(pk, NOTHING) for pk in system.tolist()], dtype=np.int64)
+        order = np.lexsort((named, place))
+        twice = (np.diff(place[order]) == 0) & (np.diff(named[order]) == 0)
+        if twice.any():
+            row = int(kept[order[1:][twice]].min())
+            raise rows.problem(row, None, "what an earlier row scores", "one score of each")
+        digest = hashlib.sha256()
+        for column in (place, named):
+            digest.update(column[order].astype("<i8").tobytes())
+        columns = {"place": place[order], "item": item[order], "system": system[order]}
+        return columns, digest.hexdigest(), kept[order], len(made) - len(kept)
+
+    def _of_captions(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
+        images = self._images(rows)
+        texts = self._sides(rows, "caption")
+        systems = rows.keys.get("system")
+        found: list[tuple[int, int, int] | None] = []
+        for row, image in enumerate(images):
+            item = self._items.get(image)
+            system = self._systems.get(systems[row]) if systems is not None else NOTHING
+            text = texts[row] if texts is not None else None
+            if texts is None and item and system:
+                text = self._outputs.get((system, item))
+            if item is None or system is None or text is None:
+                if not leave_out:
+                    raise self._mismatch(rows, row, image, item, systems, system)
+                found.append(None)
+            else:
+                found.append((stable_number(image, text), item, system))
+        return found
+
+    def _mismatch(
+        self,
+        rows: ScoreRows,
+        row: int,
+        image: str,
+        item: int | None,
+        systems: Sequence[str] | None,
+        system: int | None,
+    ) -> Exception:
+        if item is None:
+            return rows.problem(row, "image", quoted(image), f"an image of dataset {self._dataset.name!r}")
+        if systems is not None and system is None:
+            return rows.problem(
+                row, "system", quoted(systems[row]), f"a system of dataset {self._dataset.name!r}"
+            )
+        column = next((name for name in ("caption", "caption_id") if name in rows.keys), None)
+        if column is not None:
+            return rows.problem(
+                row, column, quoted(rows.keys[column][row]), f"a caption of dataset {self._dataset.name!r}"
+            )
+        assert systems is not None
+        found = f"system {quoted(systems[row])} on image {quoted(image)}"
+        return rows.problem(row, None, found, "a system that captioned this image")
+
+    def _images(self, rows: ScoreRows) -> Sequence[str]:
+        if "image" in rows.keys:
+            return rows.keys["image"]
+        most = max(rows.segments) + 1
+        if most != len(self._in_order):
+            raise EvaluationError(
+                f"{rows.file} has {counted(most, 'line')} for a system, and dataset {self._dataset.name!r} "
+                f"{counted(len(self._in_order), 'image')}; expected a line for each, in their order."
+            )
+        return [self._in_order[segment] for segment in rows.segments]
+
+    def _sides(self, rows: ScoreRows, name: str) -> list[str | None] | None:
+        if IDS[name] in rows.keys:
+            return [self._captions.get(key) for key in rows.keys[IDS[name]]]
+        if name not in rows.keys:
+            return None
+        return [text if text in self._texts else None for text in rows.keys[name]]
+
+    def _of_systems(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
+        found: list[tuple[int, int, int] | None] = []
+        for row, name in enumerate(rows.keys["system"]):
+            system = self._systems.get(name)
+            if system is None and not leave_out:
+                expected = f"a system of dataset {self._dataset.name!r}"
+                raise rows.problem(row, "system", quoted(name), expected)
+            found.append(None if system is None else (stable_number(name), NOTHING, system))
+        return found
+
+    def _of_pairs(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
+        images, first, second = self._images(rows), self._sides(rows, "first"), self._sides(rows, "second")
+        assert first is not None
+        assert second is not None
+        found: list[tuple[int, int, int] | None] = []
+        for row, (image, one, two) in enumerate(zip(images, first, second, strict=True)):
+            item = self._items.get(image)
+            if item is None or one is None or two is None:
+                if not leave_out:
+                    raise self._unknown_pair(rows, row, image, item, one)
+                found.append(None)
+            else:
+                found.append((stable_number(image, one, two), item, NOTHING))
+        return found
+
+    def _unknown_pair(
+        self, rows: ScoreRows, row: int, image: str, item: int | None, one: str | None
+    ) -> Exception:
+        of = f"of dataset {self._dataset.name!r}"
+        if item is None:
+            return rows.problem(row, "image", quoted(image), f"an image {of}")
+        side = "first" if one is None else "second"
+        column = IDS[side] if IDS[side] in rows.keys else side
+        return rows.problem(row, column, quoted(rows.keys[column][row]), f"a caption {of}")
+
+
+# From columns to the scores of what a study judged.
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One metric's scores of one kind, negated if lower is better, which happens only here.
+
+    `keys` are those of its `ScoreKeys`, and `scores` (N,) float64.
+    """
+
+    metric: ImportedMetric
+    keys: Keys
+    scores: Floats
+
+    @classmethod
+    def of(cls, metric: ImportedMetric, keys: Keys) -> Column:
+        scores = np.frombuffer(metric.scores, dtype="<f8")
+        return cls(metric, keys, -scores if metric.better == ImportedMetric.Better.LOWER else scores)
+
+    def at(self, places: Ints) -> Floats:
+        """Return (P,) scores, the mean over several systems; nan if missing."""
+        known = ~np.isnan(self.scores)
+        own, starts = np.unique(self.keys["place"][known], return_index=True)
+        if not len(own):
+            return np.full(len(places), np.nan)
+        counts = np.diff(np.append(starts, known.sum()))
+        means = np.add.reduceat(self.scores[known], starts) / counts
+        found = np.minimum(np.searchsorted(own, places), len(own) - 1)
+        return np.where(own[found] == places, means[found], np.nan)
+
+
+class ImportedScores:
+    def __init__(self, dataset: Dataset | None, columns: Mapping[str, Mapping[str, Column]]) -> None:
+        self._dataset = dataset
+        self.columns = columns
+
+    @property
+    def names(self) -> set[str]:
+        return set(self.columns)
+
+    def signature(self, name: str) -> str:
+        own = self.columns[name]
+        return signature_of(
+            next(own[per] for per in (Per.CAPTIONS, Per.PAIRS, Per.SYSTEMS) if per in own).metric
+        )
+
+    @cached_property
+    def _images(self) -> dict[int, str]:
+        return dict(Item.objects.filter(dataset=self._dataset).values_list("pk", "name"))
+
+    def of_captions(self, name: str, captions: Sequence[tuple[int, str]]) -> Floats:
+        """Return (N,) scores of (image row id, text). Raise EvaluationError."""
+        column = self.columns[name].get(Per.CAPTIONS)
+        if column is None:
+            raise self._refusal(name, "captions one by one")
+        return self._whole(name, self._found(column, captions), lambda row: captions[row])
+
+    def have(self, captions: Sequence[tuple[int, str]]) -> Flags:
+        """Return (N,) whether all metrics by caption have a score."""
+        columns = [own[Per.CAPTIONS] for own in self.columns.values() if Per.CAPTIONS in own]
+        found: Flags = np.ones(len(captions), dtype=np.bool_)
+        if columns:
+            found = np.all([~np.isnan(self._found(column, captions)) for column in columns], axis=0)
+        return found
+
+    def _found(self, column: Column, captions: Sequence[tuple[int, str]]) -> Floats:
+        return self._by_names(column, [(self._images[item], text) for item, text in captions])
+
+    @staticmethod
+    def _by_names(column: Column, named: Sequence[tuple[str, ...]]) -> Floats:
+        """Return (N,) scores of (image, text, ...), nan if missing.
+
+        Other programs strip texts: one that has no score is looked up without the blanks at its ends.
+        """
+        scores = column.at(_stable_numbers(named))
+        missing = np.flatnonzero(np.isnan(scores))
+        scores[missing] = column.at(
+            _stable_numbers(
+                [(named[row][0], *(text.strip() for text in named[row][1:])) for row in missing.tolist()]
+            )
+        )
+        return scores
+
+    def of_pairs(self, name: str, pairs: Sequence[tuple[int, str, str]]) -> Floats:
+        """Return (N, 2) scores of (image, first, second). Raise EvaluationError.
+
+        A preference p becomes p / 2 for the first and -p / 2 for the second, in whichever order the file has
+        them; if it has both, their mean.
+        """
+        own = self.columns[name]
+        if Per.CAPTIONS in own:
+            texts = [(item, side) for item, *sides in pairs for side in sides]
+            return self.of_captions(name, texts).reshape(-1, 2)
+        if Per.PAIRS not in own:
+            raise self._refusal(name, "pairs")
+        named = [(self._images[item], first, second) for item, first, second in pairs]
+        ways = [
+            self._by_names(own[Per.PAIRS], [order(one) for one in named])
+            for order in (lambda one: one, lambda one: (one[0], one[2], one[1]))
+        ]
+        preferred = np.where(np.isnan(ways[0]), -ways[1], ways[0])
+        both = ~np.isnan(ways).any(axis=0)
+        preferred[both] = (ways[0][both] - ways[1][both]) / 2
+        self._whole(name, preferred, lambda row: (pairs[row][0], " / ".join(pairs[row][1:])))
+        return np.stack([preferred, -preferred], axis=1) / 2
+
+    def _whole(self, name: str, scores: Floats, what: Callable[[int], tuple[int, str]]) -> Floats:
+        missing = np.flatnonzero(np.isnan(scores))
+        if len(missing):
+            item, text = what(int(missing[0]))
+            raise EvaluationError(
+                f"Metric {name!r} has no score of {len(missing):,} of {len(scores):,}; the first is {quoted(text)} of "
+                f"image {quoted(self._images[item])}. Expected one of each that was judged."
+            )
+        return scores
+
+    def _refusal(self, name: str, asked: str) -> EvaluationError:
+        has = ", ".join(Per(per).value for per in self.columns[name])
+        if Per.SYSTEMS in self.columns[name]:
+            hint = "it can be compared over systems alone (`metrics compare`)"
+        else:
+            hint = "expected scores of captions"
+        return EvaluationError(f"Metric {name!r} has scores of {has}, and this study judges {asked}: {hint}.")
+
+
+NO_SCORES = ImportedScores(None, {})
+
+
+def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> ImportedScores:
+    """Return a dataset's imported scores by the named metrics, or all."""
+    rows = ImportedMetric.objects.filter(dataset=dataset).order_by("pk")
+    if names is not None:
+        wanted = [name for name in names if NAME.fullmatch(name)]
+        rows = rows.filter(name__in=wanted)
+    import pyarrow as pa  # lazily, as above: web processes start without it
+
+    found: dict[str, dict[str, Column]] = {}
+    keys: dict[int, Keys] = {}
+    for metric in rows.select_related("keys"):
+        if metric.keys_id not in keys:
+            table = pa.ipc.open_stream(metric.keys.columns).read_all()
+            keys[metric.keys_id] = {name: table[name].to_numpy() for name in table.column_names}
+        found.setdefault(metric.name, {})[metric.per] = Column.of(metric, keys[metric.keys_id])
+    return ImportedScores(dataset, found) if found else NO_SCORES
+
+
+def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
+    """Raise EvaluationError for a metric imported only for other datasets and in no package."""
+    found = ImportedMetric.objects.filter(name__in=list(names))
+    own = set(found.filter(dataset=dataset).values_list("name", flat=True))
+    elsewhere = sorted(set(found.values_list("name", flat=True)) - own)
+    if not elsewhere:
+        return
+    from evaluation.metrics.registry import package_names
+
+    packages = package_names()
+    missing = [name for name in elsewhere if name not in packages]
+    if missing:
+        raise EvaluationError(
+            f"Metric {missing[0]!r} has no scores for dataset {dataset.name!r}; expected them to be imported first."
+        )
+
+
+def imported_hashes(dataset: Dataset, names: Iterable[str]) -> str:
+    """Return imported metrics with short hashes, for an evaluation's settings."""
+    rows = ImportedMetric.objects.filter(dataset=dataset, name__in=list(names)).order_by("name", "per")
+    return ",".join(f"{name}-{sha256[:DIGITS]}" for name, sha256 in rows.values_list("name", "sha256"))

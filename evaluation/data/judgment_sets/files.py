@@ -1,0 +1,311 @@
+"""Read judgments files as columns for agreement. Pure: no database, no Django.
+
+JSON lines or CSV with `unit`, `worker` and `value` (docs/exports.md). Rows with `used` false or `control`
+true, or without a value, are excluded.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.utils import translation
+from numpy.typing import NDArray
+
+from evaluation.results.comparing.sources import DEFAULT_LEVEL, Captions, Content, Source
+from evaluation.statistics.aggregation.preferences import MUCH
+from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
+from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused
+from judgments.importers.readers import Columns, read_csv, read_json_lines
+from judgments.importers.records import Record, quoted, read_flag, read_name, read_text
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, unguard_formula
+from judgments.kinds import KINDS, Kind
+
+SOURCE_FORMATS = (*TABLE_FORMATS, *JUDGMENT_FORMATS)  # besides judgments files, whose format is detected
+_STEP = 1000  # rows between two progress reports
+
+
+@dataclass(frozen=True, slots=True)
+class FileJudgments:
+    """N included judgments, and counts of the excluded.
+
+    units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text. protocol:
+    as named by the rows, or None. contents: of each unit, if requested.
+    """
+
+    units: NDArray[np.int64]
+    workers: NDArray[np.int64]
+    values: NDArray[np.float64] | NDArray[np.object_]
+    unit_names: list[str]
+    worker_names: list[str]
+    protocol: str | None
+    unused: int
+    controls: int
+    unanswered: int
+    contents: list[Content] = field(default_factory=list)
+    says_answers: bool = False
+
+    @property
+    def anonymous(self) -> bool:
+        """Return whether names are positions in published totals (``anon-1``), not people."""
+        return any(ANONYMOUS.fullmatch(name) for name in self.worker_names)
+
+    @property
+    def level(self) -> str:
+        kind = KINDS.get(self.protocol or "")
+        return kind.aggregation.level if kind is not None else DEFAULT_LEVEL
+
+
+class _RequiredColumns(Columns):
+    def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
+        for needed in self.required:
+            if needed not in names:
+                near = get_close_matches(needed, [str(name) for name in names], n=1)
+                found = f"no such column, but {near[0]!r}" if near else "no such column"
+                raise ImportProblem(file, line, needed, found, f"{', '.join(self.required)} in every record")
+
+
+def read_judgment_table(
+    path: Path,
+    *,
+    numeric: bool = False,
+    contents: bool = False,
+    encoding: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> FileJudgments:
+    """Read a judgments file line by line, in UTF-8 unless a byte order mark or `encoding` says otherwise.
+
+    `numeric` refuses non-numeric values. `contents` reads what units show. `progress` gets line numbers.
+    Raise ImportProblem, also for a repeated judgment of a unit by a worker and for mixed protocols.
+    """
+    units, workers, lines = array("q"), array("q"), array("q")
+    unit_index: dict[str, int] = {}
+    worker_index: dict[str, int] = {}
+    values: list[float | str] = []
+    protocol: str | None = None
+    textual = False
+    unused = controls = unanswered = rows = 0
+    shows: list[Content] = []
+    says_answers = False
+    for record in _read_records(path, encoding):
+        rows += 1
+        if progress is not None and rows % _STEP == 0:
+            progress(record.line or 0)
+        unit, worker = _read_name(record, "unit"), _read_name(record, "worker")
+        if not _read_flag(record, "used", True):
+            unused += 1
+            continue
+        if _read_flag(record, "control", False):
+            controls += 1
+            continue
+        value = _read_value(record, numeric)
+        if value is None:
+            unanswered += 1
+            continue
+        named = _read_optional(record, "protocol", read_name)
+        if named is not None and protocol is not None and named != protocol:
+            raise record.problem("protocol", quoted(named), f"{protocol!r} as before, one protocol a file")
+        protocol = protocol or named
+        textual = textual or isinstance(value, str)
+        says_answers = says_answers or record.get("answers") is not None
+        if contents and unit not in unit_index:
+            shows.append(_read_content(record))
+        units.append(unit_index.setdefault(unit, len(unit_index)))
+        workers.append(worker_index.setdefault(worker, len(worker_index)))
+        lines.append(record.line or 0)
+        values.append(value)
+    if not rows:
+        raise ImportProblem(path, None, None, "no judgments", "one record or more")
+    column = np.array(values, dtype=object if textual else np.float64)
+    # The column ``answers`` says that numbers hold strength and confidence beside a side (preferences.py).
+    table = FileJudgments(
+        units=np.array(units, dtype=np.int64),
+        workers=np.array(workers, dtype=np.int64),
+        values=column % MUCH if says_answers and not textual else column,
+        unit_names=list(unit_index),
+        worker_names=list(worker_index),
+        protocol=protocol,
+        unused=unused,
+        controls=controls,
+        unanswered=unanswered,
+        contents=shows,
+        says_answers=says_answers,
+    )
+    _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
+    return table
+
+
+def read_source(
+    path: Path,
+    *,
+    format: str | None = None,
+    protocol: str | None = None,
+    encoding: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Source:
+    """Read judgments to compare: a judgments file, or one of SOURCE_FORMATS. Raise ImportProblem.
+
+    `protocol` is for files that name none, and selects within a released set.
+    """
+    if format is None or format in TABLE_FORMATS:
+        return _source_of_table(path, protocol, encoding, progress)
+    source = open_judgments(format, path, protocol=protocol, encoding=encoding)
+    units, raters, values = array("q"), array("q"), array("d")
+    unit_index: dict[str, int] = {}
+    rater_index: dict[str, int] = {}
+    contents: list[Content] = []
+    for number, row in enumerate(source.judgments(), 1):
+        if progress is not None and number % _STEP == 0:
+            progress(number)
+        if row.value is None or row.control or not row.used:
+            continue
+        if row.unit not in unit_index:
+            ids = (row.reference, row.first, row.second)
+            contents.append(
+                Content(row.image, ids, _strip_texts(row.reference_text, row.first_text, row.second_text))
+            )
+        units.append(unit_index.setdefault(row.unit, len(unit_index)))
+        raters.append(rater_index.setdefault(row.worker, len(rater_index)))
+        values.append(row.value)
+    return Source(
+        name=format,
+        kind=KINDS.get(source.protocol or ""),
+        units=list(unit_index),
+        contents=contents,
+        unit=np.array(units, dtype=np.int64),
+        rater=np.array(raters, dtype=np.int64),
+        value=np.array(values, dtype=np.float64),
+        anonymous=source.anonymous,
+    )
+
+
+def _source_of_table(
+    path: Path, protocol: str | None, encoding: str | None, progress: Callable[[int], None] | None
+) -> Source:
+    table = read_judgment_table(
+        path, numeric=protocol is not None, contents=True, encoding=encoding, progress=progress
+    )
+    if protocol is not None and table.protocol not in (None, protocol):
+        raise ImportProblem(path, None, "protocol", quoted(table.protocol), f"{protocol!r}, as was asked for")
+    kind = KINDS.get(protocol or table.protocol or "")
+    if kind is not None and not kind.is_open:
+        kind = checked_kind(path, table, kind)
+    left_out = {
+        "not used": table.unused,
+        "control items": table.controls,
+        "without a value": table.unanswered,
+    }
+    return Source(
+        name=path.name,
+        kind=kind,
+        units=table.unit_names,
+        contents=table.contents,
+        unit=table.units,
+        rater=table.workers,
+        value=table.values,
+        left_out={why: count for why, count in left_out.items() if count},
+        anonymous=table.anonymous,
+    )
+
+
+@translation.override("en")
+def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
+    """Return the kind with the options that the values need; refuse those that none allow."""
+    rule = AnswerRule(kind)
+    for value in dict.fromkeys(table.values.tolist()):
+        given = int(value) if isinstance(value, float) and value.is_integer() else value
+        try:
+            rule.check_number(given, more=table.says_answers)
+        except ValueError as error:
+            raise ImportProblem(path, None, "value", *refused(given, error, kind)) from None
+    return rule.kind
+
+
+def _read_content(record: Record) -> Content:
+    names = ("reference", "first", "second")
+    ids = [_read_optional(record, name, read_name) for name in names]
+    texts = [_read_optional(record, f"{name}_text", read_text) for name in names]
+    if record.textual:
+        ids = [one and unguard_formula(one) for one in ids]
+        texts = [one and unguard_formula(one) for one in texts]
+    return Content(_read_optional(record, "image", read_name), (ids[0], ids[1], ids[2]), _strip_texts(*texts))
+
+
+def _strip_texts(*texts: str | None) -> Captions:
+    """Strip blanks, so that they do not distinguish texts."""
+    reference, first, second = (None if text is None else text.strip() for text in texts)
+    return reference, first, second
+
+
+def _read_records(path: Path, encoding: str | None) -> Iterator[Record]:
+    """Detect JSON lines or CSV by the first character."""
+    columns = _RequiredColumns(("unit", "worker", "value"))
+    first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
+    if not first:
+        raise ImportProblem(path, None, None, "an empty file", "JSON lines or CSV")
+    reader = read_json_lines if first.lstrip()[0] in "{[" else read_csv
+    return reader(path, columns, ImportNotes(), encoding)
+
+
+def _read_optional(record: Record, column: str, read: Callable[[Any], str]) -> str | None:
+    return None if record.get(column) is None else record.read(column, read)
+
+
+def _read_flag(record: Record, column: str, default: bool) -> bool:
+    if record.get(column) is None:
+        return default
+    return record.read(column, lambda value: read_flag(value, record.textual))
+
+
+def _read_name(record: Record, column: str) -> str:
+    name = record.read(column, read_name)
+    return unguard_formula(name) if record.textual else name
+
+
+def _read_value(record: Record, numeric: bool) -> float | str | None:
+    value = record.get("value")
+    if value is None:
+        return None
+    expected = "a number" if numeric else "a number or a text"
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        text = unguard_formula(value).strip() if record.textual else value.strip()
+        if record.textual:
+            try:
+                value = float(text)
+            except ValueError:
+                value = text
+        if isinstance(value, str):
+            if numeric or not text:
+                raise record.problem("value", quoted(value), expected)
+            return text
+    if not isinstance(value, (int, float)) or not abs(value) < math.inf:
+        raise record.problem("value", quoted(value), expected)
+    try:
+        return float(value)
+    except OverflowError:
+        raise record.problem("value", "a number of hundreds of digits", expected) from None
+
+
+def _refuse_duplicates(path: Path, table: FileJudgments, lines: NDArray[np.int64]) -> None:
+    keys = table.units * max(len(table.worker_names), 1) + table.workers
+    ordered = np.sort(keys)
+    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if repeated.size:
+        # The first repeated row in file order.
+        rows = np.flatnonzero(np.isin(keys, ordered[repeated]))
+        seen: dict[int, int] = {}
+        for row in rows.tolist():
+            first = seen.setdefault(int(keys[row]), row)
+            if first != row:
+                unit, worker = table.unit_names[table.units[row]], table.worker_names[table.workers[row]]
+                found = f"a second answer of {quoted(worker)} on unit {quoted(unit)}"
+                expected = f"one answer a worker and unit (the first is on line {lines[first]})"
+                raise ImportProblem(path, int(lines[row]), "worker", found, expected)

@@ -1,0 +1,469 @@
+"""Load stored judgments as arrays and records.
+
+Order is by unit, then worker name, equal on every database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.db.models import Count, Exists, OuterRef, QuerySet
+
+from annotation.crowds import Ability, backend_of
+from annotation.models import Adjudication, Assignment, Judgment, Worker
+from annotation.models.assignments import EXCLUDED_STATES
+from annotation.quality.controls import (
+    ControlRecord,
+    ControlTally,
+    _repeated_tallies,
+    control_tallies,
+    records_from_tallies,
+    tallies_of_snapshot,
+)
+from annotation.snapshots import Snapshot
+from common.rows import plain_rows
+from evaluation.arrays import places_in
+from evaluation.data.judgment_sets.records import (
+    Decision,
+    Flags,
+    Floats,
+    Ints,
+    JudgmentTable,
+    PairRow,
+    UnitRow,
+    Units,
+    WorkerRow,
+)
+from evaluation.data.provenance import DataHash
+from evaluation.models import Analysis, Consensus, MetricScore
+from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
+from evaluation.statistics.inputs import encode
+from judgments.drawing.controls import REPEATED
+from judgments.drawing.stopping import stops_early
+from judgments.kinds import KINDS, IncludedJudgment
+from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
+from judgments.studies.studies import design_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_AT_ONCE = 2_000
+
+
+def worker_rows(study: Study) -> list[WorkerRow]:
+    finished = Assignment.objects.filter(study=study).finished()
+    simulated = Exists(finished.filter(simulated=True, worker=OuterRef("pk")))
+    rows = Worker.objects.filter(pk__in=finished.values("worker")).annotate(made_up=simulated)
+    found = [WorkerRow(*row) for row in rows.values_list("pk", "name", "anonymous", "made_up")]
+    return sorted(found, key=lambda row: (row.name, row.pk))
+
+
+def is_anonymous(study: Study) -> bool:
+    return any(worker.anonymous for worker in worker_rows(study))
+
+
+def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
+    """Return worker -> results on control items. Imports state per judgment whether it is used."""
+    return _control_records(
+        study, control_tallies(study) if moment is None else tallies_of_snapshot(study, moment)
+    )
+
+
+def control_threshold(study: Study) -> float:
+    """Return the share of control items a worker must have right; 0 for imports."""
+    return 0.0 if study.source == Study.Source.IMPORTED else design_of(study).controls.threshold
+
+
+def _control_records(
+    study: Study, tallies: list[ControlTally], threshold: float | None = None
+) -> dict[int, ControlRecord]:
+    threshold = control_threshold(study) if threshold is None else threshold
+    return records_from_tallies(tallies, threshold=threshold, is_right=KINDS[study.protocol].is_right)
+
+
+def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
+    if not len(unit):
+        return []
+    rows = Unit.objects.filter(study=study, control=True).order_by()
+    of_control = {pk: fact for pk, *fact in plain_rows(rows.values_list("pk", "expected", "control_kind"))}
+    facts = list(dict.fromkeys(map(tuple, of_control.values())))
+    number = {fact: at for at, fact in enumerate(facts)}
+    numbers = np.array([number[tuple(fact)] for fact in of_control.values()], dtype=np.int64)
+    fact = numbers[places_in(np.fromiter(of_control, dtype=np.int64), unit)]
+    answer = (value - value.min()).astype(np.int64)
+    code = (places_in(np.unique(worker), worker) * len(facts) + fact) * (answer.max() + 1) + answer
+    _, first, counts = np.unique(code, return_index=True, return_counts=True)
+    tallies, repeated = [], False
+    for row, n in zip(first.tolist(), counts.tolist(), strict=True):
+        text, control_kind = facts[fact[row]]
+        expected = None if text is None else json.loads(text)
+        if control_kind == REPEATED:
+            repeated = True
+        elif expected is not None:
+            tallies.append(ControlTally(int(worker[row]), int(value[row]), expected, control_kind, n))
+    return [*tallies, *_repeated_tallies(study)] if repeated else tallies
+
+
+def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozenset[int]:
+    records = control_records_of(study, moment=moment)
+    return frozenset(worker for worker, record in records.items() if not record.used)
+
+
+def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
+    """Return paid work that the crowd has not confirmed.
+
+    Anyone can open a page with made-up ids, so such answers count only after confirmation.
+    """
+    if not study.place or Ability.LIST not in backend_of(study).can:
+        return Assignment.objects.none()
+    return Assignment.objects.filter(study=study, session__confirmed=False)
+
+
+def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
+    """Sort ``rows`` by unit and worker name, in Python because database collations differ."""
+    for _, group in groupby(rows, key=itemgetter(unit)):
+        yield from sorted(group, key=itemgetter(worker))
+
+
+@dataclass(frozen=True, slots=True)
+class StudyUnits:
+    """All units of a study in order, even control items; ``control`` and ``withdrawn`` are (U,) bool."""
+
+    all: Units
+    control: Flags
+    withdrawn: Flags
+
+    @property
+    def judged(self) -> Units:
+        return self.all.at(np.flatnonzero(~self.control))
+
+
+def study_units(study: Study) -> StudyUnits:
+    import pyarrow as pa  # when it is first used
+
+    from evaluation.data.judgment_sets.blocks import unit_columns
+
+    table = unit_columns(study)
+    pk = table["pk"].to_numpy()
+    order = np.lexsort((pk, table["position"].to_numpy()))
+    units, control = Units.of_columns(table).at(order), table["control"].to_numpy()[order]
+    del table
+    pa.default_memory_pool().release_unused()
+    withdrawn = Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
+    return StudyUnits(units, control, np.isin(units.pk, list(withdrawn)))
+
+
+def load_judgments(
+    study: Study,
+    *,
+    newest: int | None = None,
+    units: StudyUnits | None = None,
+    threshold: float | None = None,
+) -> JudgmentTable:
+    """Load all judgments of ``study``.
+
+    Args:
+        newest: last row id to include.
+        units: from ``study_units``, if loaded.
+        threshold: of the control rule; by default the study's own.
+    """
+    import pyarrow as pa
+
+    from evaluation.data.judgment_sets.blocks import OPEN, SET_ASIDE, judgment_columns
+
+    units = units or study_units(study)
+    rows = judgment_columns(study)
+    names = dict(
+        Worker.objects.filter(pk__in=Assignment.objects.filter(study=study).values("worker")).values_list(
+            "pk", "name"
+        )
+    )
+    # Sorted here by name: database collations differ.
+    people = np.array(sorted(names, key=lambda one: names[one]), dtype=np.int64)
+    order = _positions_of_current(study, rows, newest)
+    order = order[np.argsort(rows["pk"].to_numpy()[order])]
+    place = places_in(units.all.pk, rows["unit"].to_numpy()[order])
+    person = places_in(people, rows["worker"].to_numpy()[order])
+    assert not (place < 0).any(), "judgments are of the study's own units"
+    sorting = np.argsort(place * len(people) + person, kind="stable")
+    order, place, person = order[sorting], place[sorting], person[sorting]
+    pk, unit, worker, value, seconds, flags = (
+        rows[name].to_numpy()[order] for name in ("pk", "unit", "worker", "value", "seconds", "flags")
+    )
+    del rows, order, sorting
+    pa.default_memory_pool().release_unused()
+    if (flags >= OPEN).any():
+        records = _control_records(study, control_tallies(study), threshold)
+    else:
+        on_controls = np.flatnonzero(units.control[place] & ~units.withdrawn[place])
+        tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
+        records = _control_records(study, tallies, threshold)
+    out = np.array([one for one, record in records.items() if not record.used], dtype=np.int64)
+    used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
+    used &= ~np.isin(pk, _judgments_of_unconfirmed_work(study))
+    answer: tuple[Any, ...] = ()
+    if (flags >= OPEN).any():
+        answers = _open_answers(study, newest)
+        answer = tuple(answers.get(one) for one in pk.tolist())
+    side = flags % SET_ASIDE
+    by_far = KINDS[study.protocol].two_sided and (value >= MUCH).any()
+    of_unit = value % MUCH if by_far else value
+    return JudgmentTable(
+        pk=pk,
+        unit=unit,
+        worker=worker,
+        value=of_unit,
+        said=value,
+        answer=answer,
+        control=units.control[place],
+        used=used,
+        left=(side > 0) & (of_unit == side),
+        sided=(side > 0) & ((of_unit == FIRST) | (of_unit == SECOND)),
+        seconds=seconds,
+        records=records,
+        data_hash=_hash_judgments(
+            units.all.key, [names[one] for one in people.tolist()], place, person, value, answer, used
+        ),
+    )
+
+
+def _positions_of_current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
+    """Return positions of judgments neither revised nor excluded nor unknown to their crowd."""
+    pk, replaces = rows["pk"].to_numpy(), rows["replaces"].to_numpy()
+    known = np.full(len(pk), True) if newest is None else pk <= newest
+    gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=EXCLUDED_STATES)
+    current = known & ~np.isin(pk, replaces[known & (replaces > 0)])
+    return np.flatnonzero(current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True))))
+
+
+def _judgments_of_unconfirmed_work(study: Study) -> Ints:
+    rows = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
+    return np.array(list(rows.values_list("pk", flat=True)), dtype=np.int64)
+
+
+def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
+    rows = Judgment.objects.current().filter(assignment__study=study, answer__isnull=False)
+    if newest is not None:
+        rows = rows.filter(pk__lte=newest)
+    return dict(rows.order_by().values_list("pk", "answer").iterator(ROWS_AT_ONCE))
+
+
+def _hash_judgments(
+    units: pa.Array,
+    names: list[str],
+    place: Ints,
+    person: Ints,
+    value: Floats,
+    answer: Sequence[Any],
+    used: Flags,
+) -> str:
+    known, code = np.unique(value, return_inverse=True) if answer else encode(value)
+    answers: list[Any] = [None if np.isnan(one) else int(one) for one in known.tolist()]
+    given = [row for row, one in enumerate(answer) if one is not None]
+    code[given] = len(answers) + np.arange(len(given))
+    data_hash = DataHash()
+    data_hash.add_coded(
+        units,
+        names,
+        [*answers, *(answer[row] for row in given)],
+        (place, person, code, used.astype(np.int64)),
+    )
+    return data_hash.hexdigest()
+
+
+def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[Any]]]:
+    """Yield (unit row id, answers included at ``moment`` by worker name), in unit order.
+
+    Control items are omitted; a unit without included answers has an empty list, or is missing.
+    """
+    rows = (
+        moment.judgments(study)
+        .filter(unit__control=False, set_aside=False)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list(
+            "unit_id", "assignment__worker__name", "assignment__worker_id", "assignment_id", "value", "answer"
+        )
+    )
+    for unit, group in groupby(
+        by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1), key=itemgetter(0)
+    ):
+        yield (
+            unit,
+            [
+                value if answer is None else answer
+                for _, _, worker, assignment, value, answer in group
+                if moment.includes(assignment, worker)
+            ],
+        )
+
+
+def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]:
+    counted = table.counted
+    units = {
+        unit.pk: unit
+        for unit in Unit.objects.filter(study=study, control=False)
+        .select_related("item", "reference", "first", "second")
+        .iterator(ROWS_AT_ONCE)
+    }
+    rows = zip(
+        table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
+    )
+    return [IncludedJudgment(unit=units[unit], worker=worker, given=given) for unit, worker, given in rows]
+
+
+def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:
+    """Return seconds per unit of finished assignments, by wall time.
+
+    All judgments count: use it only for workers ``without_times``. Imports without times give none.
+    """
+    rows = (
+        Assignment.objects.filter(study=study, worker__in=workers)
+        .finished()
+        .annotate(count=Count("judgments"))
+        .values_list("worker_id", "accepted_at", "submitted_at", "count")
+    )
+    times: dict[int, list[float]] = {}
+    for worker, accepted, submitted, count in rows.iterator(ROWS_AT_ONCE) if workers else ():
+        if count and submitted is not None and submitted > accepted:
+            times.setdefault(worker, []).append((submitted - accepted).total_seconds() / count)
+    return times
+
+
+def workers_without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int]:
+    timed = np.unique(table.worker[~np.isnan(table.seconds)])
+    return {worker.pk for worker in workers}.difference(timed.tolist())
+
+
+def unit_rows(study: Study) -> Units:
+    return study_units(study).judged
+
+
+def images_of(study: Study, units: Sequence[UnitRow]) -> Ints:
+    units = Units.of(units)
+    by_pair = len(units) > 0 and bool((units.pair >= 0).all())  # pairs are fewer
+    pairs = CandidatePair.objects.filter(study=study).values_list("pk", "item_id")
+    own = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id")
+    rows = (pairs if by_pair else own).order_by().iterator(ROWS_AT_ONCE)
+    wanted = units.pair if by_pair else units.pk
+    table = np.fromiter((cell for row in rows for cell in row), dtype=np.int64).reshape(-1, 2)
+    return np.asarray(table[places_in(table[:, 0], wanted), 1], dtype=np.int64)
+
+
+def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
+    """Return judged units that passed the filter, and audited ones."""
+    rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
+    found: tuple[set[int], set[int]] = set(), set()
+    for pk, audited in rows.iterator(ROWS_AT_ONCE):
+        found[audited].add(pk)
+    return found
+
+
+def full_depth_units(study: Study) -> set[int] | None:
+    """Return the unstopped units; None without early stopping."""
+    if not stops_early(study):
+        return None
+    return set(OutcomeBounds.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
+
+
+def decisions_of(study: Study) -> dict[int, Decision]:
+    """Return unit row id -> adjudicated decision, in unit order."""
+    rows = Adjudication.objects.filter(study=study, state=Adjudication.State.DECIDED, value__isnull=False)
+    names = ("unit_id", "value", "adjudicator__username", "decided_at", "reason", "votes")
+    return {
+        unit: Decision(value=value, by=by, at=at.isoformat(), reason=reason, votes=votes)
+        for unit, value, by, at, reason, votes in rows.order_by("unit__position").values_list(*names)
+    }
+
+
+def pair_rows(study: Study) -> list[PairRow]:
+    rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
+    names = ("pk", "key", "kind", "first__key", "second__key", "published_winner")
+    return [PairRow(*row) for row in rows.values_list(*names).iterator(ROWS_AT_ONCE)]
+
+
+def systems_of_pairs(study: Study) -> dict[str, tuple[str, str]]:
+    """Return pair key -> systems of both captions, or 'people'."""
+    rows = CandidatePair.objects.filter(study=study).values_list(
+        "key", "first_system__name", "second_system__name"
+    )
+    return {key: (first or "people", second or "people") for key, first, second in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSet:
+    """References of images in the judged splits, in import order.
+
+    Attributes:
+        of_item: image row id -> its ordered (key, text) references.
+        splits: names; [""] without splits.
+    """
+
+    of_item: dict[int, list[tuple[str, str]]]
+    splits: list[str]
+
+    def documents(self, leading: int | None = None) -> list[Sequence[str]]:
+        return [[text for _, text in rows[:leading]] for rows in self.of_item.values()]
+
+
+def load_references(study: Study) -> ReferenceSet:
+    if KINDS[study.protocol].compares_pairs:
+        items: Any = CandidatePair.objects.filter(study=study).values_list("item_id")
+    else:
+        items = Unit.objects.filter(study=study, control=False).values_list("item_id")
+    splits = sorted(set(Item.objects.filter(pk__in=items).values_list("split", flat=True)))
+    rows = (
+        Caption.objects.filter(
+            dataset_id=study.dataset_id, role=Caption.Role.REFERENCE, item__split__in=splits
+        )
+        .order_by("item__position", "position", "pk")
+        .values_list("item_id", "key", "text")
+    )
+    of_item: dict[int, list[tuple[str, str]]] = {}
+    for item, key, text in rows.iterator(ROWS_AT_ONCE):
+        of_item.setdefault(item, []).append((key, text))
+    return ReferenceSet(of_item=of_item, splits=splits)
+
+
+def pair_texts(study: Study) -> list[tuple[int, str, int, str, str, list[str]]]:
+    """Return (row id, kind, image row id, first text, second text, reference keys) of each pair."""
+    rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
+    return list(rows.values_list("pk", "kind", "item_id", "first__text", "second__text", "references"))
+
+
+def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
+    """Return (row id, image row id, caption id, caption text) of each judged unit."""
+    rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
+    return list(rows.values_list("pk", "item_id", "first__key", "first__text"))
+
+
+def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str], Ints]:
+    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs' kinds
+    and images.
+
+    Only pairs with a consensus, in order; a metric's tie is wrong.
+    """
+    newest = (
+        Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
+        .order_by("-created_at", "-pk")
+        .first()
+    )
+    decided = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
+    winners = dict(decided.values_list("pair_id", "value"))
+    kinds: dict[int, str] = {}
+    images: dict[int, int] = {}
+    right: dict[str, list[bool]] = {}
+    rows = MetricScore.objects.filter(analysis=newest, pair__in=decided.values("pair")).order_by(
+        "metric", "pair__position"
+    )
+    names = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
+    for metric, pair, kind, image, first, second in rows.values_list(*names).iterator(ROWS_AT_ONCE):
+        kinds[pair], images[pair] = kind, image
+        right.setdefault(metric, []).append(first > second if winners[pair] == 1 else second > first)
+    flags = {metric: np.array(own, dtype=bool) for metric, own in right.items()}
+    return flags, list(kinds.values()), np.array(list(images.values()), dtype=np.int64)

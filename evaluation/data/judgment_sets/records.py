@@ -1,0 +1,362 @@
+"""Records and tallies of a study's judgments, without a database.
+
+``judgment_signature`` states how judgments were made (docs/signatures.md), as sacrebleu's signature does for
+scores (Post 2018, "A Call for Clarity in Reporting BLEU Scores").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.data.provenance import DataHash, hash_with
+from evaluation.signatures import Signature, Value
+from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
+from judgments.kinds import Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from annotation.quality.controls import ControlRecord
+
+FIRST_LEFT = "first-left"
+NO_PAIR = -1
+UNITS_AT_ONCE = 20_000
+DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentTable:
+    """N judgments of a study.
+
+    Attributes:
+        pk: (N,) int64, ascending row ids, in arrival order.
+        unit, worker: (N,) int64 row ids.
+        value: (N,) float64 in the unit's order; nan for open answers; for two candidates the side alone.
+        said: (N,) float64, the same with strength and confidence (preferences.py).
+        answer: N open answers in the unit's order, None for values; () if all are values.
+        control: (N,) bool, on control items.
+        used: (N,) bool, excluded neither by an import nor by the control rule.
+        left: (N,) bool, the left option was chosen; undefined unless ``sided``.
+        sided: (N,) bool, the unit had sides.
+        seconds: (N,) float64; nan if unknown.
+        records: worker -> results on control items; empty if not loaded.
+    """
+
+    pk: Ints
+    unit: Ints
+    worker: Ints
+    value: Floats
+    said: Floats
+    answer: tuple[Any, ...]
+    control: Flags
+    used: Flags
+    left: Flags
+    sided: Flags
+    seconds: Floats
+    data_hash: str
+    records: Mapping[int, ControlRecord] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    @property
+    def counted(self) -> Flags:
+        """Return (N,) bool: used judgments, except on control items."""
+        return self.used & ~self.control
+
+    def given(self, keep: Flags) -> list[Any]:
+        """Return the answers of the rows ``keep``: whole numbers, or open ones."""
+        return [
+            self.answer[row] if np.isnan(self.said[row]) else int(self.said[row])
+            for row in np.flatnonzero(keep).tolist()
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    pk: int
+    name: str
+    anonymous: bool
+    simulated: bool
+
+
+class UnitRow(NamedTuple):
+    pk: int
+    key: str
+    kind: str
+    pair: int | None
+
+
+class Units(Sequence[UnitRow]):
+    """Judged units as columns; rows are made on access.
+
+    Attributes:
+        pk: (U,) row ids.
+        key: (U,) strings of Arrow.
+        kind: (U,) positions in ``kinds``.
+        pair: (U,) row ids; NO_PAIR without one.
+    """
+
+    def __init__(self, pk: Ints, key: pa.Array, kind: Ints, kinds: Sequence[str], pair: Ints) -> None:
+        self.pk, self.key, self.kind, self.kinds, self.pair = pk, key, kind, tuple(kinds), pair
+
+    @classmethod
+    def of(cls, rows: Sequence[UnitRow]) -> Units:
+        if isinstance(rows, Units):
+            return rows
+        import pyarrow as pa  # 40 MB that most web processes never need
+
+        pk, key, kind, pair = zip(*rows, strict=True) if rows else ((), (), (), ())
+        columns = (
+            pa.array(pk, pa.int64()),
+            pa.array(key, pa.large_string()),
+            pa.array(kind),
+            pa.array(pair, pa.int64()),
+        )
+        return cls.of_columns(pa.table(columns, names=["pk", "key", "kind", "pair"]))
+
+    @classmethod
+    def of_columns(cls, table: pa.Table) -> Units:
+        """Make units of equally named columns; ``kind`` is text, and ``pair`` null without one."""
+        kind = table["kind"].cast("string").combine_chunks().dictionary_encode()
+        return cls(
+            table["pk"].to_numpy(),
+            table["key"].combine_chunks(),
+            kind.indices.to_numpy().astype(np.int64),
+            kind.dictionary.to_pylist(),
+            table["pair"].fill_null(NO_PAIR).to_numpy(),
+        )
+
+    def __len__(self) -> int:
+        return len(self.pk)
+
+    def __iter__(self) -> Iterator[UnitRow]:
+        for start in range(0, len(self), UNITS_AT_ONCE):
+            yield from self._rows(slice(start, start + UNITS_AT_ONCE))
+
+    @overload
+    def __getitem__(self, place: int) -> UnitRow: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[UnitRow]: ...
+
+    def __getitem__(self, place: int | slice) -> UnitRow | list[UnitRow]:
+        if isinstance(place, slice):
+            return self._rows(place)
+        return self._rows(slice(place, place + 1 or None))[0]
+
+    def _rows(self, some: slice) -> list[UnitRow]:
+        pairs = (None if pair == NO_PAIR else pair for pair in self.pair[some].tolist())
+        kinds = (self.kinds[kind] for kind in self.kind[some].tolist())
+        columns = self.pk[some].tolist(), self.key[some].to_pylist(), kinds, pairs
+        return list(map(UnitRow, *columns))
+
+    def at(self, places: Ints) -> Units:
+        key = self.key.take(places)
+        return Units(self.pk[places], key, self.kind[places], self.kinds, self.pair[places])
+
+
+def texts_of(column: pa.Array) -> Iterator[str]:
+    for start in range(0, len(column), UNITS_AT_ONCE):
+        yield from column[start : start + UNITS_AT_ONCE].to_pylist()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An adjudication: decision in the unit's order, time in ISO 8601, and the votes then."""
+
+    value: int
+    by: str
+    at: str
+    reason: str
+    votes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    pk: int
+    key: str
+    kind: str
+    first: str
+    second: str
+    published_winner: int | None
+
+
+@dataclass(slots=True)
+class JudgmentTally:
+    """Count and hash judgments ordered by unit, then worker name."""
+
+    counted: int = 0
+    sided: int = 0
+    first_left: int = 0
+    units: int = 0
+    least: int = 0
+    most: int = 0
+    _unit: str | None = None
+    _votes: int = 0
+    _hash: DataHash = field(default_factory=DataHash)
+
+    @classmethod
+    def into(cls, write: Callable[[bytes], object]) -> JudgmentTally:
+        """Return a tally of some units, which writes what is to be hashed of all (see ``add_votes``)."""
+        return cls(_hash=DataHash(write))
+
+    def add(self, unit: str, worker: str, answer: Any, *, used: bool, control: bool, presented: str) -> None:
+        """Add a judgment; ``answer`` is canonical, ``presented`` is '' without sides."""
+        self._hash.add(unit, worker, answer, used)
+        if control or not used:
+            return
+        if unit != self._unit:
+            self._close()
+            self._unit = unit
+        self._votes += 1
+        self.counted += 1
+        if presented and answer % MUCH in (FIRST, SECOND):
+            self.sided += 1
+            self.first_left += presented == FIRST_LEFT
+
+    def _close(self) -> None:
+        if self._votes:
+            self.least = min(self.least, self._votes) if self.units else self._votes
+            self.most = max(self.most, self._votes)
+            self.units += 1
+        self._votes = 0
+
+    def facts(self) -> Votes:
+        self._close()
+        self._unit = None
+        return Votes(
+            self.units,
+            self.least,
+            self.most,
+            self.sided,
+            self.first_left,
+            self._hash.hexdigest(),
+            self.counted,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Vote counts.
+
+    Attributes:
+        units: judged units with an included vote.
+        least, most: included votes per such unit.
+        sided, first_left: included votes on two-sided units, and those with the first option on the left.
+        data_hash: of all judgments, included or not.
+        counted: included votes.
+    """
+
+    units: int
+    least: int
+    most: int
+    sided: int
+    first_left: int
+    data_hash: str
+    counted: int
+
+
+def add_votes(parts: Sequence[Votes], data_hash: str) -> Votes:
+    """Add the counts of distinct units."""
+    judged = [part for part in parts if part.units]
+    return Votes(
+        units=sum(part.units for part in judged),
+        least=min((part.least for part in judged), default=0),
+        most=max((part.most for part in judged), default=0),
+        sided=sum(part.sided for part in judged),
+        first_left=sum(part.first_left for part in judged),
+        data_hash=data_hash,
+        counted=sum(part.counted for part in judged),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The judged material, without control items.
+
+    Attributes:
+        pairs: candidate pairs; None for single units.
+        references: fewest and most per pair; (0, 0) if none was shown.
+    """
+
+    units: int
+    pairs: int | None
+    images: int
+    references: tuple[int, int]
+
+
+def range_value(low: int, high: int) -> Value:
+    """Return ``3``, or ``2-5`` for a range."""
+    return low if low == high else f"{low}-{high}"
+
+
+def hash_with_winners(data_hash: str, winners: Mapping[str, int]) -> str:
+    """Return the hash of judgments and of winners published without votes, by pair key."""
+    return hash_with(data_hash, winners) if winners else data_hash
+
+
+def judgment_signature(
+    kind: Kind,
+    material: Material,
+    votes: Votes,
+    *,
+    controls: Value,
+    seed: int,
+    version: str,
+    others: Mapping[str, Value] | None = None,
+) -> Signature:
+    """Return the signature of judgments of ``kind``.
+
+    Args:
+        controls: the required share of right control items; 'none', or 'as-imported'.
+        others: optional fields: a stopping rule, adjudicated units, simulated answers.
+    """
+    least = votes.least if votes.units == material.units else 0
+    fields: dict[str, Value] = {}
+    if material.pairs is not None:
+        fields["pairs"] = material.pairs
+    fields |= {
+        "units": material.units,
+        "imgs": material.images,
+        "refs": range_value(*material.references),
+        "votes": range_value(least, votes.most),
+        "sides": round(votes.first_left / votes.sided, 3) if votes.sided else "none",
+        "ctrl": controls,
+        "agg": f"{kind.aggregation.rule}-then-pairs" if material.pairs is not None else kind.aggregation.rule,
+        "ties": kind.aggregation.tie_rule,
+        **(others or {}),
+        "seed": seed,
+        "data": votes.data_hash[:DIGITS_OF_HASH],
+    }
+    return Signature(kind.name, fields, version)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    field: str
+    stated: Value
+    found: Value
+
+    def __str__(self) -> str:
+        return f"{self.field}: stated {_value_text(self.stated)}, found {_value_text(self.found)}"
+
+
+def differences(stated: Signature, found: Signature) -> list[Difference]:
+    """Compare all fields, even protocol and version, in the order of ``stated``."""
+    one = {"protocol": stated.name, **stated.fields, "v": stated.version}
+    two = {"protocol": found.name, **found.fields, "v": found.version}
+    return [
+        Difference(name, one.get(name), two.get(name))
+        for name in dict.fromkeys((*one, *two))
+        if one.get(name) != two.get(name) or (name in one) != (name in two)
+    ]
+
+
+def _value_text(value: Value) -> str:
+    return "nothing" if value is None else str(value)

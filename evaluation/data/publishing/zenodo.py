@@ -1,0 +1,250 @@
+"""Publish a release at Zenodo, by InvenioRDM's API of drafts and records.
+
+https://inveniordm.docs.cern.ch/reference/rest_api_drafts_records/, which Zenodo has served since October
+2023; its older deposit API refuses a new version of a record that has files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from django.conf import settings
+from django.utils import timezone
+
+from evaluation.data.publishing.describing import Content, Plan
+from evaluation.data.publishing.outside import (
+    ArchiveConflict,
+    NotAtArchive,
+    Site,
+    UnclearOutcome,
+    problems_of,
+)
+from evaluation.errors import PublishingError
+from evaluation.models import Deposit
+from judgments.studies.generation import Progress
+
+State = Deposit.State
+JSON = {"Accept": "application/vnd.inveniordm.v1+json"}  # else Zenodo answers in its older shape
+LISTED = 100
+LOOK_EVERY = 5.0  # seconds between looks for a record that may have been created
+Note = Callable[..., None]
+
+
+def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progress) -> None:
+    """Bring the record to the plan's state. Each step checks first, so it may be repeated.
+
+    Args:
+        note: stores changed columns of the deposit; raises if another run has it, or it must no longer be sent.
+    """
+    if deposit.state in (State.STARTED, State.CREATING):
+        progress(0.05, "creating the record")
+        _create_record(site, deposit, plan, note)
+    path = f"api/records/{deposit.remote}"
+    try:
+        draft = site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
+    except NotAtArchive:
+        draft = {"is_published": True}
+    if draft.get("is_published"):  # somebody published it there; an edit that they began is theirs
+        _note_public(site, deposit, note)
+        return
+    progress(0.1, "writing what is said of it")
+    draft = _describe(site, deposit, plan, draft)
+    doi = _doi_of(draft) or _reserve_doi(site, path)
+    note(state=State.FILLING, doi=doi, address=f"{site.url}/uploads/{deposit.remote}")
+    _send_files(site, path, plan.files, progress)
+    if not plan.publish:
+        note(state=State.DRAFT, finished_at=timezone.now())
+        return
+    progress(0.95, "publishing")
+    what = "to publish the record"
+    note()
+    with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record says whether it was
+        site.call("POST", f"{path}/draft/actions/publish", what=what, headers=JSON, again=False)
+    _note_public(site, deposit, note)
+
+
+def state_of_record(site: Site, deposit: Deposit) -> str:
+    path = f"api/records/{deposit.remote}"
+    try:
+        site.call("GET", path, what="to read the record", headers=JSON)
+    except NotAtArchive:
+        try:
+            site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
+        except NotAtArchive:
+            return State.GONE
+        return State.DRAFT
+    return State.PUBLIC
+
+
+def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
+    """Note that the record is public. Raise PublishingError if it is not."""
+    try:
+        found = site.call("GET", f"api/records/{deposit.remote}", what="to read the record", headers=JSON)
+    except NotAtArchive:
+        if state_of_record(site, deposit) == State.GONE:
+            note(state=State.GONE)
+            raise PublishingError(
+                f"The draft {deposit.remote} was removed at {site.host}. Send the release again to make another."
+            ) from None
+        raise PublishingError(
+            f"{site.host} did not publish the draft {deposit.remote}. Send it again."
+        ) from None
+    note(
+        state=State.PUBLIC,
+        doi=_doi_of(found) or deposit.doi,
+        address=f"{site.url}/records/{deposit.remote}",
+        finished_at=timezone.now(),
+    )
+
+
+def _create_record(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None:
+    """Create the record, or a new version of the study's last one, exactly once."""
+    before = _last_deposit(site, deposit)
+    if before is not None:
+        found = site.call(
+            "POST", f"api/records/{before.remote}/versions", what="to begin a new version", headers=JSON
+        )
+        remote = str(found["id"])
+        other = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
+        if other is not None:
+            raise PublishingError(
+                f"{site.host} keeps one draft of a new version at a time, and that of release {other.release.version} "
+                "is there; expected it to be published or removed first."
+            )
+        note(remote=remote, state=State.FILLING)
+        return
+    if deposit.state == State.CREATING and (remote := _find_lost_record(site, deposit)):
+        note(remote=remote, state=State.FILLING)
+        return
+    note(state=State.CREATING, asked_at=timezone.now())
+    body = {"access": _ACCESS, "files": {"enabled": True}, "metadata": _with_mark(plan.metadata, deposit)}
+    try:
+        found = site.call(
+            "POST",
+            "api/records",
+            what="to create the record",
+            body=body,
+            headers=JSON,
+            again=False,
+            before_next=lambda: note(asked_at=timezone.now()),
+        )
+        remote = str(found["id"])
+    except UnclearOutcome:
+        remote = _find_lost_record(site, deposit)
+    if not remote:
+        raise PublishingError(f"{site.host} did not create the record. Send the release again.")
+    note(remote=remote, state=State.FILLING)
+
+
+_ACCESS = {"record": "public", "files": "public"}
+
+
+def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
+    """Return the study's last public record at this archive. Raise PublishingError if its last one is a draft."""
+    others = Deposit.objects.filter(release__study=deposit.release.study_id, host=deposit.host)
+    others = others.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
+    for other in others.select_related("release").order_by("-release_id"):
+        if other.state != State.PUBLIC:
+            found = state_of_record(site, other)
+            if found == State.DRAFT:
+                raise PublishingError(
+                    f"Release {other.release.version} is still a draft at {site.host}; expected it to be published "
+                    "or removed there first, so that this one becomes its next version."
+                )
+            Deposit.objects.filter(pk=other.pk).update(state=found)
+            if found == State.GONE:
+                continue
+        return other
+    return None
+
+
+def _find_lost_record(site: Site, deposit: Deposit) -> str:
+    """Return the id of a record created by a lost call, or ""; new records are listed with delay."""
+    asked: datetime = deposit.asked_at or timezone.now()
+    ends = asked.timestamp() + settings.PUBLISHING_SETTLE_SECONDS
+    mark = deposit.mark.urn
+    while True:
+        found = site.call(
+            "GET", f"api/user/records?sort=newest&size={LISTED}", what="to list your records", headers=JSON
+        )
+        for one in found.get("hits", {}).get("hits", []):
+            marks = [other.get("identifier") for other in one.get("metadata", {}).get("identifiers") or []]
+            if mark in marks:
+                return str(one["id"])
+        if time.time() >= ends:
+            return ""
+        time.sleep(min(LOOK_EVERY, max(ends - time.time(), 0.0)))
+
+
+def _with_mark(metadata: Mapping[str, Any], deposit: Deposit) -> dict[str, Any]:
+    return {**metadata, "identifiers": [{"identifier": deposit.mark.urn, "scheme": "urn"}]}
+
+
+def _describe(site: Site, deposit: Deposit, plan: Plan, draft: Mapping[str, Any]) -> dict[str, Any]:
+    body = {
+        "access": _ACCESS,
+        "files": {"enabled": True},
+        "metadata": _with_mark(plan.metadata, deposit),
+        "pids": draft.get("pids") or {},  # a draft that is written without it loses its reserved DOI
+    }
+    found: dict[str, Any] = site.call(
+        "PUT", f"api/records/{deposit.remote}/draft", what="the description", body=body, headers=JSON
+    )
+    if problems := problems_of(found):
+        raise PublishingError(f"{site.host} does not take the description: {'; '.join(problems)[:500]}.")
+    return found
+
+
+def _doi_of(record: Mapping[str, Any]) -> str:
+    return str(((record.get("pids") or {}).get("doi") or {}).get("identifier") or "")
+
+
+def _reserve_doi(site: Site, path: str) -> str:
+    try:
+        found = site.call("POST", f"{path}/draft/pids/doi", what="to reserve a DOI", headers=JSON)
+    except ArchiveConflict:  # an earlier call did it
+        found = site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
+    return _doi_of(found)
+
+
+def _send_files(site: Site, path: str, files: tuple[Content, ...], progress: Progress) -> None:
+    """Send incomplete files; keep files added by hand."""
+    listed = site.call("GET", f"{path}/draft/files", what="to list the files", headers=JSON)
+    there = {one["key"]: one for one in listed.get("entries") or []}
+    total, done = sum(file.size for file in files) or 1, 0
+    for file in files:
+        one = there.get(file.name)
+        if one is None or not _is_complete(one, file):
+            progress(0.15 + 0.75 * done / total, f"sending {file.name}")
+            _send_file(site, path, file, started=one is not None)
+        done += file.size
+
+
+def _send_file(site: Site, path: str, file: Content, *, started: bool) -> None:
+    key = f"{path}/draft/files/{quote(file.name)}"
+    what = f"the file {file.name}"
+    if started:  # half of it, or another one
+        with suppress(NotAtArchive):
+            site.call("DELETE", key, what=what, headers=JSON)
+    site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}], headers=JSON)
+    kind = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
+    site.call("PUT", f"{key}/content", what=what, content=file.open, headers={**JSON, **kind})
+    found = site.call("POST", f"{key}/commit", what=what, headers=JSON)
+    if not _is_complete(found, file):
+        raise PublishingError(
+            f"{site.host} got another {file.name} than was sent: {found.get('size')} bytes with "
+            f"{found.get('checksum')}, expected {file.size} bytes with md5:{file.md5}. Send the release again."
+        )
+
+
+def _is_complete(found: Mapping[str, Any], file: Content) -> bool:
+    return (
+        found.get("status") == "completed"
+        and found.get("checksum") == f"md5:{file.md5}"
+        and int(found.get("size") or 0) == file.size
+    )

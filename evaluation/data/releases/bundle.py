@@ -1,0 +1,158 @@
+"""Read and write bundles: reproducible zips with checksums for `sha256sum --check`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+
+from common.files import HashedFile
+from evaluation.data.export.parts import EPOCH
+from evaluation.errors import VerificationError
+
+SUMS = "SHA256SUMS"
+MANIFEST = "manifest.json"
+LEVEL = 6
+CHUNK = 1 << 20
+LONGEST_LINE = 16 << 20  # bytes
+UNREADABLE = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
+
+
+class BundleWriter:
+    def __init__(self, file: HashedFile) -> None:
+        self._zip = ZipFile(cast("IO[bytes]", file), "w", ZIP_DEFLATED, compresslevel=LEVEL)
+        self.files: dict[str, dict[str, Any]] = {}
+
+    @contextmanager
+    def member(self, name: str) -> Iterator[HashedFile]:
+        info = ZipInfo(name, EPOCH)
+        info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
+        with self._zip.open(info, "w", force_zip64=True) as raw:
+            file = HashedFile(cast("Any", raw))
+            yield file
+        self.files[name] = {"sha256": file.hexdigest(), "bytes": file.size}
+
+    def write_text(self, name: str, text: str) -> None:
+        with self.member(name) as file:
+            file.write_text(text)
+
+    def write_bytes(self, name: str, content: bytes) -> None:
+        with self.member(name) as file:
+            file.write(content)
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write_text(name, f"{json_text(value)}\n")
+
+    def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        count = 0
+        with self.member(name) as file:
+            for row in rows:
+                count += 1
+                file.write_text(f"{json.dumps(row, ensure_ascii=False, allow_nan=False)}\n")
+        self.files[name]["rows"] = count
+
+    def close(self, manifest: Mapping[str, Any]) -> None:
+        self.write_json(MANIFEST, {**manifest, "files": dict(self.files)})
+        self.write_text(SUMS, _sums({name: file["sha256"] for name, file in self.files.items()}))
+
+    def finish(self) -> None:
+        self._zip.close()
+
+
+def json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def _sums(hashes: Mapping[str, str]) -> str:
+    return "".join([f"{digest}  {name}\n" for name, digest in sorted(hashes.items())])
+
+
+class BundleReader:
+    """Read a bundle. Raise VerificationError for any defect."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._zip = ZipFile(path)
+        except FileNotFoundError:
+            raise VerificationError(f"There is no file {path}; expected a release bundle.") from None
+        except (*UNREADABLE, OSError):
+            raise VerificationError(
+                f"{path} is no release bundle: it cannot be read as a zip file."
+            ) from None
+        self.names = [info.filename for info in self._zip.infolist()]
+
+    def close(self) -> None:
+        self._zip.close()
+
+    def problems(self) -> list[str]:
+        """Describe contradictions between files and checksums."""
+        found = [f"{name} is there more than once." for name in set(self.names) if self.names.count(name) > 1]
+        if SUMS not in self.names:
+            return [*found, f"{SUMS} is missing."]
+        text = self.text(SUMS)
+        parts = [line.partition("  ") for line in text.split("\n")[:-1]]
+        sums = {name: digest for digest, _, name in parts}
+        if _sums(sums) != text:
+            found.append(
+                f"{SUMS} was changed: expected a hash, two blanks and a file's name a line, by name."
+            )
+        for name in sorted(set(self.names) - {SUMS} | set(sums)):
+            if name not in sums:
+                found.append(f"{name} stands in the bundle but not in {SUMS}.")
+            elif name not in self.names:
+                found.append(f"{name} is missing.")
+            else:
+                digest = self._digest(name)
+                if digest != sums[name]:
+                    found.append(f"{name} was changed: {digest or 'it cannot be read'}, stated {sums[name]}.")
+        if MANIFEST not in sums:
+            found.append(f"{MANIFEST} is not listed in {SUMS}.")
+        return found
+
+    def _digest(self, name: str) -> str:
+        digest = hashlib.sha256()
+        try:
+            with self._zip.open(name) as file:
+                while chunk := file.read(CHUNK):
+                    digest.update(chunk)
+        except UNREADABLE:
+            return ""
+        return digest.hexdigest()
+
+    def text(self, name: str) -> str:
+        try:
+            return self._zip.read(name).decode()
+        except KeyError:
+            raise VerificationError(f"{self.path} is no release bundle: it has no {name}.") from None
+        except (*UNREADABLE, UnicodeDecodeError):
+            raise VerificationError(f"{name} of {self.path} cannot be read.") from None
+
+    def json(self, name: str) -> Any:
+        try:
+            return json.loads(self.text(name))
+        except ValueError:
+            raise VerificationError(f"{name} of {self.path} is not JSON.") from None
+
+    def rows(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a JSON lines file; none if it is missing."""
+        if name not in self.names:
+            return
+        number = 0
+        try:
+            with self._zip.open(name) as file:
+                while line := file.readline(LONGEST_LINE):
+                    number += 1
+                    row = json.loads(line)
+                    if not isinstance(row, dict):
+                        raise ValueError
+                    yield row
+        except (*UNREADABLE, ValueError):
+            raise VerificationError(
+                f"{name} of {self.path} cannot be read at line {number}; expected a JSON object."
+            ) from None

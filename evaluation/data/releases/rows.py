@@ -1,0 +1,366 @@
+"""Collect the rows of a release compactly for its results.
+
+Units, pairs and people are numbered by bundle order, independent of the database.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from evaluation.data.judgment_sets.records import (
+    FIRST_LEFT,
+    JudgmentTable,
+    JudgmentTally,
+    Material,
+    WorkerRow,
+    hash_with_winners,
+    judgment_signature,
+)
+from evaluation.results.rankings import ANNOTATION
+from evaluation.statistics.aggregation.preferences import FIRST, SECOND
+from judgments.drawing.controls import REPEATED
+from judgments.kinds import KINDS, IncludedJudgment, Kind
+
+ANONYMOUS = "anon-"  # prefix of pseudonyms of raters from published totals
+USED, LEFT, SIDED = 1, 2, 4
+Row = Mapping[str, Any]
+# Columns of units; texts only where answers are compared with them.
+OF_UNIT = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
+           "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
+TIMES = ("accepted_at", "submitted_at")
+TEXTS = ("reference_text", "first_text", "second_text")
+OF_PAIR = ("pair", "kind", "image", "first", "second", "first_system", "second_system", "references",
+           "published_winner")  # fmt: skip
+OF_SCORE = ("metric", "pair", "unit", "image", "caption", "first", "second")
+OF_CAPTION = ("caption", "text", "image", "document")
+OF_PROPOSAL = ("system", "task", "image", "caption", "query", "rank", "original")
+# In bundles from before systems ranked images for captions.
+OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
+OWN_WORDS = frozenset({"unit", "text", *TEXTS})  # unique per row: not worth interning
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the results besides the rows, under ``settings`` in the manifest.
+
+    Attributes:
+        controls, others: as in the judgment signature.
+        full_depth: whether agreement is over unstopped units only.
+        evaluation: how metrics were compared, or ``why_not``.
+        filter: number of image-caption ``pairs``, and of those that ``passed``; {} without an audit.
+        asked: the design's part that answers depend on (``Kind.setting``); mostly empty.
+        cut_times: whether times are cut to the minute and give no durations; false before 0.6.
+        wording: number of the wording of the report's sentences; 0 before 0.6.
+        winners_signed: whether the signature covers published winners; false before 0.6.
+        clustered: whether intervals and tests are by image and worker; false before 0.6.
+    """
+
+    protocol: str
+    seed: int
+    controls: float | str
+    version: str
+    others: Mapping[str, Any]
+    full_depth: bool
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+    filter: Mapping[str, int] = field(default_factory=dict)
+    asked: str = ""
+    cut_times: bool = False
+    wording: int = 0
+    winners_signed: bool = False
+    clustered: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        left_out = {
+            "asked",
+            "cut_times",
+            "wording",
+            "winners_signed",
+            "clustered",
+        }  # where empty, as in older bundles
+        return {name: value for name, value in asdict(self).items() if name not in left_out or value}
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.protocol].with_setting(self.asked)
+
+    @property
+    def threshold(self) -> float:
+        return 0.0 if isinstance(self.controls, str) else self.controls
+
+
+class CompactRow(tuple[Any, ...]):
+    """A row's values by column, in a quarter of a dict's memory."""
+
+    __slots__ = ()
+    places: Mapping[str, int] = {}
+
+    def __getitem__(self, name: Any) -> Any:
+        return tuple.__getitem__(self, self.places[name])
+
+
+def _make_row_class(*names: str) -> type[CompactRow]:
+    return type(
+        "CompactRow", (CompactRow,), {"__slots__": (), "places": {name: at for at, name in enumerate(names)}}
+    )
+
+
+@dataclass(slots=True)
+class CompactRows:
+    """Rows of a table; repeated strings are interned."""
+
+    table: type[CompactRow]
+    words: dict[str, str]
+    rows: list[Any] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def __getitem__(self, number: int) -> Any:
+        return self.rows[number]
+
+    def append(self, row: Row) -> None:
+        """Raise KeyError for a missing value."""
+        self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.places]))
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self.append(row)
+
+    def _shared(self, name: str, value: Any) -> Any:
+        if isinstance(value, str) and name not in OWN_WORDS:
+            return self.words.setdefault(value, value)
+        if isinstance(value, list):
+            return [self._shared(name, one) for one in value]
+        return value
+
+
+@dataclass(slots=True)
+class _Work:
+    person: int
+    seconds: float
+    judgments: int = 0
+    answers: dict[int, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ReleasedRows:
+    """The rows of a bundle; add units, pairs, scores, captions and proposals before judgments.
+
+    ``same_words``: unit number -> the id that first judges its caption's words.
+    """
+
+    settings: Settings
+    units: CompactRows = field(init=False)
+    pairs: CompactRows = field(init=False)
+    scores: CompactRows = field(init=False)
+    captions: CompactRows = field(init=False)
+    proposals: CompactRows = field(init=False)
+    judgments: int = 0
+    invalidated: int = 0
+    old_proposals: bool = False
+    same_words: dict[int, str] = field(default_factory=dict)
+    work: dict[str, _Work] = field(default_factory=dict)
+    _places: dict[str, int] = field(default_factory=dict)
+    _asked_again: set[str] = field(default_factory=set)
+    _people: dict[str, int] = field(default_factory=dict)
+    _simulated: set[str] = field(default_factory=set)
+    _columns: tuple[array[int], array[int]] = field(default_factory=lambda: (array("q"), array("q")))
+    _flags: array[int] = field(default_factory=lambda: array("b"))
+    _values: array[float] = field(default_factory=lambda: array("d"))
+    _said: array[float] = field(default_factory=lambda: array("d"))
+    _seconds: array[float] = field(default_factory=lambda: array("d"))
+    _answers: list[Any] = field(default_factory=list)
+    _tally: JudgmentTally = field(default_factory=JudgmentTally)
+
+    def __post_init__(self) -> None:
+        words: dict[str, str] = {}
+        kind = self.settings.kind
+        texts = TEXTS if kind.is_open or kind.results else ()
+        self.units = CompactRows(_make_row_class(*OF_UNIT, *texts), words)
+        self.pairs = CompactRows(_make_row_class(*OF_PAIR), words)
+        self.scores = CompactRows(_make_row_class(*OF_SCORE), words)
+        self.captions = CompactRows(_make_row_class(*OF_CAPTION), words)
+        self.proposals = CompactRows(_make_row_class(*OF_PROPOSAL), words)
+
+    def add_unit(self, row: Row) -> None:
+        if "same_words" in row:
+            self.same_words[len(self.units)] = row["same_words"]
+        self._places[row["unit"]] = len(self.units)
+        self.units.append(row)
+        if row["repeats"]:
+            self._asked_again.add(row["repeats"])
+
+    def add_proposal(self, row: Row) -> None:
+        self.old_proposals = self.old_proposals or "task" not in row
+        self.proposals.append({**OLD_PROPOSAL, **row})
+
+    def add_judgment(self, row: Row) -> None:
+        """Add a judgment; invalidated ones are only counted."""
+        self.judgments += 1
+        if row["invalidated"]:
+            self.invalidated += 1
+            return
+        place, kind = self._places[row["unit"]], self.settings.kind
+        unit, name, presented = self.units[place], row["worker"], row["presented"] or ""
+        given = row["answer"] if kind.is_open else row["value"]
+        used, control = bool(row["used"]), bool(unit["control"])
+        self._tally.add(row["unit"], name, given, used=used, control=control, presented=presented)
+        if kind.is_open:
+            given = kind.exchange.from_file(given, content=unit["content"] or {})
+        self._answers.append(given if kind.is_open else None)
+        outcome = kind.outcome_of(given)
+        on_left = outcome == (1 if presented == FIRST_LEFT else 2)
+        sided = bool(presented) and outcome in (FIRST, SECOND)
+        person = self._people.setdefault(name, len(self._people))
+        if row["simulated"]:
+            self._simulated.add(name)
+        for column, cell in zip(self._columns, (place, person), strict=True):
+            column.append(cell)
+        self._flags.append(USED * used | LEFT * (bool(presented) and on_left) | SIDED * sided)
+        self._values.append(np.nan if kind.is_open else float(outcome))
+        self._said.append(np.nan if kind.is_open else float(given))
+        self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
+        work = self.work.setdefault(
+            row["assignment"], _Work(person, _seconds_between(row["accepted_at"], row["submitted_at"]))
+        )
+        work.judgments += 1
+        if control or row["unit"] in self._asked_again:
+            work.answers[place] = given
+
+    def table(self) -> JudgmentTable:
+        unit, worker = (np.array(column, dtype=np.int64) for column in self._columns)
+        flags = np.array(self._flags, dtype=np.int8)
+        control = np.array([bool(row["control"]) for row in self.units], dtype=bool)
+        return JudgmentTable(
+            pk=np.arange(len(unit)),
+            unit=unit,
+            worker=worker,
+            value=np.array(self._values, dtype=np.float64),
+            said=np.array(self._said, dtype=np.float64),
+            answer=tuple(self._answers),
+            control=control[unit] if len(unit) else np.zeros(0, dtype=bool),
+            used=(flags & USED) > 0,
+            left=(flags & LEFT) > 0,
+            sided=(flags & SIDED) > 0,
+            seconds=np.array(self._seconds, dtype=np.float64),
+            data_hash=self._tally.facts().data_hash,
+        )
+
+    def people(self) -> list[WorkerRow]:
+        found = [
+            WorkerRow(number, name, anonymous=name.startswith(ANONYMOUS), simulated=name in self._simulated)
+            for name, number in self._people.items()
+        ]
+        return sorted(found, key=lambda row: row.name)
+
+    def wall_times(self) -> dict[int, list[float]]:
+        """Return worker -> seconds per judgment of each assignment, none from cut or unknown times."""
+        times: dict[int, list[float]] = {}
+        if self.settings.cut_times:
+            return times
+        for work in self.work.values():
+            if work.seconds > 0:
+                times.setdefault(work.person, []).append(work.seconds / work.judgments)
+        return times
+
+    def on_controls(self) -> list[tuple[int, Any, Any, str]]:
+        """Return (person, given, expected, kind of control item), without withdrawn controls.
+
+        A repeated unit expects the same person's first answer.
+        """
+        kind, rows = self.settings.kind, []
+        for work in self.work.values():
+            for place, given in work.answers.items():
+                unit = self.units[place]
+                if not unit["control"] or unit["struck"]:
+                    continue
+                expected, sort = unit["expected"], unit["control_kind"] or ""
+                if sort == REPEATED:
+                    other = work.answers.get(self._places[unit["repeats"]])
+                    expected = None if other is None else kind.expected_on_repeat(other)
+                elif expected is not None:
+                    expected = kind.exchange.from_file(expected, content=unit["content"] or {})
+                if expected is not None:
+                    rows.append((work.person, given, expected, sort))
+        return rows
+
+    def judged(self, table: JudgmentTable) -> list[IncludedJudgment]:
+        counted = table.counted
+        images: dict[str, int] = {}
+        things = [
+            _unit_of(number, row, images.setdefault(row["image"], len(images)))
+            for number, row in enumerate(self.units)
+        ]
+        rows = zip(
+            table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
+        )
+        return [
+            IncludedJudgment(unit=things[unit], worker=worker, given=given) for unit, worker, given in rows
+        ]
+
+    def signature(self) -> str:
+        settings = self.settings
+        judged = [row for row in self.units if not row["control"]]
+        shown: dict[tuple[Any, Any], set[str]] = {}
+        for row in judged:
+            if row["reference"]:
+                shown.setdefault((row["pair"], row["image"]), set()).add(row["reference"])
+        references = [len(names) for names in shown.values()] or [0]
+        material = Material(
+            units=len(judged),
+            pairs=len(self.pairs) if settings.kind.compares_pairs else None,
+            images=len({row["image"] for row in judged}),
+            references=(min(references), max(references)),
+        )
+        votes = self._tally.facts()
+        if settings.winners_signed:
+            published = {row["pair"]: row["published_winner"] for row in self.pairs}
+            winners = {pair: winner for pair, winner in published.items() if winner is not None}
+            votes = replace(votes, data_hash=hash_with_winners(votes.data_hash, winners))
+        return str(
+            judgment_signature(
+                settings.kind,
+                material,
+                votes,
+                controls=settings.controls,
+                seed=settings.seed,
+                version=settings.version,
+                others=dict(settings.others),
+            )
+        )
+
+
+def _unit_of(number: int, row: Row, image: int) -> SimpleNamespace:
+    """Return a unit with the attributes of ``judgments.models.Unit``."""
+
+    def caption(name: str) -> SimpleNamespace | None:
+        return SimpleNamespace(key=row[name], text=row[f"{name}_text"] or "") if row[name] else None
+
+    return SimpleNamespace(
+        pk=number, key=row["unit"], kind=row["kind"] or "", content=row["content"] or {}, position=number,
+        item=SimpleNamespace(pk=image, name=row["image"], position=image), item_id=image,
+        reference=caption("reference"), first=caption("first"), second=caption("second"),
+    )  # fmt: skip
+
+
+def to_the_minute(time: str | None) -> str | None:
+    """Cut the seconds off a time: a crowd's own list could be joined on them."""
+    return time and f"{time[:16]}:00Z"
+
+
+@lru_cache(maxsize=4_096)  # the rows of an assignment share their times
+def _seconds_between(accepted: str | None, submitted: str | None) -> float:
+    if not accepted or not submitted:
+        return 0.0
+    return (datetime.fromisoformat(submitted) - datetime.fromisoformat(accepted)).total_seconds()

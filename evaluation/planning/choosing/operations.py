@@ -1,0 +1,140 @@
+"""Operations: choose a draft's items, weigh judgments back, measure savings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils.translation import pgettext
+from rest_framework import serializers
+
+from common.errors import WrongState
+from common.parameters import KeysField
+from evaluation.data.imported_scores.storing import check_imported
+from evaluation.planning.choosing.population import check_can_be_chosen
+from evaluation.planning.choosing.savings import DRAWS
+from evaluation.planning.choosing.selecting import (
+    ALL,
+    EVEN,
+    USUAL_METRICS,
+    check_not_frozen,
+    choice_in_words,
+    compute_choice,
+    store_choice,
+)
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
+from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
+from evaluation.statistics.choosing import FLOOR, METHODS
+from judgments.models import Study
+from judgments.studies.generation import Progress
+from judgments.study_operations import Outcome, background_operation, operation
+
+SELECT, WEIGH, SAVE = "select_items", "weigh_back", "choice_savings"
+MOST_METRICS = 12
+
+
+class ScoresRequest(AnyMetricsRequest):
+    """The metrics whose scores are at hand."""
+
+    metrics = KeysField(
+        required=False,
+        min_length=1,
+        max_length=MOST_METRICS,
+        initial=list(USUAL_METRICS),
+        help_text=f"Metrics, computed or imported (default: {', '.join(USUAL_METRICS)}).",
+        style={"choices": metric_names},
+    )
+    tokenizer = TokenizerField()
+
+    def validate_metrics(self, value: list[str]) -> list[str]:
+        return list(dict.fromkeys(super().validate_metrics(value)))
+
+
+class SelectItemsRequest(ScoresRequest):
+    """What makes an item useful, and how many are asked about (docs/choosing.md)."""
+
+    method = serializers.ChoiceField(
+        choices=[*METHODS, EVEN, ALL],
+        label="What makes an item useful",
+        help_text="Disagreement or information of metrics; even: nothing does; all: take the choice back.",
+    )
+    budget = serializers.IntegerField(
+        min_value=1,
+        max_value=1_000_000,
+        required=False,
+        label="How many items",
+        help_text="Candidate pairs, or images with all their captions.",
+    )
+    floor = serializers.FloatField(
+        min_value=0.01,
+        max_value=1,
+        required=False,
+        label="Chance of a useless item",
+        help_text=f"In parts of an even draw's (default: {FLOOR}); no item weighs more than one over it.",
+    )
+    seed = serializers.IntegerField(
+        min_value=0, max_value=2**53, required=False, initial=0, label="Seed", help_text="Of the draw (0)."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["method"] != ALL and "budget" not in attrs:
+            raise serializers.ValidationError({"budget": ["Say how many items are chosen."]})
+        return super().validate(attrs)
+
+
+@operation(
+    "select-items", "Choose the items", parameters=SelectItemsRequest, job=SELECT, check=check_not_frozen
+)
+def select_items(*, study: Study, by: User | None, progress: Progress, method: str, **asked: Any) -> Outcome:
+    """Draws items with chances that go with their usefulness into the draft's design; follow the job."""
+    found = None if method == ALL else compute_choice(study=study, method=method, **asked, progress=progress)
+    store_choice(study=study, found=found, by=by)
+    return Outcome(choice_in_words(found), found)
+
+
+@background_operation("weigh-back", "Weigh answers back to all items", job=WEIGH, parameters=ScoresRequest)
+def weigh_back(
+    *, study: Study, metrics: Collection[str] = USUAL_METRICS, tokenizer: str = DEFAULT_TOKENIZER
+) -> dict[str, Any]:
+    """Starts a job that estimates, from chosen items, what all would say: of metrics and of systems."""
+    if not study.design.get("chosen"):
+        raise WrongState(
+            pgettext("staff", "Study %(slug)r judges all its items; there is nothing to weigh back.")
+            % {"slug": study.slug}
+        )
+    check_imported(study.dataset, metrics)
+    return {"metrics": list(metrics), "tokenizer": tokenizer}
+
+
+class SavingsRequest(ScoresRequest):
+    """With which scores items are chosen, and how often."""
+
+    draws = serializers.IntegerField(
+        min_value=20,
+        max_value=2000,
+        required=False,
+        initial=DRAWS,
+        label="Draws",
+        help_text=f"How often items are drawn for each method and budget ({DRAWS}).",
+    )
+    seed = serializers.IntegerField(
+        min_value=0, max_value=2**53, required=False, initial=0, label="Seed", help_text="Of the draws (0)."
+    )
+
+
+@background_operation(
+    "choice-savings", "What choosing items would have saved", job=SAVE, parameters=SavingsRequest
+)
+def choice_savings(
+    *,
+    study: Study,
+    metrics: Collection[str] = USUAL_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Starts a job that chooses from what people judged already, and compares with an even draw of as many."""
+    check_can_be_chosen(study)
+    check_imported(study.dataset, metrics)
+    return {"metrics": list(metrics), "tokenizer": tokenizer, "draws": draws, "seed": seed}

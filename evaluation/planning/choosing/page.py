@@ -1,0 +1,153 @@
+"""The page "What to ask": choose items, weigh back, show savings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, pgettext
+
+from evaluation.planning.choosing.operations import SAVE, WEIGH, choice_savings, select_items, weigh_back
+from evaluation.planning.choosing.selecting import EVEN, choice_in_words
+from evaluation.results.tables_page import as_markup
+from judgments.admin.base import signed_in
+from judgments.admin.operations import add_operation
+from judgments.kinds import KINDS
+from judgments.models import Job, Study
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal, was_opened
+
+METHODS_IN_WORDS = {
+    "disagreement": gettext_noop("disagreement"),
+    "information": gettext_noop("information"),
+    # in results of earlier versions
+    "variance": gettext_noop("variance"),
+    "diversity": gettext_noop("diversity"),
+    EVEN: gettext_noop("even draw"),
+}
+GROUPS_IN_WORDS = {
+    "accuracy": gettext_noop("Accuracy of metrics"),
+    "difference": gettext_noop("Differences between metrics"),
+    "system": gettext_noop("Figures of systems"),
+}
+FIGURES_IN_WORDS = {
+    "accuracy": gettext_noop("accuracy"),
+    "wins": gettext_noop("share of wins"),
+    "mean": gettext_noop("mean"),
+    "tau-b": gettext_noop("tau-b with people"),
+}
+LOWEST = -1.0  # twice as many items; a curve below says no more
+
+
+def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    done = Job.objects.filter(state=Job.State.DONE, args__study=study.slug)
+    last = done.filter(kind=WEIGH).order_by("-pk").first()
+    chosen = study.design.get("chosen")
+    weighed = last.result if last is not None and chosen else None
+    context |= {
+        "refusal": take_refusal(request, study),
+        "chosen": chosen,
+        "chosen_words": choice_in_words({"chosen": chosen}) if chosen else "",
+        "chosen_scores": list(chosen["scores"].values()) if chosen else [],
+        "is_draft": study.state == Study.State.DRAFT,
+        "answered": was_opened(study),
+        "weighed": weighed,
+        "weighed_rows": _weighed_rows(weighed) if weighed else [],
+        **newest_savings(request, study),
+    }
+    return TemplateResponse(request, "evaluation/study_choosing.html", context)
+
+
+def _weighed_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row | {"what": _(FIGURES_IN_WORDS[row["what"]])} for row in result["rows"]]
+
+
+def newest_savings(request: HttpRequest, study: Study) -> dict[str, Any]:
+    """Return the newest savings of the study, or of a visible one of its dataset."""
+    seen = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
+    names = dict(seen.values_list("slug", "name"))
+    done = Job.objects.filter(kind=SAVE, state=Job.State.DONE, args__study__in=list(names)).order_by("-pk")
+    job = done.filter(args__study=study.slug).first() or done.first()
+    result = job.result if job is not None else None
+    if result is None:
+        return {"savings": None}
+    return {
+        "savings": result,
+        "savings_of": "" if result["study"] == study.slug else names[result["study"]],
+        "savings_best": _best_savings(result),
+        "savings_figure": _savings_plot(result),
+    }
+
+
+def _groups(result: dict[str, Any]) -> list[str]:
+    return list(dict.fromkeys(row["group"] for row in result["rows"]))
+
+
+def _best_savings(result: dict[str, Any]) -> list[dict[str, Any]]:
+    found = []
+    for group in _groups(result):
+        own = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
+        for budget in sorted({row["budget"] for row in own}):
+            rows = [row for row in own if row["budget"] == budget and row["saved"] is not None]
+            best = max(rows, key=lambda row: row["saved"], default=None)
+            if best is not None:
+                found.append(
+                    best
+                    | {
+                        "group": _(GROUPS_IN_WORDS[group]),
+                        "method": _(METHODS_IN_WORDS[best["method"]]),
+                    }
+                )
+    return found
+
+
+def _savings_plot(result: dict[str, Any]) -> Any:
+    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
+    from evaluation.presentation.content import Curve, CurvePanel, Curves, Level
+    from evaluation.presentation.plots.canvas import to_svg
+    from evaluation.presentation.plots.curves import curves_figure
+
+    panels = []
+    for group in _groups(result):
+        own = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
+        curves = []
+        for method in dict.fromkeys(row["method"] for row in own):
+            rows = [row for row in own if row["method"] == method]
+            curves.append(
+                Curve(
+                    _(METHODS_IN_WORDS[method]),
+                    tuple(float(row["budget"]) for row in rows),
+                    tuple(None if row["saved"] is None else max(row["saved"], LOWEST) for row in rows),
+                )
+            )
+        level = Level(_(METHODS_IN_WORDS[EVEN]), 0.0)
+        panels.append(CurvePanel(_(GROUPS_IN_WORDS[group]), tuple(curves), (level,)))
+    drawing = Curves(
+        tuple(panels),
+        across=pgettext("staff", "Items chosen"),
+        up=pgettext("staff", "Items saved for the same error, % of an even draw"),
+    )
+    return as_markup(
+        to_svg(
+            curves_figure(drawing, 0.0),
+            name="savings",
+            title=drawing.up,
+            description=pgettext("staff", "Curves by method; the table below names the best one."),
+        )
+    )
+
+
+add_page(
+    StudyPage(
+        name="choosing",
+        label="What to ask",
+        order=58,
+        view=show_choosing,
+        shown=lambda study: KINDS[study.protocol].chosen_by_id,
+        group=Group.DESIGN,
+    )
+)
+add_operation(select_items, label="Choose")
+add_operation(weigh_back, label="Weigh back")
+add_operation(choice_savings, label="Measure")

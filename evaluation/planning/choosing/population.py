@@ -1,0 +1,227 @@
+"""Items to choose from, of a draft or judged, with scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from django.utils.translation import pgettext
+
+from common.errors import WrongState
+from evaluation.arrays import Floats, Ints
+from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores, check_imported, imported_scores
+from evaluation.data.judgment_sets import loaders
+from evaluation.errors import EvaluationError
+from evaluation.results.aggregation import consensus_of
+from evaluation.results.meta_evaluation import judged_captions, pair_texts
+from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs
+from judgments.drawing.material import Batch, Image, Material
+from judgments.kinds import KINDS
+from judgments.models import Item, Output, Study
+from judgments.studies.generation import build_batch, load_material
+from judgments.studies.studies import design_of
+
+PEOPLE = "people"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPopulation:
+    """Scores of a population.
+
+    table: (I, S, M), higher is better, nan without a caption. of_rows: (N, 2, M) for pairs, else (N, 1, M).
+    signatures: by metric.
+    """
+
+    table: Floats
+    of_rows: Floats
+    signatures: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Population:
+    """Candidate pairs, or images with all their captions, to choose from.
+
+    Either pairs or captions is empty. members: each row's id for ``sampling.only``. systems: names per row,
+    two for a pair. documents: references of all images.
+    """
+
+    per: str
+    pairs: Sequence[PairTexts]
+    captions: Sequence[CaptionTexts]
+    members: Sequence[str]
+    systems: Sequence[tuple[str, ...]]
+    documents: Sequence[References]
+
+    @cached_property
+    def item(self) -> Ints:
+        """Return (N,) item positions: a pair is its own item, a caption's is its image."""
+        if self.pairs:
+            return np.arange(len(self.pairs))
+        places = {image: place for place, image in enumerate(dict.fromkeys(self.images))}
+        return np.array([places[image] for image in self.images], dtype=np.int64)
+
+    @property
+    def images(self) -> list[int]:
+        return [row.image for row in self.pairs] or [row.item for row in self.captions]
+
+    @property
+    def size(self) -> int:
+        return int(self.item.max()) + 1
+
+    def scored(
+        self, metrics: Sequence[str], tokenizer: str, imported: ImportedScores = NO_SCORES
+    ) -> ScoredPopulation:
+        """Score all rows. Raise EvaluationError."""
+        if self.pairs:
+            scored, tables = score_pairs(
+                self.pairs, self.documents, metrics=metrics, tokenizer=tokenizer, imported=imported
+            )
+            rows = np.stack([tables[name] for name in metrics], axis=2)
+        else:
+            scored = score_captions(
+                self.captions, self.documents, metrics=metrics, tokenizer=tokenizer, imported=imported
+            )
+            rows = np.stack([scored.scores[name].images for name in metrics], axis=1)[:, np.newaxis]
+        signatures = {name: scored.scores[name].signature for name in metrics}
+        return ScoredPopulation(self.by_system(rows), rows, signatures)
+
+    def by_system(self, rows: Floats) -> Floats:
+        """Arrange (N, 2 or 1, M) scores by item and system; a system's second caption of an item has its
+        own column.
+        """
+        columns: dict[tuple[str, int], int] = {}
+        seen: Counter[tuple[int, str]] = Counter()
+        cells: list[tuple[int, int, int, int]] = []
+        for row, (place, names) in enumerate(zip(self.item.tolist(), self.systems, strict=True)):
+            sides = enumerate(names) if self.pairs else ((0, name) for name in names or (PEOPLE,))
+            for side, name in sides:
+                column = columns.setdefault((name, seen[place, name]), len(columns))
+                seen[place, name] += 1
+                cells.append((place, column, row, side))
+        table = np.full((self.size, len(columns), rows.shape[2]), np.nan)
+        place_of, column_of, row_of, side_of = np.array(cells).T
+        table[place_of, column_of] = rows[row_of, side_of]
+        return table
+
+
+def score_population(
+    study: Study, population: Population, metrics: Sequence[str], tokenizer: str
+) -> ScoredPopulation:
+    """Score a population, also by imported metrics. Raise EvaluationError."""
+    check_imported(study.dataset, metrics)
+    return population.scored(metrics, tokenizer, imported_scores(study.dataset, metrics))
+
+
+def check_can_be_chosen(study: Study) -> None:
+    """Raise WrongState if the study's items cannot be chosen."""
+    kind = KINDS[study.protocol]
+    if not kind.chosen_by_id:
+        raise WrongState(
+            pgettext("staff", "%(name)s has no items that could be chosen one by one.") % {"name": kind.name}
+        )
+
+
+def population_of_draft(study: Study) -> Population:
+    """Return all that the draft could ask, without its choice. Raise DesignError, WrongState."""
+    check_can_be_chosen(study)
+    design = design_of(study)
+    everything = design.model_copy(
+        update={"chosen": None, "sampling": design.sampling.model_copy(update={"only": ()})}
+    )
+    batch = build_batch(everything, study.dataset, maker=study.created_by_id)
+    material = load_material(study.dataset, maker=study.created_by_id)
+    items = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
+    images = {image.name: image for image in material.images}
+    return (_pairs if batch.pairs else _captions)(batch, material, images, items)
+
+
+def _documents(judged: set[str], material: Material, images: Mapping[str, Image]) -> list[References]:
+    splits = {images[name].split for name in judged}
+    own = [image for image in material.images if image.split in splits and image.references]
+    return [[text.text for text in image.references] for image in own]
+
+
+def _pairs(
+    batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
+) -> Population:
+    pairs = []
+    for row, pair in enumerate(batch.pairs):
+        texts = {text.key: text.text for text in images[pair.image].references}
+        references = tuple(texts[key] for key in pair.references) or tuple(texts.values())
+        pairs.append(
+            PairTexts(row, pair.kind, items[pair.image], pair.first.text, pair.second.text, references, 0)
+        )
+    return Population(
+        per="pairs",
+        pairs=pairs,
+        captions=(),
+        members=[pair.key for pair in batch.pairs],
+        systems=[(pair.first_system or PEOPLE, pair.second_system or PEOPLE) for pair in batch.pairs],
+        documents=_documents({pair.image for pair in batch.pairs}, material, images),
+    )
+
+
+def _captions(
+    batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
+) -> Population:
+    units = [
+        unit
+        for hit in batch.hits
+        for unit in hit.units
+        if not unit.control and not unit.filtered and unit.first is not None
+    ]
+    captions, systems = [], []
+    for unit in units:
+        assert unit.first is not None
+        image, text = images[unit.image], unit.first.text
+        own = tuple(one.text for one in image.references if one.text != text)
+        captions.append(CaptionTexts(None, items[unit.image], unit.first.key, text, own, np.nan))
+        systems.append(tuple(dict.fromkeys(name for name, one in image.outputs if one.text == text)))
+    return Population(
+        per="images",
+        pairs=(),
+        captions=captions,
+        members=[unit.key for unit in units],
+        systems=systems,
+        documents=_documents({unit.image for unit in units}, material, images),
+    )
+
+
+def judged_population(study: Study) -> Population:
+    """Return judged rows with their consensus. Raise EvaluationError if nothing is decided."""
+    check_can_be_chosen(study)
+    table = loaders.load_judgments(study)
+    consensus, references = consensus_of(study, table), loaders.load_references(study)
+    if KINDS[study.protocol].compares_pairs:
+        pairs, documents, _leading = pair_texts(study, consensus, references)
+        keys = {row.pk: row.key for row in loaders.pair_rows(study)}
+        return Population(
+            per="pairs",
+            pairs=pairs,
+            captions=(),
+            members=[keys[pair.pk] for pair in pairs],
+            systems=[pair.systems for pair in pairs],
+            documents=documents,
+        )
+    captions, _counts = judged_captions(study, consensus, table, references)
+    unit_keys = {row.pk: row.key for row in loaders.unit_rows(study)}
+    if any(caption.unit is None for caption in captions):
+        raise EvaluationError(
+            pgettext("staff", "Study %(slug)r judges captions in lists, of which none can be weighed alone.")
+            % {"slug": study.slug}
+        )
+    credited: dict[tuple[int, str], list[str]] = {}
+    rows = Output.objects.of_study(study).annotations().order_by("system__name")
+    for system, item, key in rows.values_list("system__name", "item_id", "caption__key"):
+        credited.setdefault((item, key), []).append(system)
+    return Population(
+        per="images",
+        pairs=(),
+        captions=captions,
+        members=[unit_keys[caption.unit] for caption in captions if caption.unit is not None],
+        systems=[tuple(dict.fromkeys(credited.get((one.item, one.key), ()))) for one in captions],
+        documents=references.documents(),
+    )

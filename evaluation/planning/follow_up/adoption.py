@@ -1,0 +1,182 @@
+"""Adopt workers' captions into the dataset."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.models import WrittenCaption
+from common.errors import DataConflict, WrongState
+from common.rows import refresh_statistics
+from evaluation.data.export.formats.consensus import CollectedCaption, check_writes, written_captions
+from evaluation.data.export.snapshot import take_snapshot
+from judgments.access.datasets import require_editor
+from judgments.datasets.importing import check_own, store_candidates
+from judgments.drawing.material import content_key
+from judgments.models import Caption, Dataset, Item, Output, Study, System
+from judgments.studies.log import note_event
+
+ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """The result of an adoption; ``system`` is "" for references, ``there`` counts earlier ones."""
+
+    dataset: str
+    system: str
+    added: int
+    there: int
+    writers: int
+
+
+@transaction.atomic
+def adopt_captions(*, study: Study, system: str = "", by: User | None = None) -> Adoption:
+    """Adopt included captions as references, or as outputs of ``system``; idempotent.
+
+    Outputs can be judged in later studies, but never by their writers. A new system belongs to ``by``; None
+    is a command.
+
+    Raises:
+        EvaluationError: the study collects no captions. WrongState: it is not closed, was rehearsed, or has no
+            caption, or ``by`` is no editor. DataConflict: ``system`` has other captions, or an invalid name.
+    """
+    check_writes(study)
+    if by is not None:
+        require_editor(by, study.dataset)
+    locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
+    if locked.simulated:
+        raise WrongState(
+            _("Nothing was adopted: the captions of study %(slug)r are simulated.") % {"slug": study.slug}
+        )
+    if locked.state != Study.State.CLOSED:
+        raise WrongState(
+            _(
+                "Nothing was adopted: study %(slug)r is %(state)s; close it first, so that no caption comes later."
+            )
+            % {"slug": study.slug, "state": _(locked.state)}
+        )
+    written = list(written_captions(locked, take_snapshot(locked)))
+    if not written:
+        raise WrongState(
+            _("Nothing was adopted: study %(slug)r holds no caption that is used.") % {"slug": study.slug}
+        )
+    dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)
+    added = (
+        _add_outputs(dataset, locked, written, system, by) if system else _add_references(dataset, written)
+    )
+    if added:
+        note_event(
+            study=locked,
+            what="captions-adopted",
+            words=f"{added:,} captions became {f'outputs of {system}' if system else 'references'} of {dataset.name}.",
+            system=system,
+        )
+        _note_addition(dataset, {"study": locked.slug, "system": system, "captions": added})
+        refresh_statistics(Caption)
+    return Adoption(
+        dataset=dataset.name,
+        system=system,
+        added=added,
+        there=len(written) - added,
+        writers=len({one.worker_id for one in written}),
+    )
+
+
+def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
+    known = set(Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True))
+    fresh = [one for one in written if one.key not in known]
+    last = dict(
+        Item.objects.filter(dataset=dataset)
+        .annotate(last=Max("references__position"))
+        .values_list("pk", "last")
+    )
+    following: Counter[int] = Counter({item: -1 if place is None else place for item, place in last.items()})
+    captions = []
+    for one in fresh:
+        following[one.item_id] += 1
+        captions.append(
+            Caption(
+                dataset=dataset,
+                item_id=one.item_id,
+                key=one.key,
+                text=one.text,
+                role=Caption.Role.REFERENCE,
+                position=following[one.item_id],
+            )
+        )
+    made = Caption.objects.bulk_create(captions, batch_size=ROWS_AT_ONCE)
+    _store_writers({one.judgment_id: caption.pk for one, caption in zip(fresh, made, strict=True)}, fresh)
+    return len(fresh)
+
+
+def _add_outputs(
+    dataset: Dataset, study: Study, written: list[CollectedCaption], name: str, by: User | None
+) -> int:
+    """Add each image's captions as ordered outputs; equal texts share a caption."""
+    if not name.strip() or len(name) > 80 or not name.isprintable():
+        raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
+    mark = f"adopted:{content_key(study.slug)}"
+    maker = by or study.created_by
+    system, made = System.objects.get_or_create(
+        dataset=dataset,
+        name=name,
+        defaults={"fingerprint": mark, "owner": maker, "private": maker is not None},
+    )
+    if not made:
+        check_own(system, by)
+    if system.fingerprint != mark:
+        raise DataConflict(
+            f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."
+        )
+    captions = store_candidates(dataset, {one.text for one in written})
+    outputs = Output.objects.annotations().filter(system=system)
+    known = set(outputs.values_list("item_id", "caption_id"))
+    ranks = Counter(outputs.values_list("item_id", flat=True))
+    fresh = []
+    for one in written:
+        place = (one.item_id, captions[one.text])
+        if place not in known:
+            known.add(place)
+            fresh.append(
+                Output(system=system, item_id=one.item_id, caption_id=place[1], rank=ranks[one.item_id])
+            )
+            ranks[one.item_id] += 1
+    Output.objects.bulk_create(fresh, batch_size=ROWS_AT_ONCE)
+    noted = set(
+        WrittenCaption.objects.filter(caption__in=set(captions.values())).values_list(
+            "judgment_id", "caption_id"
+        )
+    )
+    new = [one for one in written if (one.judgment_id, captions[one.text]) not in noted]
+    _store_writers({one.judgment_id: captions[one.text] for one in new}, new)
+    return len(new)
+
+
+def _store_writers(captions: dict[int, int], written: list[CollectedCaption]) -> None:
+    WrittenCaption.objects.bulk_create(
+        (
+            WrittenCaption(
+                caption_id=captions[one.judgment_id], worker_id=one.worker_id, judgment_id=one.judgment_id
+            )
+            for one in written
+        ),
+        batch_size=ROWS_AT_ONCE,
+    )
+
+
+def _note_addition(dataset: Dataset, what: dict[str, Any]) -> None:
+    """Note the addition in the dataset, whose fingerprint covers imported rows only."""
+    adopted = [
+        *dataset.notes.get("adopted", []),
+        {**what, "at": timezone.now().isoformat(timespec="seconds")},
+    ]
+    dataset.notes = {**dataset.notes, "adopted": adopted}
+    dataset.save(update_fields=["notes"])

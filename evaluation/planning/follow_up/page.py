@@ -1,0 +1,210 @@
+"""The pages "Disputes" and "Known items"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from annotation.models import Adjudication
+from annotation.quality.controls_page import describe_control_item
+from annotation.quality.operations import send_units, withdraw
+from annotation.quality.reviews import adjudicators, can_be_adjudicated
+from evaluation.models import Consensus
+from evaluation.planning.follow_up.operations import TakeRequest
+from evaluation.planning.follow_up.units import MARGIN, candidate_of, take_known_items, units_for_known_items
+from evaluation.results.consensus import SIDES_IN_WORDS
+from judgments.admin.base import BoundedPaginator
+from judgments.admin.operations import add_operation, read_posted_parameters
+from judgments.models import Study, Unit
+from judgments.studies.studies import kind_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+)
+
+ON_A_PAGE = 50
+SHOWN = [
+    ("ties", gettext_lazy("Ties")),
+    ("close", gettext_lazy("Ties, and votes as close as 2 to 1")),
+    ("all", gettext_lazy("All items")),
+]
+
+
+class DisputesPaginator(BoundedPaginator):
+    most = 5_000
+
+
+class DisputeForm(forms.Form):
+    show = forms.ChoiceField(
+        label=gettext_lazy("Show"), choices=SHOWN, initial="close", widget=UnfoldAdminSelectWidget
+    )
+    unit = forms.CharField(
+        label=gettext_lazy("Id of the item begins with"),
+        required=False,
+        max_length=80,
+        widget=UnfoldAdminTextInputWidget,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    unit: Unit
+    votes: str
+    n: int
+    state: str
+
+
+def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
+    wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
+    sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
+    # row ids alone are sorted and leafed through: an open study has many units that are close
+    pages = DisputesPaginator(_disputed_units(study, wanted["show"], wanted["unit"]).values("pk"), ON_A_PAGE)
+    page = pages.get_page(request.GET.get("page"))
+    context |= {
+        "form": form,
+        "query": f"&show={wanted['show']}&unit={wanted['unit']}",
+        "page": page,
+        "rows": [_dispute_row(one) for one in _rows_to_show(page.object_list)],
+        "computed": Consensus.objects.filter(study=study).exists(),
+        "possible": can_be_adjudicated(study),
+        "people": list(adjudicators(study)),
+        "sent": [_adjudication_row(one) for one in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
+        "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
+        "adjudicate_link": reverse("annotation:adjudicate"),
+    }
+    return TemplateResponse(request, "evaluation/study_disputes.html", context)
+
+
+def _disputed_units(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
+    rows = Consensus.objects.filter(study=study, unit__isnull=False)
+    if begins:
+        rows = rows.filter(unit__key__startswith=begins)
+    if show == "all":
+        return rows.order_by(F("margin").asc(nulls_last=True), "pk")
+    rows = rows.order_by("margin", "pk")  # as the index has it
+    return rows.filter(tie=True) if show == "ties" else rows.filter(Q(tie=True) | Q(margin__lt=MARGIN))
+
+
+def _rows_to_show(chosen: Any) -> QuerySet[Consensus]:
+    active = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
+    return (
+        Consensus.objects.filter(pk__in=chosen)
+        .select_related("unit__reference", "unit__first", "unit__second", "unit__item")
+        .annotate(sent=Subquery(active.values("state")[:1]))
+        .order_by(F("margin").asc(nulls_last=True), "pk")
+    )
+
+
+def _dispute_row(one: Any) -> Row:
+    return Row(unit=one.unit, votes=_votes_in_words(one.votes), n=one.n, state=_state_in_words(one.sent))
+
+
+def _state_in_words(sent: str | None) -> str:
+    return str(Adjudication.State(sent).label) if sent else ""
+
+
+def _votes_in_words(votes: dict[str, int]) -> str:
+    said = [
+        _("%(n)s for “%(answer)s”") % {"n": count, "answer": answer}
+        for answer, count in sorted(votes.items())
+        if count
+    ]
+    return ", ".join(said) or _("none")
+
+
+def _adjudication_row(one: Adjudication) -> dict[str, Any]:
+    return {
+        "pk": one.pk,
+        "unit": one.unit.key,
+        "state": one.get_state_display(),
+        "withdrawn": one.state == Adjudication.State.WITHDRAWN,
+        "to": one.adjudicator.get_username(),
+        "by": one.sent_by.get_username() if one.sent_by else "–",
+        "at": one.decided_at or one.sent_at,
+        "votes": _votes_in_words(one.votes),
+        "value": _decision_in_words(one),
+        "reason": one.reason,
+    }
+
+
+def _decision_in_words(one: Adjudication) -> str:
+    if one.value is None:
+        return "–"
+    kind = kind_of(one.study)
+    if kind.two_sided:
+        return f"{one.value} ({SIDES_IN_WORDS[one.value]})"
+    labels = {choice.value: choice.words for choice in kind.choices}
+    return f"{one.value} ({labels[one.value].lower()})" if one.value in labels else str(one.value)
+
+
+add_page(
+    StudyPage(
+        name="disputes",
+        label="Disputes",
+        order=55,
+        view=show_disputes,
+        shown=can_be_adjudicated,
+        group=Group.FINDINGS,
+    )
+)
+add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
+add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "disputes")
+
+
+def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    kind = context["kind"]
+    page = Paginator(_offered_items(request, study), ON_A_PAGE).get_page(request.GET.get("page"))
+    rows = []
+    for consensus in page.object_list:
+        candidate = candidate_of(kind, consensus)
+        if candidate is not None and consensus.unit is not None:
+            unit = consensus.unit
+            unit.expected = candidate.expected
+            rows.append({"consensus": consensus, "unit": unit, "shown": describe_control_item(kind, unit)})
+    context |= {
+        "page": page,
+        "rows": rows,
+        "known": study.design.get("controls", {}).get("known", []),
+        "may_take": context["may_change"] and study.state == Study.State.DRAFT,
+    }
+    return TemplateResponse(request, "evaluation/study_known.html", context)
+
+
+def _offered_items(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
+    return units_for_known_items(study).filter(
+        study__in=Study.objects.visible_to(request.user).order_by().values("pk")
+    )
+
+
+def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
+    chosen = read_posted_parameters(request, TakeRequest)["chosen"]
+    chosen = list(_offered_items(request, study).filter(pk__in=chosen).values_list("pk", flat=True))
+    new = take_known_items(study=study, chosen=chosen)
+    messages.success(
+        request,
+        ngettext("%(n)s known item added to the design.", "%(n)s known items added to the design.", new)
+        % {"n": new},
+    )
+    return redirect(page_address(study, "known"))
+
+
+add_page(StudyPage(name="known", label="", order=31, view=show_known, under="controls"))
+add_step(StudyStep(name="take-known", label="Take known items", run=_take_items))

@@ -1,0 +1,241 @@
+"""Find units that need votes, make drafts for them, and select known items."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from common.amounts import thousands
+from common.errors import NotThere, WrongState
+from evaluation.data.judgment_sets import loaders
+from evaluation.models import Consensus
+from evaluation.results.aggregation import consensus_of
+from judgments.design.reading import make_design
+from judgments.drawing.material import SCREEN
+from judgments.kinds import KINDS, Kind
+from judgments.models import Study, Unit
+from judgments.studies.log import note_event
+from judgments.studies.studies import (
+    change_design,
+    create_study,
+    design_of,
+    next_copy,
+    without_short_code,
+)
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winner
+MOST = 10_000
+LEAST_VOTES = 3
+
+
+class Need(StrEnum):
+    TIED = "tied"  # no answer has the most votes
+    UNCERTAIN = "uncertain"  # the winner leads by too little
+    SHORT = "short"  # judgments were invalidated, or their workers excluded
+
+
+def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[str]:
+    """Return the keys of judged units in need, in order.
+
+    Args:
+        margin: maximal lead of an uncertain unit's winner, as a share of its votes.
+
+    Raises:
+        WrongState: the study's answers have no winner.
+    """
+    kind = KINDS[study.protocol]
+    if need != Need.SHORT and kind.aggregation.level != "nominal":
+        raise WrongState(
+            _(
+                "Units of study %(slug)r are neither tied nor uncertain: its answers have no "
+                "winner; expected '%(short)s'."
+            )
+            % {"slug": study.slug, "short": Need.SHORT}
+        )
+    table = loaders.load_judgments(study)
+    if need == Need.SHORT:
+        counted: Counter[int] = Counter(table.unit[table.counted].tolist())
+        wanted = design_of(study).judgments_per_unit
+        return [unit.key for unit in loaders.unit_rows(study) if counted[unit.pk] < wanted]
+    found = consensus_of(study, table)
+    chosen = []
+    for unit in found.units:
+        one = found.of_unit.get(unit.pk)
+        if one is None or unit.pk in found.decisions:
+            continue
+        if one.tie or (need == Need.UNCERTAIN and one.margin is not None and one.margin <= margin):
+            chosen.append(unit.key)
+    return chosen
+
+
+def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
+    """Add the units that stood beside these on one screen: people would see other texts without them."""
+    screens = {content.get(SCREEN) for content in units.values_list("content", flat=True)} - {None}
+    return units | study.units.filter(control=False, content__screen__in=screens) if screens else units
+
+
+@transaction.atomic
+def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: User | None = None) -> Study:
+    """Create a draft with the design of ``study``, limited to these pairs or units.
+
+    Raises:
+        WrongState: nothing is chosen, or nothing could be drawn again. NotThere: an unknown id.
+    """
+    kind = KINDS[study.protocol]
+    chosen = list(dict.fromkeys(keys))
+    if not chosen:
+        raise WrongState(_("No batch was made: choose at least one row."))
+    if len(chosen) > MOST:
+        raise WrongState(
+            _("No batch was made: %(chosen)s rows are chosen, at most %(most)s fit in one design.")
+            % {"chosen": thousands(len(chosen)), "most": thousands(MOST)}
+        )
+    if not kind.chosen_by_id:
+        raise WrongState(
+            _("No batch was made: %(name)s has no units that could be chosen one by one.")
+            % {"name": kind.name}
+        )
+    if study.source == Study.Source.IMPORTED and not kind.compares_pairs:
+        raise WrongState(
+            _(
+                "No batch was made: study %(slug)r holds imported judgments; no design draws its captions again."
+            )
+            % {"slug": study.slug}
+        )
+    rows = study.pairs.all() if kind.compares_pairs else study.units.filter(control=False)
+    there = set(rows.filter(key__in=chosen).values_list("key", flat=True))
+    lacking = [key for key in chosen if key not in there]
+    if lacking:
+        raise NotThere(
+            _("No batch was made: study %(slug)r has no %(lacking)r.")
+            % {"slug": study.slug, "lacking": lacking[0]}
+        )
+    number = next_copy(study)
+    sampling: dict[str, Any] = {"only": sorted(chosen)}
+    values = without_short_code(study.design) | {
+        "slug": f"{study.slug[:75]}-{number}",
+        "name": f"{study.name[:180]} (closer, {number})",
+    }
+    values.pop("chosen", None)  # what chance a row had to be in this batch, nobody knows
+    if kind.judges_one_caption:  # chosen units are judged, whatever the sampling or the filter
+        units = _add_units_of_same_screens(study, study.units.filter(key__in=chosen)).order_by("position")
+        sampling = {
+            "pairs_from": "list",
+            "listed": list(units.values_list("item__name", "first__key")),
+            "only": [],
+            "images": "all",
+        }
+        images = Counter(units.values_list("item", flat=True))
+        if study.design.get("spans", {}).get("contrastive") and max(images.values()) < 2:
+            values["spans"] = study.design["spans"] | {"contrastive": False}
+        full = study.design["captions_per_image"] if kind.grouped else 0  # as many as a control image has
+        values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": full, "audit": 0}
+    values["sampling"] = study.design["sampling"] | sampling
+    batch = create_study(design=make_design(values), user=by)
+    what = f"{len(chosen):,} candidate pairs" if kind.compares_pairs else f"{len(chosen):,} captions"
+    note_event(
+        study=study, what="next-batch", words=f"{what} were chosen for a new draft, {batch.slug}.", by=by,
+        why=why, batch=batch.slug, only=sorted(chosen),
+    )  # fmt: skip
+    note_event(
+        study=batch,
+        what="next-batch",
+        words=f"Made of {what} of {study.slug}.",
+        by=by,
+        why=why,
+        source=study.slug,
+    )
+    return batch
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A possible known item; ``expected`` is its answer as in a study file."""
+
+    consensus: Consensus
+    expected: Any
+
+    def as_known(self) -> dict[str, Any]:
+        unit = self.consensus.unit
+        assert unit is not None
+        texts = {"reference": unit.reference, "first": unit.first, "second": unit.second}
+        said = (
+            "decided by an adjudicator"
+            if self.consensus.source == Consensus.Source.ADJUDICATED
+            else (f"all {self.consensus.n} judgments say so")
+        )
+        return {
+            "image": unit.item.name,
+            **{name: caption.text for name, caption in texts.items() if caption is not None},
+            "expected": self.expected,
+            "why": f"In study {unit.study.slug}, {said}.",
+        }
+
+
+def units_for_known_items(study: Study) -> QuerySet[Consensus]:
+    return (
+        Consensus.objects.filter(
+            unit__study__dataset=study.dataset_id,
+            unit__study__protocol=study.protocol,
+            unit__study__simulated=False,
+            unit__control=False,
+            value__isnull=False,
+        )
+        .exclude(unit__study=study)
+        .filter(
+            Q(n__gte=LEAST_VOTES, share__in=(0, 1))  # relevance: share of yes
+            | Q(n__gte=LEAST_VOTES, share__isnull=True)
+            | Q(source=Consensus.Source.ADJUDICATED)
+        )
+        .select_related("unit__study", "unit__item", "unit__reference", "unit__first", "unit__second")
+        .order_by("-n", "unit__study_id", "unit__position")
+    )
+
+
+def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
+    """Return the unit as a known item if unanimous or adjudicated, else None."""
+    if consensus.source == Consensus.Source.ADJUDICATED:
+        votes = [consensus.value]
+    else:
+        votes = [int(value) for value, count in consensus.votes.items() if count]
+    for expected in kind.expectations:
+        if votes and all(vote is not None and kind.is_right(vote, expected) for vote in votes):
+            return Candidate(consensus, expected)
+    return None
+
+
+@transaction.atomic
+def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
+    """Add units of ``units_for_known_items`` to a draft's known items; return the number of new ones.
+
+    Raises:
+        WrongState: the design is frozen, or no chosen unit qualifies.
+    """
+    kind = KINDS[study.protocol]
+    found = [candidate_of(kind, one) for one in units_for_known_items(study).filter(pk__in=chosen)]
+    items = [one.as_known() for one in found if one is not None]
+    if not items:
+        raise WrongState(_("No known item was added: choose units on which everybody agreed."))
+    controls = study.design.get("controls", {})
+    there = list(controls.get("known", []))
+    shown = ("image", "reference", "first", "second")
+
+    def what(item: dict[str, Any]) -> list[str]:
+        return [item.get(name, "") for name in shown]
+
+    known = {tuple(what(item)) for item in there}
+    new = [item for item in items if tuple(what(item)) not in known]
+    kinds = list(dict.fromkeys([*controls.get("kinds", ["reference"]), "known-good"]))
+    values = study.design | {"controls": controls | {"known": there + new, "kinds": kinds}}
+    change_design(study=study, design=make_design(values))
+    return len(new)

@@ -1,0 +1,230 @@
+"""The page "Registration"."""
+
+from __future__ import annotations
+
+import json
+from math import isnan
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from annotation.quality.detectors import RULES
+from common.amounts import thousands
+from evaluation.errors import RegistrationError
+from evaluation.models import Registration
+from evaluation.planning.registration.operations import may_be_registered, register
+from evaluation.planning.registration.plans import Outcome, compute_outcomes, find_deviations, read_claim
+from evaluation.presentation.content import p_in_text, percent_number
+from judgments.admin.base import signed_in
+from judgments.design.tables import Plan
+from judgments.models import Study
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+    take_refusal,
+    was_opened,
+)
+from judgments.templatetags.judgments_tags import percent
+
+ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
+LONGEST = 2000
+
+
+class RegisteringForm(forms.Form):
+    exclusions = forms.CharField(
+        label=gettext_lazy("Who will be excluded"),
+        required=False,
+        max_length=LONGEST,
+        help_text=gettext_lazy("in words, with the numbers: “people below 70 % of check questions”"),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+    )
+    stopping = forms.CharField(
+        label=gettext_lazy("When collection stops"),
+        required=False,
+        max_length=LONGEST,
+        help_text=gettext_lazy("“three judgments an item, then the study closes”"),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+    )
+    analyses = forms.CharField(
+        label=gettext_lazy("Planned analyses"),
+        required=False,
+        max_length=20_000,
+        help_text=gettext_lazy("one a line"),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+    )
+    metrics = forms.CharField(
+        label=gettext_lazy("Metrics that will be held against people"),
+        required=False,
+        max_length=LONGEST,
+        help_text=gettext_lazy(
+            "with commas between, as cider-d, rouge-l; any other is listed as a deviation. Empty: any may be."
+        ),
+        widget=UnfoldAdminTextInputWidget,
+    )
+    level = forms.FloatField(
+        label=gettext_lazy("Level"),
+        initial=0.05,
+        help_text=gettext_lazy("of all checked hypotheses together, after Holm"),
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
+    )
+    sure = forms.BooleanField(
+        label=gettext_lazy("I have read it through: a registration is never changed or taken back"),
+        error_messages={"required": gettext_lazy("read it through and tick this first.")},
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for row in range(ROWS):
+            self.fields[f"text-{row}"] = forms.CharField(
+                label=_("Hypothesis %(n)s") % {"n": row + 1}, required=False, max_length=LONGEST,
+                widget=UnfoldAdminTextInputWidget,
+            )  # fmt: skip
+            self.fields[f"claim-{row}"] = forms.CharField(
+                label=_("Hypothesis %(n)s, to be checked") % {"n": row + 1}, required=False, max_length=LONGEST,
+                widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "cider-d > rouge-l on HC"}),
+            )  # fmt: skip
+        for name, rule in RULES.items():
+            self.fields[f"rule-{name}"] = forms.BooleanField(label=_(rule.title), required=False)
+
+    @property
+    def rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
+        return [(self[f"text-{row}"], self[f"claim-{row}"]) for row in range(ROWS)]
+
+    @property
+    def further_used(self) -> bool:
+        return any(field.value() for row in self.rows[SEEN:] for field in row)
+
+    @property
+    def rules(self) -> list[forms.BoundField]:
+        return [self[f"rule-{name}"] for name in RULES]
+
+    def plan(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        rows = [(given[f"text-{row}"], given[f"claim-{row}"]) for row in range(ROWS)]
+        return {
+            "hypotheses": [{"text": text, "claim": claim} for text, claim in rows if text or claim],
+            "exclusions": given["exclusions"],
+            "exclude_by": [name for name in RULES if given[f"rule-{name}"]],
+            "stopping": given["stopping"],
+            "analyses": _parts(given["analyses"].splitlines()),
+            "metrics": _parts(given["metrics"].split(",")),
+            "level": given["level"],
+        }
+
+
+def _parts(texts: list[str]) -> list[str]:
+    return [text.strip() for text in texts if text.strip()]
+
+
+def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    registration = Registration.objects.filter(study=study).select_related("registered_by").first()
+    refusal = take_refusal(request, study)
+    context |= {
+        "registration": registration,
+        "can_register": may_be_registered(study),
+        "refusal": refusal,
+    }
+    if registration is None:
+        context["form"] = RegisteringForm(initial=refusal.sent if refusal else None)
+        context |= _plan_in_words(design_of(study).registration)
+    else:
+        context |= _plan_in_words(registration.plan) | {
+            "outcomes": [(one, _(one.verdict), _outcome_words(one)) for one in compute_outcomes(study)],
+            "deviations": find_deviations(study),
+        }
+    return TemplateResponse(request, "evaluation/study_register.html", context)
+
+
+def _outcome_words(one: Outcome) -> str:
+    """Translate ``outcome_words``, which is English for reports."""
+    if not one.claim:
+        return _("Nothing here tests it; people judge it.")
+    claim = read_claim(one.claim)
+    said: dict[str, Any] = {"better": claim.better, "worse": claim.worse}
+    if isnan(one.p):
+        return (
+            _("Not tested: %(better)s and %(worse)s were not both held against people on such pairs.") % said
+        )
+    if not one.differing:
+        return _("%(better)s and %(worse)s are right on the very same pairs.") % said
+    low, high = one.interval
+    return _(
+        "Of %(n)s pairs on which only one is right, %(better)s is right on %(right)s: %(share)s (95 %% interval "
+        "%(low)s to %(high)s); %(p)s, after Holm %(adjusted)s."
+    ) % {
+        **said,
+        "n": thousands(one.differing),
+        "right": thousands(one.first_only),
+        "share": percent(one.first_only / one.differing),
+        "low": percent_number(low),
+        "high": percent_number(high),
+        "p": p_in_text(one.p),
+        "adjusted": p_in_text(one.adjusted),
+    }
+
+
+def _plan_in_words(plan: Plan | None) -> Context:
+    names = plan.exclude_by if plan is not None else ()
+    return {"plan": plan, "rules": [_(RULES[name].title) if name in RULES else name for name in names]}
+
+
+def download_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        raise Http404
+    text = json.dumps({"sha256": registration.sha256, **registration.content}, ensure_ascii=False, indent=1)
+    headers = {"Content-Disposition": f'attachment; filename="{study.slug}-registration.json"'}
+    return HttpResponse(f"{text}\n", content_type="application/json", headers=headers)
+
+
+def _register(request: HttpRequest, study: Study) -> HttpResponse:
+    plan = design_of(study).registration
+    form = RegisteringForm(request.POST)
+    wrong = {name: errors for name, errors in form.errors.items() if plan is None or name == "sure"}
+    if wrong:
+        name, errors = next(iter(wrong.items()))
+        raise RegistrationError(
+            _("Nothing was registered. %(field)s: %(problem)s")
+            % {"field": form.fields[name].label, "problem": errors[0]}
+        )
+    values = register.read({} if plan else {"plan": form.plan()})
+    messages.success(request, register.run(study, values, by=signed_in(request), wait=False).words)
+    return redirect(page_address(study, "register"))
+
+
+def _has_registration_page(study: Study) -> bool:
+    if was_opened(study):
+        return design_of(study).registration is not None
+    return study.source == Study.Source.DESIGNED
+
+
+add_page(
+    StudyPage(
+        name="register",
+        label="Registration",
+        order=57,
+        view=show_registration,
+        shown=_has_registration_page,
+        group=Group.FINDINGS,
+        before=Group.LAUNCH,
+    )
+)
+add_page(StudyPage(name="registration-file", label="", order=58, view=download_registration))
+add_step(StudyStep(name="register", label="Register", run=_register, beside=True))

@@ -1,0 +1,344 @@
+"""Check and hash plans, test their hypotheses, and compare a study with its plan (docs/registration.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import Max
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from annotation.models import Exclusion
+from common.amounts import thousands
+from evaluation.data.judgment_sets.loaders import metric_outcomes
+from evaluation.data.judgment_sets.records import Flags
+from evaluation.data.provenance import as_json
+from evaluation.errors import RegistrationError
+from evaluation.models import Analysis, Registration
+from evaluation.presentation.content import Section
+from evaluation.presentation.rendering import WORDING, say, section, table
+from evaluation.reports.loading import ReportInputs
+from evaluation.results.verdict import right_pairs
+from evaluation.statistics.clustering import ITEM, NAIVE
+from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
+from judgments.design.reading import stored_design
+from judgments.design.tables import Plan, read_claim
+from judgments.models import Study, StudyEvent, Unit
+from judgments.studies.studies import design_of
+
+UNDECIDED, FOR_PEOPLE = gettext_noop("undecided"), gettext_noop("for people to judge")
+SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supported")
+
+
+def make_plan(values: Any) -> Plan:
+    """Build a plan from a table ``[registration]``. Raise RegistrationError."""
+    try:
+        return Plan.model_validate(values)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        where = ".".join(map(str, ("registration", *problem["loc"])))
+        sentence = problem["msg"].removeprefix("Value error, ")
+        raise RegistrationError(
+            _("%(where)s: %(sentence)s.") % {"where": where, "sentence": sentence}
+        ) from None
+
+
+def plan_hash(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of canonical JSON: sorted keys, no blanks, UTF-8."""
+    text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A deviation from the plan; ``quoted`` if its words are the log's."""
+
+    what: str
+    words: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of a hypothesis.
+
+    Attributes:
+        verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
+        first_only, second_only: pairs on which only one metric is right.
+        p: McNemar's p by image, two-sided; nan if not tested.
+        adjusted: after Holm over the plan's tested hypotheses.
+    """
+
+    text: str
+    claim: str
+    verdict: str
+    first_only: int = 0
+    second_only: int = 0
+    p: float = math.nan
+    adjusted: float = math.nan
+
+    @property
+    def differing(self) -> int:
+        return self.first_only + self.second_only
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return Wilson's 95 % interval of the first metric's share of differing pairs."""
+        return wilson_interval(self.first_only, self.differing)
+
+    def as_json(self) -> dict[str, Any]:
+        low, high = self.interval if self.differing else (None, None)
+        return {
+            **asdict(self),
+            "share": self.first_only / self.differing if self.differing else None,
+            "low": low,
+            "high": high,
+            "words": outcome_words(self),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A registered plan and its deviations; ``sha256`` is of plan and design."""
+
+    plan: Plan
+    sha256: str
+    on: str
+    deviations: tuple[Deviation, ...]
+
+    def outcomes(self, inputs: ReportInputs) -> list[Outcome]:
+        return check_hypotheses(self.plan, *metrics_right(inputs))
+
+    def as_json(self, inputs: ReportInputs) -> dict[str, Any]:
+        return {
+            "sha256": self.sha256,
+            "registered_on": self.on,
+            "hypotheses": [as_json(one) for one in self.outcomes(inputs)],
+            "deviations": [as_json(one) for one in self.deviations],
+        }
+
+    def section(self, inputs: ReportInputs) -> Section:
+        rows = [
+            (one.text, one.claim, one.verdict, outcome_words(one, inputs.wording))
+            for one in self.outcomes(inputs)
+        ]
+        tables = [table("hypotheses", rows, clustered=inputs.clustered)]
+        if self.deviations:
+            tables.append(table("deviations", [(one.what, one.words) for one in self.deviations]))
+        sentence = say("registration", on=self.on, sha256=self.sha256, n=len(self.deviations))
+        return section("registration", [sentence], tables=tables)
+
+
+def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str], NDArray[Any] | None]:
+    """Return whether each metric names people's winner of each decided pair, and the pairs' kinds and images."""
+    if not inputs.kind.compares_pairs or not inputs.scores:
+        return {}, [], None
+    decided = inputs.winners != 0
+    right = right_pairs(inputs.scores, inputs.winners)
+    images = inputs.images_of(inputs.pks or ())
+    flags = {name: one[decided] for name, one in right.items()}
+    return flags, inputs.kinds[decided].tolist(), None if images is None else images[decided]
+
+
+def check_hypotheses(
+    plan: Plan, right: Mapping[str, Flags], kinds: Sequence[str], images: NDArray[Any] | None
+) -> list[Outcome]:
+    """Test a plan's claims by McNemar's two-sided test by image, with Holm's adjustment.
+
+    Args:
+        right: metric -> (N,) whether it names people's winner.
+        kinds: (N,) the pairs' kinds.
+        images: (N,) the pairs' images; None: pairs are independent.
+    """
+    tested: list[tuple[int, McNemarResult]] = []
+    found = []
+    for place, one in enumerate(plan.hypotheses):
+        found.append(Outcome(one.text, one.claim, UNDECIDED if one.claim else FOR_PEOPLE))
+        if not one.claim:
+            continue
+        claim = read_claim(one.claim)
+        if claim.better not in right or claim.worse not in right:
+            continue
+        keep = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
+        if keep.any():
+            by = NAIVE if images is None else {ITEM: images[keep]}
+            result = mcnemar_test(right[claim.better][keep], right[claim.worse][keep], clusters=by)
+            tested.append((place, result))
+    adjusted = holm([result.best_p for _, result in tested]).tolist() if tested else []
+    for (place, result), p in zip(tested, adjusted, strict=True):
+        verdict = UNDECIDED
+        if p <= plan.level:
+            verdict = SUPPORTED if result.first_only > result.second_only else NOT_SUPPORTED
+        one = plan.hypotheses[place]
+        found[place] = Outcome(
+            one.text, one.claim, verdict, result.first_only, result.second_only, result.best_p, p
+        )
+    return found
+
+
+def outcome_words(outcome: Outcome, wording: int = WORDING) -> str:
+    if not outcome.claim:
+        return "Nothing here tests it; people judge it."
+    claim = read_claim(outcome.claim)
+    if math.isnan(outcome.p):
+        return say("outcome-not-tested", claim=claim)
+    low, high = outcome.interval if outcome.differing else (math.nan, math.nan)
+    return say("outcome", wording=wording, claim=claim, outcome=outcome, low=low, high=high)
+
+
+# Routine log entries, and those that change neither questions nor answers (webhooks, confirmed spending, rehearsals on
+# copies); exclusions and withdrawn controls are found from their rows.
+AS_PLANNED = (
+    "registered", "created", "generated", "planned", "opened", "publish", "invited", "closed", "computed", "evaluated",
+    "reported", "exported", "released", "looked", "role-given", "role-taken", "approve", "bonus", "bonus-list",
+    "partial-pay", "top-up", "written-to", "call-retried", "reconciled", "batch-imported", "forget-ids", "excluded",
+    "struck", "generate", "duplicated", "save-preset", "sync-crowd", "demographics", "rehearsed", "rehearsal-done",
+    "rehearsal-deleted", "spending-asked", "spending-confirmed", "spending-refused", "webhook-added", "webhook-gone",
+    "webhook-removed", "webhook-rotated", "webhook-switched", "deposited-release", "published-release", "discarded",
+)  # fmt: skip
+
+
+def find_registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
+    """Return the plan with its deviations; log quotes may name people, so they are optional."""
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        return None
+    return Registered(
+        plan=registration.plan,
+        sha256=registration.sha256,
+        on=registration.registered_at.date().isoformat(),
+        deviations=tuple(find_deviations(study, log_in_words=log_in_words)),
+    )
+
+
+def find_deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        return []
+    plan = registration.plan
+    found = []
+    if plan_hash(registration.content) != registration.sha256:
+        found.append(Deviation("hash", _("The stored plan is not the one that was hashed.")))
+    found += _design_deviations(study, registration, plan)
+    found += _vote_deviations(study)
+    found += _exclusion_deviations(study, plan)
+    found += _analysis_deviations(study, plan)
+    events = StudyEvent.objects.filter(study=study, at__gt=registration.registered_at).exclude(
+        what__in=AS_PLANNED
+    )
+    found += [
+        Deviation(
+            event.what,
+            f"{event.at.date()}: {event.words}"
+            if log_in_words
+            else f"{event.at.date()}: {event.what.replace('-', ' ')}.",
+            quoted=True,
+        )
+        for event in events.order_by("at", "pk")
+    ]
+    return found
+
+
+def _design_deviations(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
+    design = design_of(study)
+    # The hash covers the stored content; its meaning is read with today's keys.
+    then = stored_design(registration.content["design"]).model_dump(mode="json")
+    now = design.model_dump(mode="json")
+    changed = []
+    if design.registration not in (None, plan):
+        changed.append(Deviation("plan", _("The study file holds another plan than the registered one.")))
+    for key in dict.fromkeys((*then, *now)):
+        # Panel and access hold codes, which a registration omits; the plan is registered separately.
+        if key in ("panel", "access", "registration"):
+            continue
+        if then.get(key) != now.get(key):
+            changed.append(
+                Deviation(
+                    "design",
+                    _("%(key)s was registered as %(then)r and is %(now)r.")
+                    % {"key": key, "then": then.get(key), "now": now.get(key)},
+                )
+            )
+    return changed
+
+
+def _vote_deviations(study: Study) -> list[Deviation]:
+    wanted = design_of(study).judgments_per_unit
+    hits = study.hits.filter(required__gt=wanted)
+    found = []
+    if extended := hits.count():
+        most = hits.aggregate(most=Max("required"))["most"]
+        found.append(
+            Deviation(
+                "extended",
+                ngettext(
+                    "One HIT went to %(most)s people instead of %(wanted)s.",
+                    "%(n)s HITs went to up to %(most)s people instead of %(wanted)s.",
+                    extended,
+                )
+                % {"n": thousands(extended), "most": most, "wanted": wanted},
+            )
+        )
+    if study.state == Study.State.CLOSED:
+        short = study.hits.filter(open_slots__gt=0)  # slots saved by a decided outcome are not open
+        if count := short.count():
+            words = ngettext(
+                "One HIT has fewer than %(wanted)s finished assignments.",
+                "%(n)s HITs have fewer than %(wanted)s finished assignments.",
+                count,
+            )
+            found.append(Deviation("short", words % {"n": thousands(count), "wanted": wanted}))
+    if withdrawn := Unit.objects.filter(study=study, withdrawn=True).count():
+        words = ngettext(
+            "One control item was taken out.", "%(n)s control items were taken out.", withdrawn
+        ) % {"n": thousands(withdrawn)}
+        found.append(Deviation("struck", words))
+    return found
+
+
+def _exclusion_deviations(study: Study, plan: Plan) -> list[Deviation]:
+    others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
+    rules = Counter(others.values_list("rule", flat=True))
+    return [
+        Deviation(
+            "exclusion",
+            ngettext(
+                "%(n)s people were excluded by %(rule)s, which was not registered.",
+                "%(n)s people were excluded by %(rule)s, which was not registered.",
+                count,
+            )
+            % {"n": thousands(count), "rule": rule or _("a person")},
+        )
+        for rule, count in sorted(rules.items())
+    ]
+
+
+def _analysis_deviations(study: Study, plan: Plan) -> list[Deviation]:
+    if not plan.metrics:
+        return []
+    done = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
+    names = {
+        name for settings in done.values_list("settings", flat=True) for name in settings.get("metrics", [])
+    }
+    others = sorted(names - set(plan.metrics))
+    return (
+        [Deviation("analysis", _("Not registered: %(names)s.") % {"names": ", ".join(others)})]
+        if others
+        else []
+    )
+
+
+def compute_outcomes(study: Study) -> list[Outcome]:
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        return []
+    return check_hypotheses(registration.plan, *metric_outcomes(study))

@@ -1,0 +1,263 @@
+"""Plot matrices with numbers, on a colour scale with reference levels.
+
+A single matrix is as wide as a paper's column if its numbers stay readable; several are two per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure as Canvas
+
+from common.amounts import coefficient
+from evaluation.presentation.content import Heat, HeatPanel, Level, percent, percent_number
+from evaluation.presentation.plots.canvas import (
+    COLUMN,
+    DASH,
+    FAINT_OPACITY,
+    INK,
+    SMALL,
+    SOFT,
+    SOFT_OPACITY,
+    WIDTH,
+    new_figure,
+    shorten,
+    write_beside,
+)
+
+LONGEST_TICK = 16
+LETTER = 0.0078  # inches, of an average letter a point high
+DARK, LIGHT = "#111111", "#ffffff"
+LETTERS_SIDE_BY_SIDE = 60  # of the names below the columns, before they run into each other
+EQUAL_CONTRAST = 0.19  # the luminance at which black and white text have equal contrast
+# From least to most, safe for red-green colour blindness (Brewer's Blues and Purple-Orange).
+RISING = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
+AROUND = ("#b35806", "#fdb863", "#f7f7f7", "#b2abd2", "#542788")
+SMALLEST_CELL, LARGEST_CELL = 0.29, 0.42  # inches; two-digit numbers are readable from the smaller on
+SMALLEST_NUMBER = 4.8  # points: smaller numbers are left to the data beside the plot
+APART = 0.35  # in cells, before the separate rows
+BAR, BAR_STEPS = 0.07, 48  # height in inches of the colour scale; its steps
+HEAD, AXIS_NAME, LINE = 0.32, 0.2, 0.135  # inches
+STAMP = 0.16  # inches at the top for the note on simulated answers
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Shared sizes of all panels in inches; ``tick`` and ``number`` in points."""
+
+    width: float
+    across: int
+    cell: float
+    tall: float
+    label: float
+    below: float
+    tick: float
+    number: float
+
+
+def is_narrow(drawing: Heat) -> bool:
+    if len(drawing.panels) > 1:
+        return False
+    (panel,) = drawing.panels
+    return _cells_width(COLUMN, panel.rows, bool(drawing.down)) >= SMALLEST_CELL * len(panel.columns)
+
+
+def _cells_width(width: float, rows: tuple[str, ...], named: bool) -> float:
+    return width - 0.12 - _label_width(rows, SMALL - 1, named)
+
+
+def _label_width(rows: tuple[str, ...], size: float, named: bool) -> float:
+    return LETTER * size * min(LONGEST_TICK, max(map(len, rows))) + 0.1 + (0.2 if named else 0.0)
+
+
+def _sizes(drawing: Heat) -> _Sizes:
+    panels = drawing.panels
+    columns = max(len(panel.columns) for panel in panels)
+    rows = max((panel.rows for panel in panels), key=lambda names: max(map(len, names)))
+    width = COLUMN if is_narrow(drawing) else WIDTH
+    across = 1 if len(panels) == 1 else 2
+    cell = min(LARGEST_CELL, _cells_width(width / across, rows, bool(drawing.down)) / columns)
+    tick = min(SMALL - 1, max(4.5, 62 * cell))
+    names = max(min(LONGEST_TICK, len(name)) for panel in panels for name in panel.columns)
+    upright = LETTER * tick * names + 0.08 if names > 4 else 0.17
+    lines = max(_lines_of_levels(panel, drawing.least, cell * len(panel.columns)) for panel in panels)
+    return _Sizes(
+        width=width,
+        across=across,
+        cell=cell,
+        tall=min(cell, 0.3),
+        label=_label_width(rows, tick, bool(drawing.down)),
+        below=upright + (AXIS_NAME if drawing.across else 0.0) + (0.2 + BAR + LINE * lines if lines else 0.1),
+        tick=tick,
+        number=min(SMALL - 1, 27 * cell),
+    )
+
+
+def heat_figure(drawing: Heat, foot: float) -> Canvas:
+    sizes = _sizes(drawing)
+    rows = max(len(panel.rows) + APART * bool(panel.apart) for panel in drawing.panels)
+    panel_height = HEAD + sizes.tall * rows + sizes.below
+    down = -(-len(drawing.panels) // sizes.across)
+    height = STAMP + panel_height * down + foot + 0.12
+    figure = new_figure(height, sizes.width)
+    for place, panel in enumerate(drawing.panels):
+        row, column = divmod(place, sizes.across)
+        left = column * sizes.width / sizes.across + sizes.label
+        top = height - STAMP - row * panel_height - HEAD
+        wide, tall = (
+            sizes.cell * len(panel.columns),
+            sizes.tall * (len(panel.rows) + APART * bool(panel.apart)),
+        )
+        axes = figure.add_axes((left / sizes.width, (top - tall) / height, wide / sizes.width, tall / height))
+        _draw_matrix(axes, panel, drawing, sizes)
+        if panel.levels:
+            lines = _lines_of_levels(panel, drawing.least, wide)
+            bottom = top - tall - sizes.below + LINE * lines + 0.06
+            bar = figure.add_axes((left / sizes.width, bottom / height, wide / sizes.width, BAR / height))
+            _draw_scale(bar, panel, drawing.least, wide)
+    return figure
+
+
+def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
+    axes.patch.set_alpha(0.0)
+    for spine in axes.spines.values():
+        spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.apart)
+    first_apart = len(panel.rows) - panel.apart
+    tops = [row + (APART if panel.apart and row >= first_apart else 0.0) for row in range(len(panel.rows))]
+    axes.set_xlim(0, len(panel.columns))
+    axes.set_ylim(tops[-1] + 1, 0)
+    cells: list[tuple[float, float, float, str]] = []
+    for top, values in zip(tops, panel.values, strict=True):
+        for column, value in enumerate(values):
+            if value is None:
+                continue
+            colour = _colour(value, drawing.least)
+            cells.append((column, top, 1, colour))
+            if sizes.number < SMALLEST_NUMBER:
+                continue
+            axes.text(
+                column + 0.5,
+                top + 0.5,
+                _cell_text(value, panel.shows),
+                ha="center",
+                va="center",
+                fontsize=sizes.number,
+                color=DARK if _is_bright(colour) else LIGHT,
+            )
+    _draw_cells(axes, cells)
+    longest = max(map(len, panel.columns))
+    axes.set_xticks(
+        [place + 0.5 for place in range(len(panel.columns))],
+        [shorten(name, LONGEST_TICK) for name in panel.columns],
+        rotation=90 if longest > 4 or longest * len(panel.columns) > LETTERS_SIDE_BY_SIDE else 0,
+        parse_math=False,
+    )
+    axes.set_yticks(
+        [top + 0.5 for top in tops], [shorten(name, LONGEST_TICK) for name in panel.rows], parse_math=False
+    )
+    axes.tick_params(length=0, labelsize=sizes.tick, labelcolor=INK, pad=3)
+    title = shorten(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL)))
+    write_beside(axes, title, (0, 1), (0, 5), xycoords="axes fraction", fontweight="bold", va="bottom")
+    small = SOFT | {"fontsize": SMALL - 1}
+    if drawing.across:
+        axes.set_xlabel(drawing.across, **small, labelpad=2)
+    if drawing.down:
+        axes.set_ylabel(drawing.down, **small, labelpad=3)
+
+
+def _draw_cells(axes: Axes, cells: Sequence[tuple[float, float, float, str]]) -> None:
+    """Draw cells of height 1: their left, top, width and colour."""
+    # One artist instead of one per cell, which takes many times as long.
+    corners = [[(x, y), (x + wide, y), (x + wide, y + 1), (x, y + 1)] for x, y, wide, _ in cells]
+    colours = [colour for *_, colour in cells]
+    axes.add_collection(PolyCollection(corners, facecolors=colours, linewidths=0), autolim=False)
+
+
+def _cell_text(value: float, shows: str) -> str:
+    if shows == "share":
+        return percent_number(value)
+    text = coefficient(value)
+    return "0" if text == ".00" else text.removesuffix(".00")
+
+
+def _level_label(level: Level, shows: str) -> str:
+    return f"{level.words} {percent(level.value) if shows == 'share' else _cell_text(level.value, shows)}"
+
+
+def _scale_marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
+    placed: list[tuple[float, str, int, str]] = []
+    ends: list[float] = []  # how far each line is filled
+    for level in sorted(panel.levels, key=lambda one: one.value):
+        share = min(1.0, max(0.0, (level.value - least) / (1.0 - least)))
+        length = LETTER * (SMALL - 1.5) * len(_level_label(level, panel.shows)) / wide
+        align = "left" if share < length / 2 else "right" if share > 1 - length / 2 else "center"
+        start = share - {"left": 0.0, "center": length / 2, "right": length}[align]
+        line = next((place for place, end in enumerate(ends) if start >= end + 0.03), len(ends))
+        ends[line : line + 1] = [start + length]
+        placed.append((share, _level_label(level, panel.shows), line, align))
+    return placed
+
+
+def _lines_of_levels(panel: HeatPanel, least: float, wide: float) -> int:
+    return 1 + max((line for _, _, line, _ in _scale_marks(panel, least, wide)), default=-1)
+
+
+def _draw_scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
+    axes.patch.set_alpha(0.0)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set(color=INK, alpha=FAINT_OPACITY)
+    steps: list[tuple[float, float, float, str]] = []
+    for step in range(BAR_STEPS):
+        value = least + (step + 0.5) / BAR_STEPS * (1.0 - least)
+        wider = 1.2 if step < BAR_STEPS - 1 else 1.0  # no hairline of the paper between two
+        steps.append((step / BAR_STEPS, 0, wider / BAR_STEPS, _colour(value, least)))
+    _draw_cells(axes, steps)
+    dashed = [level.dashed for level in sorted(panel.levels, key=lambda one: one.value)]
+    for (share, words, line, align), is_floor in zip(_scale_marks(panel, least, wide), dashed, strict=True):
+        axes.plot(
+            [share, share],
+            [-0.35, 1.5],
+            color=INK,
+            linewidth=1.2,
+            clip_on=False,
+            alpha=0.8,
+            linestyle=DASH if is_floor else "solid",
+        )
+        write_beside(
+            axes,
+            words,
+            (share, 0),
+            (0, -4 - 72 * LINE * line),
+            ha=align,
+            va="top",
+            fontsize=SMALL - 1.5,
+            alpha=SOFT_OPACITY,
+        )
+
+
+def _colour(value: float, least: float) -> str:
+    scale = AROUND if least < 0 else RISING
+    share = min(1.0, max(0.0, (value - least) / (1.0 - least))) * (len(scale) - 1)
+    place = min(int(share), len(scale) - 2)
+    mix = share - place
+    parts = [
+        round(int(scale[place][at : at + 2], 16) * (1 - mix) + int(scale[place + 1][at : at + 2], 16) * mix)
+        for at in (1, 3, 5)
+    ]
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
+def _is_bright(colour: str) -> bool:
+    """Return whether dark text has the greater contrast (WCAG 2.2, relative luminance)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > EQUAL_CONTRAST

@@ -1,0 +1,211 @@
+"""Render reports and tables as HTML, Markdown, LaTeX and CSV from Jinja templates."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from common.errors import counted
+from evaluation.presentation.content import (
+    Cell,
+    Column,
+    Curves,
+    Dots,
+    Heat,
+    Plot,
+    Report,
+    Section,
+    Specifications,
+    Table,
+    coefficient,
+    format_cell,
+    p_in_text,
+    percent_number,
+)
+from judgments.importers.textio import csv_line, guard_formula
+
+ROWS_IN_TEXT = 40
+MINUS = "−"
+TEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "—": "---", "“": "``", "”": "''", "‘": "`", "’": "'",
+    "…": r"\ldots{}", "\u00a0": "~", "×": r"$\times$", MINUS: "$-$",
+    "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$",
+}  # fmt: skip
+LAST_LATIN = "\u017f"
+FOLDER = Path(__file__).parent
+# The number of the wording below; releases state theirs, and `verify` says what they say in it.
+WORDING = 1
+WORDS: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
+
+
+def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) -> Environment:
+    """Return an environment for plain text; ``escape`` applies to every value but ``Markup``."""
+
+    def escaped(value: Any) -> Any:
+        return value if escape is None or isinstance(value, Markup) else escape(str(value))
+
+    made = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=False,  # noqa: S701 (not HTML)
+        finalize=escaped,
+        keep_trailing_newline=True,
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters |= {
+        "coefficient": coefficient,
+        "counted": counted,
+        "fixed": lambda value, digits: f"{value:.{digits}f}",
+        "general": lambda value, digits=6: f"{value:.{digits}g}",
+        "one_line": lambda text: " ".join(text.split()),
+        "p": p_in_text,
+        "percent": lambda share, digits=0: f"{percent_number(share, digits)} %",
+        "percent_number": percent_number,
+        "shown": format_cell,
+        "thousands": lambda value: f"{value:,}",
+    }
+    return made
+
+
+TEMPLATES = text_templates(FOLDER / "templates")
+
+
+@cache
+def _template(text: str) -> Template:
+    return TEMPLATES.from_string(text)
+
+
+def fill_template(text: str, values: dict[str, Any]) -> str:
+    return _template(text).render(values)
+
+
+def say(name: str, /, *, wording: int = WORDING, **values: Any) -> str:
+    """Return a sentence; an older ``wording`` is that of older releases."""
+    earlier = WORDS["earlier"] if wording < WORDING else {}
+    return fill_template(earlier.get(name, WORDS["sentences"][name]), values)
+
+
+def section(
+    name: str,
+    sentences: Iterable[str] = (),
+    plots: Iterable[Plot] = (),
+    tables: Iterable[Table] = (),
+    *,
+    empty: str = "",
+) -> Section:
+    return Section(name, WORDS["sections"][name], tuple(sentences), tuple(plots), tuple(tables), empty)
+
+
+def table(
+    words: str,
+    rows: Iterable[Sequence[Cell]],
+    columns: Iterable[tuple[str, str]] = (),
+    *,
+    name: str = "",
+    **values: Any,
+) -> Table:
+    """Return the named table with its title, columns and note.
+
+    Args:
+        columns: name and ``Column.shows``, if they depend on the study.
+        name: of the table's files; default: ``words``.
+        values: for the templates of title and note.
+    """
+    found = WORDS["tables"][words]
+    return Table(
+        name or words,
+        fill_template(found["title"], values),
+        tuple(Column(*one) for one in columns or found["columns"]),
+        tuple(tuple(row) for row in rows),
+        fill_template(found.get("note", ""), values),
+    )
+
+
+def plot(
+    sentence: str,
+    drawing: Dots | Curves | Heat | Specifications,
+    data: Table,
+    name: str = "",
+    title: str = "",
+) -> Plot:
+    return Plot(name or data.name, title or data.title, sentence, drawing, data)
+
+
+def markdown(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", re.sub(r"\s+", " ", text))
+
+
+def tex(text: str) -> str:
+    """Escape for LaTeX; characters that Latin fonts lack become code points."""
+    made = []
+    for letter in re.sub(r"[^\S\u00a0]", " ", text):
+        if letter in TEX:
+            made.append(TEX[letter])
+        elif letter < " " or letter == "\x7f":
+            continue
+        elif letter <= LAST_LATIN:
+            made.append(letter)
+        else:
+            made.append(rf"\texttt{{U+{ord(letter):04X}}}")
+    return "".join(made)
+
+
+def _breakable(signature: str) -> Markup:
+    broken = re.sub(r"(\\textbar\{\}|,|:|-)", r"\1\\allowbreak{}", tex(signature))
+    return Markup(rf"{{\raggedright\tiny\ttfamily {broken}\par}}")  # noqa: S704 (escaped above)
+
+
+def _environments() -> dict[str, Environment]:
+    templates = FOLDER / "templates"
+    made = {
+        "html": text_templates(templates, escape=escape),
+        "md": text_templates(templates, escape=markdown),
+        "tex": text_templates(templates, escape=tex).overlay(
+            block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
+            comment_start_string="<#", comment_end_string="#>",
+        ),
+    }  # fmt: skip
+    made["md"].filters["escaped"] = markdown
+    made["tex"].filters |= {"escaped": tex, "breakable": _breakable}
+    return made
+
+
+_ENVIRONMENTS = _environments()
+
+
+def _render(template: str, form: str, **values: Any) -> str:
+    return _ENVIRONMENTS[form].get_template(f"{template}.{form}.j2").render(minus=MINUS, **values)
+
+
+def render_table(table: Table, form: str, signature: str = "") -> str:
+    """Return a table as ``html``, ``md``, ``tex`` or ``csv``."""
+    if form == "csv":
+        return csv_of(*table.data())
+    return _render("table", form, table=table, stamp=signature, most=None)
+
+
+def render_report(report: Report, form: str, svgs: Mapping[str, str] | None = None) -> str:
+    return _render("report", form, report=report, stamp=report.signature, most=ROWS_IN_TEXT, svgs=svgs)
+
+
+def render_methods(report: Report, form: str) -> str:
+    return _render("methods", form, report=report)
+
+
+def csv_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return unrounded values; a cell that looks like a formula gets a leading '."""
+    return "".join(
+        f"{csv_line(guard_formula(cell) if isinstance(cell, str) else cell for cell in row)}\n"
+        for row in (heads, *rows)
+    )

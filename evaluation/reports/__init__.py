@@ -1,0 +1,1 @@
+"""What is written of a study: its report, the multiverse, replications, and releases."""

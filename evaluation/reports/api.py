@@ -1,0 +1,62 @@
+"""Reports over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from evaluation.data.export.api import ArchiveFiles, describe_files
+from evaluation.models import Analysis
+from evaluation.reports.storage import report_archive
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+
+
+class ReportSerializer(RowSerializer[Analysis]):
+    """A stored result with how it was made."""
+
+    study = Related("study.slug")
+    settings = serializers.DictField(read_only=True)
+    result = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = Analysis
+        fields = [
+            *("id", "study", "what", "settings", "signature", "judgments", "data_hash", "result"),
+            "created_at",
+        ]
+
+
+class ReportHeadSerializer(ReportSerializer):
+    """The same without the result, for lists."""
+
+    class Meta(ReportSerializer.Meta):
+        fields = [name for name in ReportSerializer.Meta.fields if name != "result"]
+
+
+@describe_files(
+    "reports",
+    files="The files of a report (`what` = `report`).",
+    file="A file of a report, such as `figures/accuracy.pdf`.",
+    download="All files of a report of `what` = `report` as a ZIP archive.",
+)
+class ReportResource(ArchiveFiles, Resource):
+    """Analyses: agreement and workers, metrics against people. A list leaves the results out."""
+
+    scope, what = "reports", "report"
+    queryset = Analysis.objects.select_related("study")
+    filterset_class = filters_of(Analysis, "what", study=study_filter())
+    orderings = {"id": "pk", "created_at": "created_at"}
+
+    def get_queryset(self) -> QuerySet[Analysis]:
+        found = Analysis.objects.select_related("study")
+        return found.defer("result") if self.action == "list" else found
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        return ReportHeadSerializer if self.action == "list" else ReportSerializer
+
+    def archive(self, row: Analysis) -> tuple[Path, str]:
+        path = report_archive(row)
+        return path, path.name

@@ -1,0 +1,268 @@
+"""Load a report's inputs from a study; ``evaluation.reports.releases.inputs`` does so from a release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.work.arena import draws_at_claim
+from evaluation.data.imported_scores.storing import imported_hashes
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import Floats, JudgmentTable
+from evaluation.data.provenance import quorum_version
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis, MetricScore
+from evaluation.presentation.rendering import WORDING
+from evaluation.results.aggregation import compute_aggregation, consensus_of
+from evaluation.results.consensus import StudyConsensus
+from evaluation.results.meta_evaluation import (
+    DEFAULT_METRICS,
+    DEFAULT_TOKENIZER,
+    compute_evaluation,
+    pair_texts,
+    value_of_unit,
+)
+from evaluation.results.metric_figures import PairTexts, References
+from evaluation.results.rankings import Proposals, newest_output, proposals_of
+from judgments.kinds import KINDS, Kind
+from judgments.models import CandidatePair, Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of, kind_of
+
+Texts = tuple[list[PairTexts], list[References]]
+ROWS_AT_ONCE = 2_000
+
+
+def no_texts() -> Texts | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisResult:
+    result: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    signature: str
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """The inputs of a report's sections.
+
+    Attributes:
+        evaluation: metrics against the consensus, or None with ``why_not``.
+        scores: metric -> (N, 2) of pairs or (N, 1) of captions.
+        pks: their (N,) row ids; None if a scored caption is no unit.
+        people: (N,) consensus of each scored caption, nan without judgments; None for pairs.
+        captions: image and id of each scored caption; empty for pairs.
+        full_depth: units for agreement; None for all.
+        names: worker row id -> name.
+        systems: pair key -> systems of its captions.
+        images: pair row id -> its image.
+        proposals: systems' outputs; None if units are no single captions.
+        texts: returns pairs with references, and the documents of document frequency.
+        wording: number of the wording of sentences, older for an older release.
+        live: whether pairs were drawn by the answers so far, as in an arena.
+        chosen: whether items were chosen by their usefulness.
+        clustered: whether intervals and tests are by image and worker; false for an older release.
+    """
+
+    kind: Kind
+    seed: int
+    table: JudgmentTable
+    consensus: StudyConsensus
+    aggregation: AnalysisResult
+    evaluation: AnalysisResult | None
+    why_not: str
+    scores: Mapping[str, Floats] = field(default_factory=dict)
+    pks: Sequence[int] | None = None
+    people: Floats | None = None
+    captions: Sequence[tuple[Hashable, str]] = ()
+    full_depth: Collection[int] | None = None
+    names: Mapping[int, str] = field(default_factory=dict)
+    systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    images: Mapping[int, Hashable] = field(default_factory=dict)
+    proposals: Proposals | None = None
+    texts: Callable[[], Texts | None] = no_texts
+    wording: int = WORDING
+    clustered: bool = True
+    live: bool = False
+    chosen: bool = False
+
+    def images_of(self, pks: Iterable[int]) -> NDArray[Any] | None:
+        """Return the images of pairs, or None to take pairs as independent."""
+        return np.array([self.images[pk] for pk in pks], dtype=object) if self.clustered else None
+
+    @cached_property
+    def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return (N,) winners of scored pairs: 1, 2, or 0 for none."""
+        found = self.consensus.of_pair
+        return np.array([found[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
+
+    @cached_property
+    def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
+        """Return (N,) pair kinds; "" if unknown."""
+        of = {pair.pk: pair.kind for pair in self.consensus.pairs}
+        return np.array([of[pk] for pk in self.pks or ()], dtype=np.str_)
+
+    @property
+    def tokenizer(self) -> str:
+        return str(self.evaluation.settings["tok"]) if self.evaluation else DEFAULT_TOKENIZER
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(self.evaluation.result["metrics"]) if self.evaluation else []
+
+
+def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
+    """Return (N,) consensus of units, as a share if there is one; nan without."""
+    return np.array([value_of_unit(consensus, pk) for pk in pks], dtype=np.float64)
+
+
+def load_inputs(
+    study: Study,
+    *,
+    metrics: Sequence[str] = (),
+    tokenizer: str = "",
+    progress: Progress = no_progress,
+) -> ReportInputs:
+    """Read and compute a report's inputs. Raise EvaluationError for an unknown metric or tokenizer."""
+    kind = kind_of(study)
+    progress(0.02, "reading judgments")
+    table = loaders.load_judgments(study)
+    consensus = consensus_of(study, table)
+    progress(0.15, "consensus and agreement")
+    aggregation = _aggregation(study, consensus)
+    progress(0.3, "metrics against people")
+    found, why_not = evaluation_of(study, consensus, metrics, tokenizer)
+    pairs = kind.compares_pairs
+    inputs = ReportInputs(
+        kind=kind,
+        seed=design_of(study).seed,
+        table=table,
+        consensus=consensus,
+        aggregation=aggregation,
+        evaluation=None,
+        why_not=why_not,
+        full_depth=loaders.full_depth_units(study),
+        names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
+        systems=loaders.systems_of_pairs(study) if pairs else {},
+        images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
+        proposals=None if pairs or kind.is_open else proposals_of(study),
+        texts=lambda: _texts(study, consensus),
+        live=draws_at_claim(study),
+        chosen=design_of(study).chosen is not None,
+    )
+    if found is None:
+        return inputs
+    return replace(
+        inputs,
+        evaluation=found.computed,
+        scores=found.scores,
+        pks=found.pks,
+        people=found.people,
+        captions=found.captions,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """Metrics against people, with the fields of ``ReportInputs``."""
+
+    computed: AnalysisResult
+    scores: dict[str, Floats]
+    pks: list[int] | None
+    people: Floats | None
+    captions: tuple[tuple[int, str], ...]
+
+
+def evaluation_of(
+    study: Study, consensus: StudyConsensus, metrics: Sequence[str] = (), tokenizer: str = ""
+) -> tuple[Evaluated | None, str]:
+    """Return metrics against the consensus, or None and the reason; reuse stored ones."""
+    why_not = KINDS[study.protocol].comparison.refusal
+    if why_not:
+        return None, why_not
+    try:
+        return _evaluation(study, consensus, metrics, tokenizer), ""
+    except EvaluationError as error:
+        if metrics or tokenizer:
+            raise
+        return None, str(error)
+
+
+def _texts(study: Study, consensus: StudyConsensus) -> Texts:
+    pairs, documents, _ = pair_texts(study, consensus, loaders.load_references(study))
+    return pairs, documents
+
+
+def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
+    found = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
+    found = found.filter(signature__endswith=f"|v:{quorum_version()}")
+    return [one for one in found if "clusters" not in one.settings]
+
+
+def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
+    newest = (None, newest_output(study))
+    for one in _stored(study, Analysis.What.AGGREGATION, consensus.data_hash)[:1]:
+        if "outputs" not in one.result or one.result["outputs"] not in newest:
+            break
+        return AnalysisResult(one.result, one.settings, one.signature)
+    made = compute_aggregation(study=study)
+    return AnalysisResult(made.result, made.settings, made.signature)
+
+
+def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str) -> Evaluated:
+    stored = _stored(study, Analysis.What.META_EVALUATION, consensus.data_hash)
+    for one in stored:
+        asked = not metrics or list(metrics) == one.settings["metrics"]
+        # Imported scores may have been replaced since.
+        asked &= one.settings.get("imported", "") == imported_hashes(study.dataset, one.settings["metrics"])
+        if asked and (not tokenizer or tokenizer == one.settings["tok"]):
+            scores, pks = _stored_scores(one)
+            if set(scores) == set(one.result["metrics"]):
+                alone = not KINDS[study.protocol].compares_pairs
+                return Evaluated(
+                    AnalysisResult(one.result, one.settings, one.signature),
+                    scores,
+                    pks,
+                    people_of_units(consensus, pks) if alone else None,
+                    _captions_of_units(study, pks) if alone else (),
+                )
+    made = compute_evaluation(
+        study=study,
+        metrics=list(metrics) or (stored[0].settings["metrics"] if stored else DEFAULT_METRICS),
+        tokenizer=tokenizer or (stored[0].settings["tok"] if stored else DEFAULT_TOKENIZER),
+    )
+    return Evaluated(
+        AnalysisResult(made.result, made.settings, made.signature),
+        dict(made.judged.scores),
+        None if made.judged.pks is None else made.judged.pks.tolist(),
+        made.judged.people,
+        made.judged.captions,
+    )
+
+
+def _captions_of_units(study: Study, pks: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    of = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
+    return tuple(of[pk] for pk in pks)
+
+
+def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
+    rows = MetricScore.objects.filter(analysis=analysis).order_by("pk")
+    found: dict[str, list[tuple[float, ...]]] = {}
+    order: dict[str, list[int]] = {}
+    for metric, pair, unit, first, second in rows.values_list(
+        "metric", "pair_id", "unit_id", "first", "second"
+    ).iterator(ROWS_AT_ONCE):
+        found.setdefault(metric, []).append((first,) if second is None else (first, second))
+        order.setdefault(metric, []).append(unit if pair is None else pair)
+    # In the analysis's order of metrics.
+    scores = {
+        name: np.array(found[name], dtype=np.float64) for name in analysis.result["metrics"] if name in found
+    }
+    return scores, next(iter(order.values()), [])

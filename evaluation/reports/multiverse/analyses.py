@@ -1,0 +1,470 @@
+"""Analyse a study under one specification, by the functions of ``aggregate`` and ``evaluate``.
+
+Shared results are computed once: votes per threshold, consensus per rule, and scores per tokenizer and set of
+references.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evaluation.arrays import Flags, Floats, Ints, places_in
+from evaluation.data.imported_scores.storing import imported_scores
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
+from evaluation.reports.loading import people_of_units
+from evaluation.reports.multiverse import choices as options
+from evaluation.results.consensus import (
+    SMOOTHING,
+    StudyConsensus,
+    agreement_alpha,
+    pair_consensus,
+    unit_consensus,
+    with_decisions,
+)
+from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
+from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs
+from evaluation.statistics.aggregation import (
+    accuracy_weights,
+    dawid_skene,
+    standardised_mean,
+    unit_medians,
+    weighted_vote,
+)
+from evaluation.statistics.clustering import ITEM, Clusters
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.correlation.coefficients import correlation_influences
+from evaluation.statistics.meta import metric_winners, pair_credits, random_subsets
+from judgments.kinds import Consensus, Kind
+from judgments.kinds.base import ConsensusColumns
+from judgments.models import Study
+from judgments.studies.studies import design_of, kind_of
+
+Chosen = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Metrics' results under a specification.
+
+    Attributes:
+        values: metric -> accuracy or coefficient; nan if undefined.
+        influences: metric -> (N,) of each row on its value.
+        clusters: of the N rows.
+    """
+
+    values: dict[str, float]
+    influences: dict[str, Floats]
+    clusters: Clusters
+
+
+@dataclass(frozen=True)
+class StudyVotes:
+    """A study's votes before the control rule, and results under each rule."""
+
+    study: Study
+    kind: Kind
+    seed: int
+    table: JudgmentTable
+    units: Units
+    pairs: list[PairRow]
+    decisions: Mapping[int, Decision]
+    threshold: float
+    anonymous: bool
+    _kept: dict[Any, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, study: Study) -> StudyVotes:
+        units = loaders.study_units(study)
+        return cls(
+            study=study,
+            kind=kind_of(study),
+            seed=design_of(study).seed,
+            table=loaders.load_judgments(study, units=units, threshold=0.0),
+            units=units.judged,
+            pairs=loaders.pair_rows(study),
+            decisions=loaders.decisions_of(study),
+            threshold=loaders.control_threshold(study),
+            anonymous=loaders.is_anonymous(study),
+        )
+
+    def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    @property
+    def has_votes(self) -> bool:
+        """Return whether a vote counts under the study's own threshold."""
+        return bool(self.under({}).counted.any())
+
+    @cached_property
+    def thresholds(self) -> tuple[str, ...]:
+        """Return the study's threshold, and others that exclude different workers."""
+        if self.study.source == Study.Source.IMPORTED or not self.has_votes:
+            return ()
+        found: dict[frozenset[int], str] = {}
+        for threshold in (self.threshold, *options.THRESHOLDS):
+            if self._with_controls(threshold).counted.any():
+                found.setdefault(self._below(threshold), str(threshold).removesuffix(".0"))
+        return tuple(found.values())
+
+    def _below(self, threshold: float) -> frozenset[int]:
+        return frozenset(
+            worker
+            for worker, record in self.table.records.items()
+            if record.share is not None and record.share < threshold
+        )
+
+    def _with_controls(self, threshold: float) -> JudgmentTable:
+        out = np.array(list(self._below(threshold)), dtype=np.int64)
+        return replace(self.table, used=self.table.used & ~np.isin(self.table.worker, out))
+
+    def under(self, chosen: Chosen) -> JudgmentTable:
+        name = chosen.get("controls")
+        threshold = self.threshold if name is None else float(name)
+        found: JudgmentTable = self.once(("votes", name), lambda: self._with_controls(threshold))
+        return found
+
+    def columns(self, chosen: Chosen) -> tuple[Ints, Ints, Floats]:
+        table = self.under(chosen)
+        counted = table.counted
+        return table.unit[counted], table.worker[counted], table.value[counted]
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        if self.kind.is_open or not self.has_votes:
+            return ()
+        if self.kind.compares_pairs:
+            rules = options.OF_PAIRS
+        else:
+            rules = options.OF_YES_AND_NO if self.kind.aggregation.level == "nominal" else options.OF_GRADES
+        lacking = {"dawid-skene", "standardised"} if self.anonymous else set()
+        seen = {worker for worker, record in self.table.records.items() if record.seen}
+        if not seen.issuperset(np.unique(self.table.worker[self.table.counted]).tolist()):
+            lacking.add("control-weighted")  # the vote of whoever saw no control item would weigh nothing
+        return tuple(rule for rule in rules if rule not in lacking)
+
+    def consensus(self, chosen: Chosen) -> Mapping[int, Consensus]:
+        """Return each unit's consensus under a rule that names an answer."""
+        rule = chosen.get("aggregation", "")
+        if rule == "dawid-skene":
+            found = self._by_model(chosen)
+        elif rule == "control-weighted":
+            found = self._by_weight(chosen)
+        else:
+            found = unit_consensus(self.kind, self.under(chosen))
+        return with_decisions(found, self.decisions)
+
+    def _by_model(self, chosen: Chosen) -> Mapping[int, Consensus]:
+        found = self._model(chosen)
+        return _columns_of(
+            found.units, np.array(found.values(), dtype=np.float64), found.posterior.max(axis=1)
+        )
+
+    def _model(self, chosen: Chosen) -> Any:
+        def fitted() -> Any:
+            return dawid_skene(*self.columns(chosen), labels=self.kind.outcomes, smoothing=SMOOTHING)
+
+        return self.once(("model", chosen.get("controls")), fitted)
+
+    def _by_weight(self, chosen: Chosen) -> Mapping[int, Consensus]:
+        unit, worker, value = self.columns(chosen)
+        workers = np.array(list(self.table.records), dtype=np.int64)
+        records = self.table.records.values()
+        right, seen = ([getattr(one, name) for one in records] for name in ("right", "seen"))
+        weights = accuracy_weights(right, seen, labels=len(self.kind.outcomes))
+        found = weighted_vote(unit, value, weights[places_in(workers, worker)], labels=self.kind.outcomes)
+        return _columns_of(found.units, np.array(found.values(), dtype=np.float64), found.share)
+
+    def winners(self, chosen: Chosen, pks: Sequence[int]) -> Ints:
+        """Return (P,) winners: 1, 2, or 0 for none."""
+        ties = chosen.get("triplet_ties", options.TRIPLET_TIES[0])
+
+        def made() -> Ints:
+            found = pair_consensus(self.units, self.pairs, self.consensus(chosen), ties)
+            return np.array([found[pk].value or 0 for pk in pks], dtype=np.int64)
+
+        key = ("winners", chosen.get("controls"), chosen.get("aggregation"), ties)
+        winners: Ints = self.once(key, made)
+        return winners
+
+    def people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
+        """Return (N,) people's scores of captions; nan without a vote."""
+        key = ("people", chosen.get("controls"), chosen.get("aggregation"))
+        people: Floats = self.once(key, lambda: self._people(chosen, captions))
+        return people
+
+    def _people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
+        results, rule = self.kind.results, chosen.get("aggregation", "")
+        table = self.under(chosen)
+        if None in {caption.unit for caption in captions}:
+            assert results is not None
+            scores = results.caption_scores(loaders.judged_answers(self.study, table)) or []
+            of = {(one.item, one.key): one.score for one in scores}
+            return np.array([of.get((one.item, one.key), np.nan) for one in captions], dtype=np.float64)
+        pks = np.array([caption.unit for caption in captions], dtype=np.int64)
+        if rule in ("", "share", "mean"):
+            consensus = self.consensus(chosen)
+            whole = StudyConsensus(self.units, self.pairs, consensus, {}, self.decisions, "")
+            return people_of_units(whole, pks.tolist())
+        unit, worker, value = self.columns(chosen)
+        if rule == "standardised":  # decisions are grades of nobody's scale
+            z = standardised_mean(unit, worker, value)
+            return _values_at(pks, z.units, z.z)
+        if rule == "median":
+            people = _values_at(pks, *unit_medians(unit, value))
+        elif rule == "dawid-skene":
+            model = self._model(chosen)
+            people = _values_at(pks, model.units, model.posterior[:, list(self.kind.outcomes).index(1)])
+        else:
+            found = self.consensus(chosen)
+            people = np.array(
+                [
+                    np.nan if (one := found.get(pk)) is None or one.value is None else one.value
+                    for pk in pks.tolist()
+                ]
+            )
+        for place, pk in enumerate(pks.tolist()):
+            if pk in self.decisions:
+                people[place] = self.decisions[pk].value
+        return people
+
+    def clusters_of_votes(self) -> tuple[str, ...]:
+        return (
+            (options.ITEM, options.NAIVE) if self.anonymous else (options.BOTH, options.ITEM, options.NAIVE)
+        )
+
+    @cached_property
+    def images(self) -> Ints:
+        return loaders.images_of(self.study, self.units)
+
+    @cached_property
+    def full_depth(self) -> set[int] | None:
+        return loaders.full_depth_units(self.study)
+
+    def alpha(self, chosen: Chosen) -> dict[str, Any]:
+        """Return Krippendorff's alpha, as ``aggregate`` measures it."""
+        table = self.under(chosen)
+        by = chosen.get("clusters", self.clusters_of_votes()[0])
+        judged = loaders.judged_answers(self.study, table) if self.kind.results and self.kind.is_open else []
+        return agreement_alpha(
+            self.kind,
+            table,
+            self.units,
+            judged,
+            chosen.get("level", self.kind.aggregation.level),
+            seed=self.seed,
+            full_depth=self.full_depth,
+            images=None if by == options.NAIVE else self.images,
+            anonymous=self.anonymous or by == options.ITEM,
+        )
+
+    @property
+    def options_of_alpha(self) -> dict[str, Sequence[str]]:
+        level = self.kind.aggregation.level
+        return {
+            "controls": self.thresholds,
+            "level": () if self.kind.is_open else options.LEVELS.get(level, ()),
+            "clusters": self.clusters_of_votes(),
+        }
+
+
+def _columns_of(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
+    n = len(units)
+    return ConsensusColumns(
+        unit=units,
+        n=np.ones(n, dtype=np.int64),
+        value=value,
+        share=share,
+        margin=None,
+        tie=np.isnan(value),
+        votes=np.empty((n, 0), dtype=np.int64),
+        answers=(),
+        whole=True,
+    )
+
+
+def _values_at(wanted: Ints, units: Any, values: Floats) -> Floats:
+    place = places_in(np.asarray(units, dtype=np.int64), wanted)
+    return np.where(place >= 0, values[place], np.nan)
+
+
+def draw_half(references: References, generator: np.random.Generator) -> References:
+    """Return a random half of the references, at least one."""
+    (places,) = random_subsets(len(references), max(1, len(references) // 2), 1, seed=generator)
+    return [references[place] for place in places.tolist()]
+
+
+class PairMetrics:
+    axis = "accuracy"
+    shows = "share"
+
+    def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
+        self._votes, self._metrics, self._tokenizer = votes, metrics, tokenizer
+        self._imported = imported_scores(votes.study.dataset, metrics)
+        self.computed = [name for name in metrics if name not in self._imported.names]
+        references = loaders.load_references(votes.study)
+        self._pairs, self._documents, _ = texts_of_pairs(votes.study, references)
+        self._pks = [pair.pk for pair in self._pairs]
+        self._images = np.unique([pair.image for pair in self._pairs], return_inverse=True)[1]
+
+    @property
+    def options(self) -> dict[str, Sequence[str]]:
+        several = len(np.unique(self._votes.units.pair)) < len(self._votes.units)
+        undecided = not self._votes.winners({}, self._pks).all()
+        fewest = min(len(pair.references) for pair in self._pairs)
+        return {
+            "controls": self._votes.thresholds,
+            "aggregation": self._votes.rules,
+            "triplet_ties": options.TRIPLET_TIES if several else (),
+            "undecided": options.UNDECIDED if undecided else (),
+            "metric_ties": options.METRIC_TIES,
+            "references": (options.ALL, options.HALF) if self.computed and fewest > 1 else (),
+            "clusters": (options.ITEM, options.NAIVE),
+        }
+
+    def named(self, chosen: Chosen) -> Mapping[str, Ints]:
+        """Return metric -> (P,) winners: 1, 2, or 0 for none."""
+        tokenizer = chosen.get("tokenizer", self._tokenizer)
+        which = chosen.get("references", options.ALL)
+
+        def made() -> dict[str, Ints]:
+            pairs = self._pairs if which == options.ALL else self._with_half()
+            _, found = score_pairs(
+                pairs,
+                self._documents,
+                metrics=self._metrics,
+                tokenizer=tokenizer,
+                imported=self._imported,
+            )
+            return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in found.items()}
+
+        named: Mapping[str, Ints] = self._votes.once(("scores", tokenizer, which), made)
+        return named
+
+    def _with_half(self) -> list[PairTexts]:
+        generator = np.random.default_rng(self._votes.seed)
+        return [replace(pair, references=draw_half(pair.references, generator)) for pair in self._pairs]
+
+    def figures(self, chosen: Chosen) -> Figures:
+        winners = self._votes.winners(chosen, self._pks)
+        rules = {
+            "metric_ties": chosen.get("metric_ties", options.METRIC_TIES[0]),
+            "undecided": chosen.get("undecided", options.UNDECIDED[0]),
+        }
+        values, influences = {}, {}
+        used: Flags = np.zeros(len(winners), dtype=np.bool_)
+        for name, named in self.named(chosen).items():
+            credit, counts = pair_credits(named, winners, **rules)
+            n = int(counts.sum())
+            values[name] = float(credit[counts].mean()) if n else math.nan
+            influences[name] = np.where(counts, credit - values[name], 0.0) / max(n, 1)
+            used |= counts
+        return _figures(values, influences, used, self._images, chosen)
+
+
+class CaptionMetrics:
+    axis = "tau"
+    shows = "coefficient"
+
+    def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
+        self._votes, self._metrics, self._tokenizer = votes, metrics, tokenizer
+        self._imported = imported_scores(votes.study.dataset, metrics)
+        self.computed = [name for name in metrics if name not in self._imported.names]
+        study, kind = votes.study, votes.kind
+        self._references = loaders.load_references(study)
+        self._documents = self._references.documents()
+        table = votes.under({})
+        scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
+        said = (
+            self._of_units()
+            if scores is None
+            else [CaptionConsensus(None, one.item, one.key, one.text, one.score) for one in scores]
+        )
+        self._by_unit = scores is None
+        self._captions, counts = caption_texts(study, said, self._references)
+        self._has_own = counts["own_reference_dropped"] > 0
+        self._images = np.unique([one.item for one in self._captions], return_inverse=True)[1]
+
+    def _of_units(self) -> list[CaptionConsensus]:
+        """Return the captions of all units; those without an imported score only if ``evaluate`` has them."""
+        rows = loaders.caption_units(self._votes.study)
+        consensus = self._votes.consensus({})
+        judged = {unit for unit, one in consensus.items() if one.value is not None}
+        have = self._imported.have([(item, text) for _unit, item, _key, text in rows])
+        return [
+            CaptionConsensus(*row, 0.0)
+            for row, scored in zip(rows, have.tolist(), strict=True)
+            if scored or row[0] in judged
+        ]
+
+    @property
+    def options(self) -> dict[str, Sequence[str]]:
+        references = [options.OWN_DROPPED if self._has_own else options.ALL]
+        references += [options.OWN_KEPT] if self._has_own else []
+        if min(len(caption.references) for caption in self._captions) > 1:
+            references.append(options.HALF)
+        return {
+            "controls": self._votes.thresholds,
+            "aggregation": self._votes.rules if self._by_unit else (),
+            "coefficient": options.COEFFICIENTS,
+            "references": references if self.computed else (),
+            "clusters": (options.ITEM, options.NAIVE),
+        }
+
+    def scores(self, chosen: Chosen) -> Mapping[str, Floats]:
+        tokenizer, which = chosen.get("tokenizer", self._tokenizer), chosen.get("references", "")
+
+        def made() -> dict[str, Floats]:
+            captions = self._with(which)
+            found = score_captions(
+                captions,
+                self._documents,
+                metrics=self._metrics,
+                tokenizer=tokenizer,
+                imported=self._imported,
+            )
+            return {name: one.images for name, one in found.scores.items()}
+
+        scores: Mapping[str, Floats] = self._votes.once(("scores", tokenizer, which), made)
+        return scores
+
+    def _with(self, which: str) -> list[CaptionTexts]:
+        if which == options.HALF:
+            generator = np.random.default_rng(self._votes.seed)
+            return [replace(one, references=draw_half(one.references, generator)) for one in self._captions]
+        if which == options.OWN_KEPT:
+            texts = {item: [text for _, text in rows] for item, rows in self._references.of_item.items()}
+            return [replace(one, references=texts[one.item]) for one in self._captions]
+        return self._captions
+
+    def figures(self, chosen: Chosen) -> Figures:
+        people = self._votes.people(chosen, self._captions)
+        used = ~np.isnan(people)
+        coefficient = chosen.get("coefficient", options.COEFFICIENTS[0])
+        values, influences = {}, {}
+        for name, scores in self.scores(chosen).items():
+            found = correlation(scores[used], people[used], coefficient, resamples=0)
+            values[name] = found.value
+            influences[name] = np.zeros(len(people))
+            if not found.reason:
+                influences[name][used] = correlation_influences(
+                    scores[used], people[used], coefficient, found.value
+                )
+        return _figures(values, influences, used, self._images, chosen)
+
+
+def _figures(
+    values: dict[str, float], influences: dict[str, Floats], used: Flags, images: Ints, chosen: Chosen
+) -> Figures:
+    naive = chosen.get("clusters") == options.NAIVE
+    columns = {"row": np.arange(len(used))} if naive else {ITEM: images}
+    clusters = Clusters.of(columns, len(used), used)
+    return Figures(values, {name: one[used] for name, one in influences.items()}, clusters)

@@ -1,0 +1,104 @@
+"""The page "Report"."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+
+from common.downloads import file_download
+from common.errors import NotThere
+from evaluation.data.export.api import archived_file
+from evaluation.reports.operations import make_report
+from evaluation.reports.storage import (
+    newest_report,
+    report_archive,
+    report_is_old,
+    report_parts,
+)
+from evaluation.results.tables_page import as_markup
+from judgments.admin.operations import add_operation
+from judgments.models import Study
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
+
+ROWS_OPEN = 25  # longer tables are folded
+ROWS_TO_COPY = 60  # longer ones are only there as files
+
+
+def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    analysis = newest_report(study)
+    context["report"] = analysis
+    if analysis is not None:
+        sections: list[dict[str, Any]] = analysis.result["sections"]
+        tables = [table for section in sections for table in section["tables"]]
+        names = [
+            f"figures/{figure['name']}.page.svg" for section in sections for figure in section["figures"]
+        ]
+        for table in tables:
+            names.append(f"tables/{table['name']}.html")
+            if len(table["rows"]) <= ROWS_TO_COPY:
+                names += [f"tables/{table['name']}.{form}" for form in ("tex", "md")]
+        parts = report_parts(analysis, names)
+        context |= {
+            "there": bool(parts),
+            "old": report_is_old(analysis),
+            "sections": [_section(section, parts) for section in sections],
+            "figure_forms": ("svg", "pdf", "png", "csv"),
+            "table_forms": ("html", "csv", "tex", "md"),
+            "methods": analysis.result["methods"],
+            "signatures": analysis.result["signatures"],
+        }
+    return TemplateResponse(request, "evaluation/study_report.html", context)
+
+
+def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
+    said = {figure["sentence"] for figure in section["figures"]}
+    return section | {
+        "sentences": [text for text in section["sentences"] if text not in said],
+        "figures": [
+            figure | {"svg": as_markup(parts.get(f"figures/{figure['name']}.page.svg", ""))}
+            for figure in section["figures"]
+        ],
+        "tables": [
+            table
+            | {
+                "html": as_markup(without_stamp(parts.get(f"tables/{table['name']}.html", ""))),
+                "tex": parts.get(f"tables/{table['name']}.tex", ""),
+                "md": parts.get(f"tables/{table['name']}.md", ""),
+                "folded": len(table["rows"]) > ROWS_OPEN,
+            }
+            for table in section["tables"]
+        ],
+    }
+
+
+def without_stamp(table: str) -> str:
+    """Remove a table's signature, which the page has once, at its end."""
+    return re.sub(r'<p class="stamp">.*?</p>', "", table, flags=re.DOTALL)
+
+
+def download_report(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
+    analysis = newest_report(study)
+    if analysis is None:
+        raise Http404
+    name = request.GET.get("name", "")
+    try:
+        path = report_archive(analysis)
+        if name:
+            return archived_file(request, path, name, what="report")
+    except NotThere as error:
+        raise Http404(str(error)) from None
+    return file_download(request, path, name=path.name, content_type="application/zip")
+
+
+add_page(StudyPage(name="report", label="Report", order=60, view=show_report, group=Group.FINDINGS))
+add_page(StudyPage(name="report-file", label="", order=61, view=download_report))
+add_operation(
+    make_report,
+    name="make-report",
+    label="Make the report",
+    done="The report is being made; it appears here.",
+)

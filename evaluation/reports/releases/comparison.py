@@ -1,0 +1,143 @@
+"""Compare two releases of a study. No database."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.data.releases.bundle import BundleReader
+from evaluation.data.releases.rows import TIMES, to_the_minute
+from evaluation.reports.releases.verification import ReadBundle, read_bundle
+
+# Workers and assignments have new pseudonyms in each release, so judgments are matched by unit and time.
+KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
+NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
+
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """Parts of a bundle to compare; ``judgments`` are (N,) hashes, ``used`` (N,) inclusion."""
+
+    version: str
+    alpha: float | None
+    metrics: dict[str, float | None]
+    consensus: dict[tuple[str | None, str | None], Any]
+    judgments: npt.NDArray[np.uint64]
+    used: npt.NDArray[np.bool_]
+    outcomes: Mapping[str, Any]
+
+
+def compare_releases(before: Path, after: Path) -> dict[str, Any]:
+    """Compare two bundles (docs/releases.md). Raise VerificationError."""
+    one, two = (_summarize(path) for path in (before, after))  # in turn: both at once need twice the memory
+    known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
+    then, now = np.split(places, [len(one.judgments)])
+
+    def counted(which: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        return np.bincount(which, minlength=len(known))
+
+    before_counts, after_counts = counted(then), counted(now)
+    used_before, used_after = counted(then[one.used]), counted(now[two.used])
+    return {
+        "versions": [one.version, two.version],
+        "judgments": {
+            "before": len(then),
+            "after": len(now),
+            "added": int(np.maximum(after_counts - before_counts, 0).sum()),
+            "removed": int(np.maximum(before_counts - after_counts, 0).sum()),
+            "no_longer_used": int(np.minimum(used_before, np.maximum(after_counts - used_after, 0)).sum()),
+        },
+        "consensus": [
+            {"unit": unit, "pair": pair, "before": one.consensus[unit, pair], "after": value}
+            for (unit, pair), value in two.consensus.items()
+            if (unit, pair) in one.consensus and one.consensus[unit, pair] != value
+        ],
+        "alpha": [one.alpha, two.alpha],
+        "metrics": {
+            name: [one.metrics.get(name), two.metrics.get(name)]
+            for name in sorted({*one.metrics, *two.metrics})
+        },
+        "swapped": _swapped_metrics(one.metrics, two.metrics),
+        **_compare_outcomes(one.outcomes, two.outcomes),
+    }
+
+
+def _compare_outcomes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    then = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
+    said = [[one["words"] for one in found["deviations"]] for found in (before, after)]
+    return {
+        "plan": before["sha256"] == after["sha256"],
+        "hypotheses": [
+            {
+                "text": row["text"],
+                "claim": row["claim"],
+                "before": old["verdict"],
+                "after": row["verdict"],
+                "words": row["words"],
+            }
+            for row in after["hypotheses"]
+            if (old := then.get((row["text"], row["claim"]))) is not None and old["verdict"] != row["verdict"]
+        ],
+        "deviations": {
+            "added": [words for words in said[1] if words not in said[0]],
+            "removed": [words for words in said[0] if words not in said[1]],
+        },
+    }
+
+
+def _summarize(path: Path) -> _Summary:
+    with closing(BundleReader(path)) as reader:
+        bundle = read_bundle(reader)
+        hashes, used = array("Q"), array("b")
+        for row in reader.rows("judgments.jsonl"):
+            hashes.append(_hash_row(row))
+            used.append(bool(row.get("used")))
+    return _Summary(
+        version=bundle.manifest["version"],
+        alpha=bundle.findings.agreement["alpha"]["value"],
+        metrics=_headlines(bundle),
+        consensus={(row["unit"], row["pair"]): row["value"] for row in bundle.findings.consensus()},
+        judgments=np.array(hashes, dtype=np.uint64),
+        used=np.array(used, dtype=bool),
+        outcomes=bundle.findings.outcomes or NO_PLAN,
+    )
+
+
+def _hash_row(row: Mapping[str, Any]) -> int:
+    """Return 64 bits: among ten million judgments a collision has probability 3e-6."""
+    times = {name: to_the_minute(row.get(name)) for name in TIMES}  # before 0.6 to the microsecond
+    key = repr([{**row, **times}.get(name, ...) for name in KNOWN_BY])
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
+
+
+def _headlines(bundle: ReadBundle) -> dict[str, float | None]:
+    return {
+        name: (figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"])["value"]
+        for name, figures in bundle.findings.metrics.items()
+    }
+
+
+def _swapped_metrics(
+    before: Mapping[str, float | None], after: Mapping[str, float | None]
+) -> list[list[str]]:
+    swapped = []
+    for one, two in combinations(sorted(before.keys() & after.keys()), 2):
+        then, now = (_sign_of_difference(found[one], found[two]) for found in (before, after))
+        if then * now < 0:
+            swapped.append([one, two])
+    return swapped
+
+
+def _sign_of_difference(one: float | None, two: float | None) -> int:
+    if one is None or two is None:
+        return 0
+    return (one > two) - (one < two)

@@ -1,0 +1,419 @@
+"""Build report inputs from a release's rows, for writing and verifying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from annotation.quality.controls import control_records
+from evaluation.data.judgment_sets.records import (
+    Decision,
+    Floats,
+    Ints,
+    JudgmentTable,
+    PairRow,
+    UnitRow,
+    Units,
+)
+from evaluation.data.releases.rows import ReleasedRows, Row
+from evaluation.planning.registration.plans import Registered
+from evaluation.presentation.content import Section
+from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
+from evaluation.reports.sections import sections_of
+from evaluation.results.consensus import (
+    EMPTY_CONSENSUS,
+    OUTCOME,
+    RESAMPLES,
+    StudyConsensus,
+    agreement_rows,
+    count_judgments,
+    measure_agreement,
+    one_against_rest,
+    pair_consensus,
+    unit_consensus,
+    with_decisions,
+    worker_table,
+)
+from evaluation.results.filter_audit import audit_filter
+from evaluation.results.metric_figures import (
+    UNKNOWN_KIND,
+    accuracy_of_pairs,
+    compare_on_same_halves,
+    correlation_of_captions,
+    find_references_of_pairs,
+    halves_of_pairs,
+)
+from evaluation.results.rankings import (
+    ANNOTATION,
+    CUTS,
+    NO_ORIGINAL,
+    SEARCH,
+    JudgedTexts,
+    JudgedUnits,
+    ListRows,
+    Proposals,
+    rankings_of,
+    sort_into_lists,
+)
+from evaluation.statistics.inputs import encode
+from evaluation.statistics.meta import kinds_of
+from judgments.kinds import IncludedJudgment
+
+PEOPLE = "people"
+
+
+def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
+    """Return the inputs from complete rows, numbered by bundle order."""
+    settings, kind = rows.settings, rows.settings.kind
+    table = rows.table()
+    consensus = _consensus(rows, table)
+    people = rows.people()
+    judged = rows.judged(table) if kind.results or kind.is_open else []
+    full_depth = None
+    if settings.full_depth:
+        full_depth = {
+            number for number, row in enumerate(rows.units) if not row["control"] and row["full_depth"]
+        }
+    agreement = measure_agreement(
+        kind, table, consensus.units, people, judged if kind.is_open else [],
+        seed=settings.seed, full_depth=full_depth, images=_images(rows, consensus),
+    )  # fmt: skip
+    records = control_records(rows.on_controls(), threshold=settings.threshold, is_right=kind.is_right)
+    figures = kind.results.figures(judged, seed=settings.seed).study if judged and kind.results else {}
+    audit = _audit_filter_of(rows, consensus)
+    proposals = None if kind.compares_pairs or kind.is_open else _proposals(rows)
+    result = {
+        "agreement": agreement,
+        "workers": worker_table(table, people, records, rows.wall_times()),
+        "counts": count_judgments(table, consensus, len(people)),
+        "figures": dict(figures),
+        "rankings": _rankings(rows, proposals, consensus, audit),
+        **({"filter_audit": audit} if audit else {}),
+    }
+    found = ReportInputs(
+        kind=kind,
+        seed=settings.seed,
+        table=table,
+        consensus=consensus,
+        aggregation=AnalysisResult(
+            result, {"controls": settings.controls, "resamples": RESAMPLES, "seed": settings.seed}, ""
+        ),
+        evaluation=None,
+        why_not=str(settings.evaluation.get("why_not", "")),
+        full_depth=full_depth,
+        names={person.pk: person.name for person in people},
+        systems={
+            row["pair"]: (row["first_system"] or PEOPLE, row["second_system"] or PEOPLE) for row in rows.pairs
+        },
+        images={number: row["image"] for number, row in enumerate(rows.pairs)},
+        proposals=proposals,
+        texts=lambda: _texts(rows),
+        wording=settings.wording,
+        clustered=settings.clustered,
+        live="drawn" in settings.others,
+        chosen="chosen" in settings.others,
+    )
+    return _add_metrics(rows, found, judged) if rows.scores else found
+
+
+def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
+    """Return (U,) codes of images; None for bundles that take judgments as independent."""
+    if not rows.settings.clustered:
+        return None
+    return encode([rows.units[unit.pk]["image"] for unit in consensus.units], "images")[1]
+
+
+def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
+    numbers = {row["pair"]: number for number, row in enumerate(rows.pairs)}
+    judged = {number: row for number, row in enumerate(rows.units) if not row["control"]}
+    units = Units.of(
+        [
+            UnitRow(number, row["unit"], row["kind"] or "", numbers[row["pair"]] if row["pair"] else None)
+            for number, row in judged.items()
+        ]
+    )
+    pairs = [
+        PairRow(number, row["pair"], row["kind"] or "", row["first"], row["second"], row["published_winner"])
+        for number, row in enumerate(rows.pairs)
+    ]
+    decisions = {
+        number: Decision(value=row["decided"], by="", at="", reason="", votes={})
+        for number, row in judged.items()
+        if row["decided"] is not None
+    }
+    of_unit = with_decisions(unit_consensus(rows.settings.kind, table), decisions)
+    return StudyConsensus(
+        units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, table.data_hash
+    )
+
+
+def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
+    relevance, counts = rows.settings.kind.relevance, rows.settings.filter
+    if not counts or relevance is None:
+        return {}
+    judged = [
+        (number, row) for number, row in enumerate(rows.units) if not row["control"] and not row["filtered"]
+    ]
+    return audit_filter(
+        relevance,
+        consensus.of_unit,
+        passed={number for number, row in judged if not row["audited"]},
+        audited={number for number, row in judged if row["audited"]},
+        pairs=counts["pairs"],
+        passed_pairs=counts["passed"],
+    )
+
+
+def _proposals(rows: ReleasedRows) -> Proposals:
+    judged = {
+        number: (row["image"], rows.same_words.get(number) or row["first"])
+        for number, row in enumerate(rows.units)
+        if not row["control"] and row["first"]
+    }
+    systems, images, texts, askers = (
+        {name: place for place, name in enumerate(known)}
+        for known in (
+            dict.fromkeys(row["system"] for row in rows.proposals),
+            sorted({row["image"] for row in rows.proposals} | {image for image, _ in judged.values()}),
+            dict.fromkeys(
+                [*(text for _, text in judged.values()), *(row["caption"] for row in rows.proposals)]
+            ),
+            sorted({row["query"] for row in rows.proposals if row["task"] == SEARCH}),
+        )
+    )
+    columns = [
+        (
+            systems[row["system"]],
+            images[row["image"]],
+            texts[row["caption"]],
+            askers[row["query"]] if row["task"] == SEARCH else -1,
+            row["rank"],
+            NO_ORIGINAL if row["original"] is None else row["original"],
+        )
+        for row in rows.proposals
+    ]
+    system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
+    placed = np.full(len(columns), not rows.old_proposals)
+    found = ListRows(system, image, text, asker, rank, original, placed)
+    units = JudgedUnits.of([(number, images[image], texts[text]) for number, (image, text) in judged.items()])
+    return sort_into_lists(found, list(systems), list(images), list(texts), list(askers), units)
+
+
+def _rankings(
+    rows: ReleasedRows, proposals: Proposals | None, consensus: StudyConsensus, audit: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Compute rankings; old bundles have none of first captions alone, and no intervals of shares."""
+    relevance = rows.settings.kind.relevance
+    if proposals is None or relevance is None:
+        return {}
+    found = rankings_of(relevance, proposals, JudgedTexts.from_proposals(proposals, consensus.of_unit), audit)
+    if not rows.old_proposals:
+        return found
+    if all(row["rank"] <= 1 for row in rows.proposals):
+        return {}
+    for row in found.get(ANNOTATION, ()):
+        for name in (*(f"S@{k}" for k in CUTS), "R-precision"):
+            row[name] |= {"low": None, "high": None}
+    return found
+
+
+def _add_metrics(rows: ReleasedRows, found: ReportInputs, judged: Sequence[IncludedJudgment]) -> ReportInputs:
+    stated = rows.settings.evaluation
+    by_metric: dict[str, list[Row]] = {}
+    for row in rows.scores:
+        by_metric.setdefault(row["metric"], []).append(row)
+    made = _pair_inputs if rows.settings.kind.compares_pairs else _caption_inputs
+    found, result = made(rows, found, by_metric, judged)
+    result |= {"signatures": dict(stated["signatures"]), "notes": []}
+    return replace(found, evaluation=AnalysisResult(result, stated["settings"], stated["signature"]))
+
+
+def _pair_inputs(
+    rows: ReleasedRows,
+    found: ReportInputs,
+    by_metric: dict[str, list[Row]],
+    judged: Sequence[IncludedJudgment],
+) -> tuple[ReportInputs, dict[str, Any]]:
+    consensus, table = found.consensus, found.table
+    names = [row["pair"] for row in rows.pairs]
+    winners = [consensus.of_pair[number].value or 0 for number in range(len(names))]
+    kinds = [row["kind"] or "" for row in rows.pairs]
+    images = [row["image"] for row in rows.pairs] if rows.settings.clustered else None
+    scores: dict[str, Floats] = {}
+    metrics = {}
+    for metric, own in by_metric.items():
+        of = {row["pair"]: (row["first"], row["second"]) for row in own}
+        both = np.array([of[name] for name in names], dtype=np.float64).reshape(-1, 2)
+        scores[metric] = both
+        metrics[metric] = accuracy_of_pairs(both, winners, kinds, images)
+    people = one_against_rest(
+        table,
+        consensus.units,
+        agreement_rows(table, found.full_depth),
+        images=_images(rows, consensus),
+        anonymous=any(person.anonymous for person in rows.people()),
+    )
+    halves = {}
+    if images is not None:
+        numbers = np.arange(len(names), dtype=np.int64)
+        kind_names = [kind or UNKNOWN_KIND for kind in kinds]
+        halves["halves"] = compare_on_same_halves(
+            halves_of_pairs(table, consensus.units, numbers), scores, kinds_of(kind_names, len(names)), images
+        )
+    result = {
+        **halves,
+        "metrics": metrics,
+        "people": people if people["all"]["n"] else {},
+        "counts": {"pairs": len(names), "no_consensus": winners.count(0)},
+    }
+    return replace(found, scores=scores, pks=list(range(len(names)))), result
+
+
+def _caption_inputs(
+    rows: ReleasedRows,
+    found: ReportInputs,
+    by_metric: dict[str, list[Row]],
+    judged: Sequence[IncludedJudgment],
+) -> tuple[ReportInputs, dict[str, Any]]:
+    kind = rows.settings.kind
+    first = next(iter(by_metric.values()))
+    in_units = first[0]["unit"] is not None
+    if in_units:
+        places = {row["unit"]: number for number, row in enumerate(rows.units)}
+        pks: list[int] | None = [places[row["unit"]] for row in first]
+        people = people_of_units(found.consensus, pks or [])
+        captions = [(rows.units[pk]["image"], rows.units[pk]["first"]) for pk in pks or []]
+    else:
+        pks = None
+        images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
+        said = (kind.results and kind.results.caption_scores(judged)) or []
+        of = {(images[one.item], one.key): one.score for one in said}
+        captions = [(row["image"], row["caption"]) for row in first]
+        people = np.array([of[caption] for caption in captions], dtype=np.float64)
+    numbers: dict[str, int] = {}
+    groups = [numbers.setdefault(image, len(numbers)) for image, _ in captions]
+    keys = [key for _, key in captions]
+    scores: dict[str, Floats] = {}
+    metrics = {}
+    for metric, own in by_metric.items():
+        column = np.array([row["first"] for row in own], dtype=np.float64)
+        scores[metric] = column[:, np.newaxis]
+        metrics[metric] = correlation_of_captions(
+            column,
+            people,
+            groups,
+            keys,
+            cuts=kind.comparison.cuts,
+            per_image=kind.comparison.per_image,
+            seed=rows.settings.seed,
+            clustered=rows.settings.clustered,
+        )
+    result = {"metrics": metrics, "counts": {"units": len(captions)}}
+    return replace(found, scores=scores, pks=pks, people=people, captions=captions), result
+
+
+def _texts(rows: ReleasedRows) -> Texts | None:
+    texts = {row["caption"]: row["text"] for row in rows.captions}
+    of_image: dict[Any, list[tuple[str, str]]] = {}
+    for row in rows.captions:
+        if row["document"]:  # skip control items' images, which no result covers
+            of_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
+    if not texts:
+        return None
+    found = find_references_of_pairs(
+        (
+            (
+                number, row["kind"] or "", row["image"], texts[row["first"]], texts[row["second"]], row["references"]
+            )
+            for number, row in enumerate(rows.pairs)
+        ),
+        of_image,
+    )  # fmt: skip
+    return None if found is None else (found[0], found[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    rows: ReleasedRows
+    signature: str
+    inputs: ReportInputs
+    sections: list[Section]
+    outcomes: dict[str, Any] | None = None
+
+    @property
+    def agreement(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.inputs.aggregation.result["agreement"]
+        return found
+
+    @property
+    def workers(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.inputs.aggregation.result["workers"]
+        return found
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        evaluation = self.inputs.evaluation
+        return dict(evaluation.result["metrics"]) if evaluation else {}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        found, counts = self.inputs.consensus, self.inputs.aggregation.result["counts"]
+        return {
+            "judgments": self.rows.judgments,
+            "invalidated": self.rows.invalidated,
+            "counted": counts["counted_judgments"],
+            "units": len(found.units),
+            "control_items": len(self.rows.units) - len(found.units),
+            "pairs": len(found.pairs),
+            "workers": counts["workers"],
+        }
+
+    def consensus(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of ``consensus.jsonl``: units, then pairs."""
+        found = self.inputs.consensus
+        for unit in found.units:
+            one, row = found.of_unit.get(unit.pk, EMPTY_CONSENSUS), self.rows.units[unit.pk]
+            answer = one.answer
+            if answer is not None:
+                answer = self.rows.settings.kind.exchange.to_file(answer, content=row["content"] or {})
+            source = "adjudicated" if unit.pk in found.decisions else "judgments"
+            yield {
+                "unit": unit.key,
+                "pair": row["pair"],
+                "kind": row["kind"],
+                **{name: getattr(one, name) for name in OUTCOME},
+                "votes": dict(one.votes),
+                "answer": answer,
+                "source": source,
+            }
+        for pair in found.pairs:
+            of_pair = found.of_pair[pair.pk]
+            votes = {name: getattr(of_pair, name) for name in ("wins", "losses", "ties")}
+            yield {
+                "unit": None,
+                "pair": pair.key,
+                "kind": pair.kind or None,
+                "n": sum(votes.values()),
+                "value": of_pair.value,
+                "share": None,
+                "margin": None,
+                "tie": of_pair.tie,
+                "votes": votes,
+                "answer": None,
+                "source": "published" if of_pair.published else "judgments",
+            }
+
+    def analyses(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("signature", "counts", "agreement", "metrics")}
+
+
+def compute_findings(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
+    inputs = inputs_of_rows(rows)
+    sections = sections_of(inputs)
+    if registered is not None:
+        sections.append(registered.section(inputs))
+    outcomes = None if registered is None else registered.as_json(inputs)
+    return Findings(rows, rows.signature(), inputs, sections, outcomes)

@@ -1,0 +1,83 @@
+"""The page "Releases"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+
+from common.downloads import file_download
+from common.errors import NotThere
+from evaluation.data.publishing.operations import publish_release
+from evaluation.data.releases.storage import find_release, is_stored, next_version, release_file, release_name
+from evaluation.models import Release
+from evaluation.reports.releases.operations import compare, release, verify
+from judgments.admin.operations import add_operation
+from judgments.models import Job, Study
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal, was_opened
+
+MOST_SHOWN = 100
+FLIPPED_SHOWN = 20
+
+
+def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    refusal = take_refusal(request, study)
+    own = Release.objects.filter(study=study).select_related("made_by").prefetch_related("deposits")
+    found = list(own.order_by("-pk")[:MOST_SHOWN])
+    checks: dict[str, Job] = {}
+    for job in _done_jobs(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
+        checks.setdefault(job.args["version"], job)
+    kept = [release.version for release in found if is_stored(release)]
+    comparison = _done_jobs(study, "compare_releases").order_by("-pk").first()
+    context |= {
+        "releases": [(one, one.version in kept, checks.get(one.version)) for one in found],
+        "kept": kept,
+        "refusal": refusal,
+        "next_version": next_version(study),
+        "is_closed": study.state == Study.State.CLOSED,
+        "publication": _done_jobs(study, "publish_release").order_by("-pk").first(),
+        "begin": {"publish-release": _last_deposit_values(found)},
+        "comparison": comparison,
+        "flipped": comparison.result["consensus"][:FLIPPED_SHOWN] if comparison and comparison.result else [],
+    }
+    return TemplateResponse(request, "evaluation/study_releases.html", context)
+
+
+def _last_deposit_values(releases: list[Release]) -> dict[str, str]:
+    deposits = sorted((one for release in releases for one in release.deposits.all()), key=lambda one: one.pk)
+    if not deposits:
+        return {}
+    said = {name: deposits[-1].given.get(name, "") for name in ("creators", "keywords", "papers")}
+    return said | {"repository": next((one.repository for one in reversed(deposits) if one.repository), "")}
+
+
+def _done_jobs(study: Study, kind: str) -> Any:
+    return Job.objects.filter(kind=kind, args__study=study.slug, state=Job.State.DONE)
+
+
+def download_release(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
+    try:
+        release = find_release(study, request.GET.get("version", ""))
+        path = release_file(release)
+    except NotThere as error:
+        raise Http404(str(error)) from None
+    name = release_name(study, release.version)
+    return file_download(request, path, name=name, content_type="application/zip")
+
+
+add_page(
+    StudyPage(
+        name="releases",
+        label="Releases",
+        order=70,
+        view=show_releases,
+        shown=was_opened,
+        group=Group.SHARE,
+    )
+)
+add_page(StudyPage(name="release-file", label="", order=71, view=download_release))
+add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
+for _operation, _label in ((release, "Make the release"), (verify, "Verify"), (compare, "Compare")):
+    add_operation(_operation, label=_label, leads_to=lambda study: "releases")

@@ -1,0 +1,202 @@
+"""Correlate metrics with people on Flickr8k-Expert, Flickr8k-CF, Composite and Polaris, as the field does."""
+
+import ast
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from evaluation.arrays import Floats, Ints
+from evaluation.data.provenance import json_float
+from evaluation.errors import ReplicationError
+from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
+from evaluation.reports.replication.running import NO_TABLES, Run
+from evaluation.reports.replication.verdicts import in_words
+from evaluation.results.leave_one_out.operations import computable
+from evaluation.results.metric_figures import CaptionTexts, score_captions
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.meta import grouped_correlation
+from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers.records import JudgmentRow, ReferenceRow
+
+METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d", "meteor")
+TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
+RESAMPLES = 100
+EXPERT = "flickr8k-expert"
+COLUMNS = ("mt", "refs", "score", "imgid")
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """Judged captions; ``grades`` (N,) are single grades of the captions ``of`` (N,)."""
+
+    title: str
+    captions: list[CaptionTexts]
+    grades: Floats
+    of: Ints
+
+
+def analyse(run: Run) -> None:
+    """Correlate every metric on each available set."""
+    references: dict[str, list[str]] = {}
+    texts: dict[str, str] = {}
+    for row in Flickr8kDataset(run.data["flickr8k"]).rows():
+        if isinstance(row, ReferenceRow):
+            references.setdefault(row.image, []).append(row.text)
+            texts[row.caption_id] = row.text
+    own = _expert(run.data["flickr8k"], references, texts, own=True)
+    sets = {
+        EXPERT: (_expert(run.data["flickr8k"], references, texts), TAU_C),
+        "flickr8k-cf": (_crowd(run.data["flickr8k"], references, texts), TAU_B),
+    }
+    for name, file in {"composite": "composite.csv", "polaris": "polaris_test.csv"}.items():
+        if run.has(name):
+            sets[name] = _table(name.capitalize(), run.data[name] / file), TAU_C
+    for place, (name, (graded, coefficient)) in enumerate(sets.items()):
+        run.progress(place / len(sets), f"correlations on {graded.title}")
+        run.judged(
+            f"{graded.title}: {len(graded.captions):,} judged captions, {len(graded.grades):,} data points."
+        )
+        _correlate(run, name, graded, coefficient, own if name == EXPERT else None)
+
+
+def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
+    found: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        found.setdefault((str(row.image), str(row.first)), []).append(float(row.value or 0))
+    return found
+
+
+def _expert(
+    folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, own: bool = False
+) -> Graded:
+    """Return the grades without captions equal to a reference or, if ``own``, with them but without that reference."""
+    captions, grades = [], []
+    for (image, key), values in _judged(Flickr8kExpert(folder).judgments()).items():
+        if own or texts[key] not in references[image]:
+            others = [text for text in references[image] if text != texts[key]]
+            captions.append(CaptionTexts(None, 0, image, texts[key], others, sum(values) / len(values)))
+            grades.append(values)
+    of = np.repeat(np.arange(len(captions)), [len(values) for values in grades])
+    return Graded("Flickr8k-Expert", captions, np.concatenate(grades), of)
+
+
+def _crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> Graded:
+    judged = _judged(Flickr8kCrowd(folder).judgments())
+    left = {image: list(own) for image, own in references.items()}
+    for image, key in judged:
+        if texts[key] in left[image]:
+            left[image].remove(texts[key])
+    captions = [
+        CaptionTexts(None, 0, image, texts[key], list(left[image]), sum(values) / len(values))
+        for (image, key), values in judged.items()
+    ]
+    return Graded("Flickr8k-CF", captions, _people(captions), np.arange(len(captions)))
+
+
+def _table(title: str, path: Path) -> Graded:
+    """Read the CSV that Polos's authors made of each set."""
+    captions = []
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        lacking = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+        if lacking:
+            raise ReplicationError(f"{path} has no column {lacking[0]}, expected {', '.join(COLUMNS)}.")
+        for row in reader:
+            try:
+                listed, grade = ast.literal_eval(row["refs"]), float(row["score"])
+            except (ValueError, SyntaxError, TypeError):
+                listed, grade = None, 0.0
+            if not isinstance(listed, list) or not listed or not all(isinstance(one, str) for one in listed):
+                raise ReplicationError(
+                    f"{path}, line {reader.line_num}: expected a list of texts in refs and a number in score."
+                )
+            captions.append(CaptionTexts(None, 0, row["imgid"], row["mt"], listed, grade))
+    if not captions:
+        raise ReplicationError(f"{path} holds no rows, expected one judged caption or more.")
+    return Graded(title, captions, _people(captions), np.arange(len(captions)))
+
+
+def _people(captions: Sequence[CaptionTexts]) -> Floats:
+    return np.array([caption.people for caption in captions], dtype=np.float64)
+
+
+def _with_own(own: Graded, metric: str, seed: int) -> str:
+    documents = [caption.references for caption in own.captions]
+    scores = score_captions(own.captions, documents, metrics=[metric], tokenizer="ptb").scores[metric].images
+    found = _clustered(scores[own.of], own, [caption.key for caption in own.captions], RHO, seed)
+    return in_words(found, 2)
+
+
+def _correlate(run: Run, name: str, graded: Graded, coefficient: str, own: Graded | None = None) -> None:
+    documents = [caption.references for caption in graded.captions]  # one for each row
+    metrics = computable(METRICS)
+    scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
+    if "meteor" not in metrics:
+        for number in run.pack.numbers:
+            if name in number.id.split("/") and number.id.endswith("/meteor"):
+                run.missing(number.id, NO_TABLES)
+    images = [caption.key for caption in graded.captions]
+    people = _people(graded.captions)
+    printed = {number.id for number in run.pack.numbers}
+    cells: dict[str, Estimate] = {}
+    rows = []
+    for metric in metrics:
+        scores = scored.scores[metric].images
+        run.signed(f"{graded.title}: {metric}", scored.scores[metric].signature)
+        single = scores[graded.of]
+        cells[metric] = _clustered(single, graded, images, coefficient, run.seed)
+        if f"{name}/{metric}" in printed:
+            run.number(f"{name}/{metric}", cells[metric])
+        if f"v15/{name}/{metric}" in printed and own is not None:
+            run.number(
+                f"v15/{name}/{metric}",
+                _clustered(single, graded, images, RHO, run.seed),
+                why=f"with own captions, each scored without itself, it is {_with_own(own, metric, run.seed)}",
+            )
+        others = [
+            json_float(correlation(x, y, one, resamples=0).value)
+            for x, y in ((single, graded.grades), (scores, people))
+            for one in (TAU_B, TAU_C, RHO)
+        ]
+        rows.append((metric, cells[metric], *others))
+    label = {TAU_B: "tau-b", TAU_C: "tau-c"}[coefficient]
+    columns = (
+        Column("metric"),
+        Column(f"{label} as printed", "coefficient"),
+        *(
+            Column(f"{one}, {kind}", "coefficient")
+            for kind in ("data points", "means")
+            for one in ("tau-b", "tau-c", "rho")
+        ),
+    )
+    title = f"Rank correlation of metrics with people on {graded.title} [95 % interval over images]"
+    table = Table(name, title, columns, tuple(rows))
+    order = sorted(metrics, key=lambda metric: -(cells[metric].value or 0.0))
+    drawing = Dots(
+        tuple(order),
+        (Panel(graded.title, tuple(cells[metric] for metric in order)),),
+        axis=f"Kendall's {label} with people, 95 % interval over images",
+    )
+    sentence = f"Kendall's {label} of each metric with what people said of {len(graded.captions):,} captions."
+    plot = Plot(f"figure-{name}", f"Metrics and people on {graded.title}", sentence, drawing, table)
+    run.section(name, graded.title, plots=[plot], tables=[table])
+
+
+def _clustered(
+    scores: Floats, graded: Graded, images: Sequence[str], coefficient: str, seed: int
+) -> Estimate:
+    """Correlate data points; the interval resamples images with all their judgments."""
+    found = grouped_correlation(
+        scores,
+        graded.grades,
+        [images[place] for place in graded.of.tolist()],
+        range(len(scores)),
+        coefficient,
+        grouping="none",
+        resamples=RESAMPLES,
+        seed=seed,
+    )
+    return Estimate(json_float(found.value), json_float(found.low), json_float(found.high), len(scores))

@@ -1,0 +1,189 @@
+"""V15 Table 1 and Figure 3: accuracy of metrics by kind of pair and by number of references."""
+
+import numpy as np
+
+from evaluation.arrays import Floats
+from evaluation.data.provenance import json_float
+from evaluation.presentation.content import (
+    Cell,
+    Column,
+    Curve,
+    CurvePanel,
+    Curves,
+    Estimate,
+    Plot,
+    Table,
+    estimate_of,
+)
+from evaluation.reports.replication.published_sets import (
+    ABSTRACT,
+    PASCAL,
+    SETS,
+    Fifty,
+    accuracy_of_all,
+    estimates_of,
+    in_per_cent,
+    read_fifty,
+    scores_by_shared_subsets,
+)
+from evaluation.reports.replication.running import NO_TABLES, Run
+from evaluation.results.leave_one_out.operations import computable
+from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds
+from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references
+
+BLEU, ROUGE_1 = "bleu-4|stem:porter", "rouge-1|measure:recall"
+PRINTED = {
+    PASCAL: {"bleu-4": BLEU, "rouge-l": "rouge-l", "meteor": "meteor", "cider": "cider"},
+    ABSTRACT: {"bleu-4": BLEU, "rouge-1": ROUGE_1, "meteor": "meteor", "cider": "cider"},
+}
+METRICS = (
+    "bleu-1|stem:porter", "bleu-2|stem:porter", "bleu-3|stem:porter", BLEU, "bleu-4", "bleu-4|stem:porter|length:mean",
+    ROUGE_1, "rouge-1", "rouge-l", "rouge-s4", "cider", "cider-d", "cider-logn",
+)  # fmt: skip
+# METEOR is slow: it is computed at fewer points, as in the paper.
+DRAWN = {
+    "BLEU-1": "bleu-1|stem:porter",
+    "BLEU-4": BLEU,
+    "ROUGE-1": ROUGE_1,
+    "ROUGE-L": "rouge-l",
+    "CIDEr": "cider",
+}
+SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5
+METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
+
+
+def analyse(run: Run) -> None:
+    """Compare every metric with the winners of both data sets."""
+    panels, points = [], []
+    for place, name in enumerate(SETS):
+        data = read_fifty(name, run.data[name])
+        _judgments(run, name, data)
+        run.progress(0.5 * place + 0.02, f"scoring {SETS[name]}")
+        scores, signatures = data.scores(METRICS)
+        found = dict(scores)
+        sizes: dict[str, tuple[int, ...]] = dict.fromkeys(DRAWN.values(), SIZES)
+        for metric, words in signatures.items():
+            run.signed(f"{SETS[name]}: {metric}", words)
+        run.progress(0.5 * place + 0.1, f"subsets of references of {SETS[name]}")
+        by_size = scores_by_shared_subsets(data, list(DRAWN.values()), SIZES, draws=DRAWS, seed=run.seed)
+        if "meteor" in computable(["meteor"]):
+            run.progress(0.5 * place + 0.3, f"METEOR on {SETS[name]}")
+            by_size |= scores_by_shared_subsets(
+                data, ["meteor"], METEOR_SIZES, draws=METEOR_DRAWS, seed=run.seed
+            )
+            first, second = by_size["meteor"][48]
+            found["meteor"] = np.stack([first[0], second[0]], axis=1)
+            sizes["meteor"] = METEOR_SIZES
+        else:
+            for kind in pair_kinds(data.kinds):
+                run.missing(f"table-1/{name}/meteor/{kind}", NO_TABLES)
+        _table_1(run, name, data, found)
+        curves = {
+            metric: accuracy_by_references(by_size[metric], data.winners, data.kinds, clusters=data.clusters)[
+                "all"
+            ]
+            for metric in sizes
+        }
+        names = DRAWN | ({"METEOR": "meteor"} if "meteor" in curves else {})
+        panels.append(
+            CurvePanel(SETS[name], tuple(_curve(label, curves[metric]) for label, metric in names.items()))
+        )
+        points += [row for label, metric in names.items() for row in _rows(SETS[name], label, curves[metric])]
+        _section_7_2(run, name, data, found, curves)
+    _figure_3(run, panels, points)
+
+
+def _judgments(run: Run, name: str, data: Fifty) -> None:
+    drawn = int((data.winners == 0).sum())
+    how = (
+        f"{data.votes.size:,} triplets as majorities of three judgments; {drawn} pairs are drawn"
+        if data.votes.size
+        else "the winners alone are published; some 60 ties among them were broken at random and cannot be told apart"
+    )
+    run.judged(
+        f"{SETS[name]}: {len(data.pairs):,} candidate pairs of {len(set(data.images)):,} images; {how}."
+    )
+
+
+def _table_1(run: Run, name: str, data: Fifty, scores: dict[str, Floats]) -> None:
+    kinds = pair_kinds(data.kinds)
+    every = {metric: accuracy_of_all(data, both) for metric, both in scores.items()}
+    decided = {
+        metric: accuracy_of_pairs(both, data.winners.tolist(), data.kinds, data.images)["accuracy"]
+        for metric, both in scores.items()
+    }
+    other = every["bleu-4|stem:porter|length:mean"]
+    for printed, metric in PRINTED[name].items():
+        if metric not in every:
+            continue
+        for kind in kinds:
+            why = ""
+            if metric == BLEU:
+                why = (
+                    "the paper states the closest reference length; with the mean length of the references "
+                    f"(bleu-4|stem:porter|length:mean) it is {in_per_cent(other[kind])}"
+                )
+            run.number(f"table-1/{name}/{printed}/{kind}", every[metric][kind], why=why)
+    shown = [*kinds, "all"]
+    rows: list[tuple[Cell, ...]] = [
+        (metric, *(every[metric][kind] for kind in shown)) for metric in sorted(every)
+    ]
+    columns = (Column("metric"), *(Column(f"{kind}, %", "share") for kind in shown))
+    title = f"Accuracy on all pairs of {SETS[name]}, 48 references [95 % interval]"
+    tables = [Table(f"accuracy-{name}", title, columns, tuple(rows))]
+    if (data.winners == 0).any():
+        rows = [
+            (metric, *(estimate_of(found[kind]) for kind in shown))
+            for metric, found in sorted(decided.items())
+        ]
+        title = f"Accuracy on the pairs of {SETS[name]} that people decided [95 % interval]"
+        tables.append(Table(f"accuracy-{name}-decided", title, columns, tuple(rows)))
+    run.section(f"table-1-{name}", f"Table 1: {SETS[name]}", tables=tables)
+
+
+def _section_7_2(
+    run: Run, name: str, data: Fifty, scores: dict[str, Floats], curves: dict[str, ReferenceCurve]
+) -> None:
+    every = accuracy_of_all(data, scores["cider"])["all"]
+    run.number(f"section-7.2/{name}/cider/48", every)
+    if name != PASCAL:
+        return
+    at_blanks = scores_by_shared_subsets(
+        data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space"
+    )["bleu-1"]
+    other = accuracy_by_references(at_blanks, data.winners, data.kinds, clusters=data.clusters)["all"]
+    reason = (
+        "with captions cut at blanks alone, capitals and punctuation as they are (bleu-1, tokenizer space), it is "
+        f"{in_per_cent(_point(other, 5))}"
+    )
+    run.number(f"section-7.2/{name}/bleu-1/5", _point(curves["bleu-1|stem:porter"], 5), why=reason)
+    run.number(f"section-7.2/{name}/rouge-1/5", _point(curves[ROUGE_1], 5))
+
+
+def _point(found: ReferenceCurve, size: int) -> Estimate:
+    return estimates_of(found)[found.references.tolist().index(size)]
+
+
+def _curve(label: str, found: ReferenceCurve) -> Curve:
+    return Curve(label, tuple(map(float, found.references)), tuple(map(json_float, found.value.tolist())))
+
+
+def _rows(name: str, label: str, found: ReferenceCurve) -> list[tuple[str, str, int, int, Estimate]]:
+    columns = zip(found.references.tolist(), found.draws.tolist(), estimates_of(found), strict=True)
+    return [(name, label, *row) for row in columns]
+
+
+def _figure_3(run: Run, panels: list[CurvePanel], points: list[tuple[str, str, int, int, Estimate]]) -> None:
+    columns = (
+        Column("data"), Column("metric"), Column("references", "count"), Column("subsets", "count"),
+        Column("accuracy, %", "share"),
+    )  # fmt: skip
+    title = "Accuracy over the number of references"
+    sentence = (
+        f"Accuracy on the pairs that people decided, over the number of references: mean of {DRAWS} random subsets "
+        f"({METEOR_DRAWS} for METEOR, which is slow). 95 % intervals in the table are for other pairs."
+    )
+    drawing = Curves(tuple(panels), across="references (log scale)", up="accuracy, %")
+    data = Table("accuracy-by-references", title, columns, tuple(points))
+    plot = Plot("figure-3", title, sentence, drawing, data)
+    run.section("figure-3", "Figure 3: how many references are enough", plots=[plot], tables=[data])

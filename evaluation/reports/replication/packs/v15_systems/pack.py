@@ -1,0 +1,240 @@
+"""V15 §7.3 and §7.4: a tournament of systems, and people and metrics on the same halves of the references."""
+
+import numpy as np
+
+from evaluation.arrays import Floats, Ints, ratio
+from evaluation.presentation.content import Column, Dots, Estimate, Level, Panel, Plot, Table
+from evaluation.reports.replication.published_sets import (
+    ABSTRACT,
+    PASCAL,
+    TOKENIZER,
+    Fifty,
+    read_fifty,
+    share_by_image,
+)
+from evaluation.reports.replication.running import Run
+from evaluation.results.leave_one_out.operations import computable
+from evaluation.results.metric_figures import pair_kinds, score_texts
+from evaluation.statistics.aggregation import TournamentResult, tournament
+from evaluation.statistics.correlation import pearson
+from evaluation.statistics.meta import halves_of_votes, metric_winners
+from evaluation.statistics.resampling import CONFIDENCE, percentile_interval
+
+# The authors number their systems; §6 and Figure 10 tell which is which.
+SYSTEMS = {
+    "machine-1": "Midge", "machine-2": "Babytalk", "machine-3": "Story", "machine-4": "Video", "machine-5": "Video+",
+}  # fmt: skip
+IN_TOURNAMENT = ("cider", "cider-d", "bleu-4|stem:porter", "rouge-l")
+ON_HALVES = (
+    "bleu-1|stem:porter", "bleu-4|stem:porter", "rouge-1|measure:recall", "rouge-l", "cider", "cider-d", "meteor",
+)  # fmt: skip
+SPLITS, RESAMPLES = 20, 1000
+
+
+def analyse(run: Run) -> None:
+    """Run the tournament on PASCAL-50S, and the halves on ABSTRACT-50S."""
+    pascal = read_fifty(PASCAL, run.data[PASCAL])
+    run.judged(
+        f"PASCAL-50S: {int(pascal.of_kind('MM').sum()):,} machine-machine pairs with the published winners of their "
+        "triplets; the votes are not published."
+    )
+    run.progress(0.1, "tournament")
+    _tournament(run, pascal)
+    abstract = read_fifty(ABSTRACT, run.data[ABSTRACT])
+    run.judged(
+        f"ABSTRACT-50S: {abstract.votes.size:,} triplets of {len(abstract.pairs)} pairs, majorities of three."
+    )
+    _halves(run, abstract)
+
+
+def _tournament(run: Run, data: Fifty) -> None:
+    here = np.flatnonzero(data.of_kind("MM"))
+    first, second = ([SYSTEMS[data.systems[place][side]] for place in here] for side in (0, 1))
+    images = [data.images[place] for place in here]
+    scores, signatures = data.scores(IN_TOURNAMENT)
+    winners = {"people": data.winners[here]} | {
+        metric: metric_winners(both[here, 0], both[here, 1]) for metric, both in scores.items()
+    }
+    found = {
+        name: tournament(first, second, won, ties="no-win", resamples=0) for name, won in winners.items()
+    }
+    drawn = {name: _draws(won, first, second, images, run.seed) for name, won in winners.items()}
+    for name, result in found.items():
+        run.signed(
+            f"tournament of {name}", f"{signatures.get(name, 'published winners')}; {result.signature}"
+        )
+    balanced = {name: _of_opponents(result.table) for name, result in found.items()}
+    correlations = {name: pearson(balanced["people"], balanced[name]) for name in IN_TOURNAMENT}
+    pooled = pearson(found["people"].fraction, found["cider"].fraction)
+    low, high, _ = percentile_interval(_correlations(drawn["people"], drawn["cider"]), CONFIDENCE)
+    why = (
+        f"the 1,000 comparisons on 100 images were never released. {_on_all_pairs(data, balanced['people'])}"
+        f"All comparisons pooled, it is {pooled:.2f}, as Midge and Babytalk meet most often"
+    )
+    run.number("section-7.3/pearson", Estimate(correlations["cider"], low, high, len(SYSTEMS)), why=why)
+
+    order = np.argsort(-balanced["people"], kind="stable").tolist()
+    systems = [str(name) for name in found["people"].systems.tolist()]
+    names = [systems[place] for place in order]
+    cells = {
+        name: [_estimate(balanced[name], drawn[name], place, result) for place in order]
+        for name, result in found.items()
+    }
+    rows = tuple((system, *(cells[name][at] for name in found)) for at, system in enumerate(names))
+    columns = (Column("system"), *(Column(f"{name}, %", "share") for name in found))
+    title = (
+        "Share of comparisons that a system wins, mean over its four opponents [95 % interval over images]"
+    )
+    table = Table("tournament", title, columns, rows)
+    by_cider = [systems[place] for place in np.argsort(-balanced["cider"], kind="stable").tolist()]
+    sentences = [
+        f"People: {' > '.join(names)}. CIDEr: {' > '.join(by_cider)}. The paper has Midge first and Babytalk second "
+        "for both, Story last, and the two versions of Video in another order for CIDEr than for people.",
+        "Pearson's r with people over the five systems: "
+        f"{', '.join(f'{name} {value:.2f}' for name, value in correlations.items())}. Note: {why}.",
+    ]
+    drawing = Dots(
+        tuple(names),
+        tuple(Panel(title, tuple(cells[name])) for title, name in (("people", "people"), ("CIDEr", "cider"))),
+        axis="comparisons won, %, with 95 % interval over images",
+        shows="share",
+    )
+    plot = Plot("figure-4", "Comparisons that each system wins", sentences[0], drawing, table)
+    run.section("tournament", "Figure 4: a tournament of systems", sentences, plots=[plot], tables=[table])
+
+
+def _of_opponents(table: Floats) -> Floats:
+    """Return (..., K) means over opponents of (..., K, K) shares of comparisons won; the diagonal is nan."""
+    met = ~np.isnan(table)
+    return ratio(np.where(met, table, 0.0).sum(axis=-1), met.sum(axis=-1))
+
+
+def _estimate(value: Floats, draws: Floats, place: int, found: TournamentResult) -> Estimate:
+    low, high, _ = percentile_interval(draws[:, place], CONFIDENCE)
+    return Estimate(float(value[place]), low, high, int(found.compared[place].sum()))
+
+
+def _draws(winners: Ints, first: list[str], second: list[str], images: list[str], seed: int) -> Floats:
+    """Return (B, K) mean shares of comparisons won, over opponents, of resampled images."""
+    systems = sorted({*first, *second})
+    one, two = (np.array([systems.index(name) for name in side]) for side in (first, second))
+    _, image = np.unique(images, return_inverse=True)
+    shape = (int(image.max()) + 1, len(systems), len(systems))
+    won, met = np.zeros(shape), np.zeros(shape)
+    for side, (own, other) in enumerate(((one, two), (two, one)), start=1):
+        np.add.at(met, (image, own, other), 1)
+        np.add.at(won, (image, own, other), winners == side)
+    # Equal seeds draw equal images, so that people and metrics are resampled together.
+    weights = np.random.default_rng(seed).multinomial(
+        shape[0], np.full(shape[0], 1 / shape[0]), size=RESAMPLES
+    )
+    return _of_opponents(ratio(np.tensordot(weights, won, axes=1), np.tensordot(weights, met, axes=1)))
+
+
+def _correlations(people: Floats, metric: Floats) -> Floats:
+    """Return (B,) Pearson's r between the rows of (B, K)."""
+    one, two = (draws - draws.mean(axis=1, keepdims=True) for draws in (people, metric))
+    return ratio((one * two).sum(axis=1), np.sqrt((one**2).sum(axis=1) * (two**2).sum(axis=1)))
+
+
+def _on_all_pairs(data: Fifty, people: Floats) -> str:
+    """Describe the agreement of CIDEr with people on all ten pairs of images that all five systems described."""
+    captions: dict[str, dict[str, str]] = {}
+    for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
+        for name, text in zip(names, (pair.first, pair.second), strict=True):
+            if name in SYSTEMS:
+                captions.setdefault(image, {}).setdefault(SYSTEMS[name], text)
+    whole = {image: texts for image, texts in captions.items() if len(texts) == len(SYSTEMS)}
+    if not whole:
+        return ""
+    systems = sorted(SYSTEMS.values())
+    found = score_texts(
+        [texts[name] for texts in whole.values() for name in systems],
+        [data.references[image] for image in whole for _ in systems],
+        list(data.references.values()),
+        metrics=["cider"],
+        tokenizer=TOKENIZER,
+    )
+    scores = found.scores["cider"].images.reshape(len(whole), len(systems))
+    better = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
+    np.fill_diagonal(better, np.nan)
+    r = pearson(people, _of_opponents(better))
+    return (
+        f"CIDEr on all ten pairs of the {len(whole)} images with captions of all five systems gives {r:.2f}. "
+    )
+
+
+def _halves(run: Run, data: Fifty) -> None:
+    """Predict the winner by one half of the references from the other half, by people and by metrics alike."""
+    rng = np.random.default_rng(run.seed)
+    references = data.votes.shape[1]
+    metrics = computable(ON_HALVES)
+    right: dict[str, list[Floats]] = {}
+    signatures: dict[str, str] = {}
+    for split in range(SPLITS):
+        run.progress(0.2 + 0.8 * split / SPLITS, f"halves of the references, {split + 1} of {SPLITS}")
+        order = rng.permutation(references)
+        truth, shown = (np.sort(half) for half in np.split(order, 2))
+        wanted = _majority(data.votes[:, truth])
+        scores, signatures = data.scores(metrics, places=shown.tolist())
+        for name, both in scores.items():
+            winners = metric_winners(both[:, 0], both[:, 1])
+            right.setdefault(name, []).append(np.where(wanted == 0, np.nan, winners == wanted))
+    for metric, words in signatures.items():
+        run.signed(f"halves, {metric}", words)
+    of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}
+    of_kind["all"] = np.ones(len(data.pairs), dtype=np.bool_)
+    halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
+    reached = {"people": (ratio(halves.agree, halves.decided), halves.decided)}
+    reached |= {name: _over_splits(np.array(rows)) for name, rows in right.items()}
+    cells = {
+        name: {
+            kind: share_by_image(shares, data, here & (weights > 0), weights)
+            for kind, here in of_kind.items()
+        }
+        for name, (shares, weights) in reached.items()
+    }
+    for name in ("people", "cider"):
+        run.number(f"section-7.4/{ABSTRACT}/{name}", cells[name]["all"])
+
+    order_of_names = sorted(cells, key=lambda name: -(cells[name]["all"].value or 0.0))
+    title = "Accuracy in predicting the winner by 24 references from the 24 others [95 % interval]"
+    note = (
+        f"People over all halves, in closed form; metrics over {SPLITS} random ones, the same for each. A pair whose "
+        "winner people leave open by one half is left out; where they are tied by the other half, or a metric is, the "
+        "prediction is wrong. Intervals are by image."
+    )
+    columns = (Column("who predicts"), *(Column(f"{kind}, %", "share") for kind in of_kind))
+    table = Table(
+        "halves", title, columns, tuple((name, *cells[name].values()) for name in order_of_names), note
+    )
+    drawing = Dots(
+        tuple(order_of_names),
+        tuple(
+            Panel(kind, tuple(cells[name][kind] for name in order_of_names), (Level("chance", 0.5),))
+            for kind in of_kind
+        ),
+        axis="accuracy, %, with 95 % interval by image",
+        shows="share",
+        accent=("people",),
+    )
+    sentence = (
+        "People and metrics predict, from the same 24 references, which candidate wins by the other 24, and are "
+        "measured alike."
+    )
+    plot = Plot("halves", "People and metrics on the same halves", sentence, drawing, table)
+    run.section("halves", "Section 7.4: human performance", plots=[plot], tables=[table])
+
+
+def _majority(votes: Ints) -> Ints:
+    """Return (P,) winners of (P, N) votes; 0 for a tie."""
+    first, second = (votes == 1).sum(axis=1), (votes == 2).sum(axis=1)
+    return (first > second) + 2 * (second > first).astype(np.int64)
+
+
+def _over_splits(right: Floats) -> tuple[Floats, Floats]:
+    """Return (P,) means of (S, P) splits and their numbers, omitting nan, where a half names no winner."""
+    known = ~np.isnan(right)
+    return ratio(np.where(known, right, 0.0).sum(axis=0), known.sum(axis=0)), known.sum(axis=0).astype(
+        np.float64
+    )

@@ -1,0 +1,273 @@
+"""Run a pack: read its data, compute, give every published number a verdict, and write the report."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import ArrayLike
+
+from annotation.rehearsal.people import APART, Crowd
+from common.files import indented
+from evaluation.arrays import Ints
+from evaluation.data.provenance import as_json, quorum_version, signature
+from evaluation.errors import ReplicationError
+from evaluation.parallel import map_parts
+from evaluation.presentation.content import Column, Estimate, Plot, Section, Table
+from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
+from evaluation.reports.replication.packs import MODULE, Number, Pack
+from evaluation.reports.replication.verdicts import (
+    Verdict,
+    tally,
+    verdict_markdown,
+    verdict_of,
+    verdict_table,
+)
+from evaluation.reports.storage import check_folder, write_folder
+
+VERDICTS = "verdicts.json"
+NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-meteor.txt)"
+TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
+Progress = Callable[[float, str], None]
+
+
+@dataclass(slots=True)
+class Run:
+    """The argument of a pack's module: its data, and its results."""
+
+    pack: Pack
+    data: Mapping[str, Path]
+    progress: Progress
+    found: dict[str, tuple[Estimate | None, str]] = field(default_factory=dict)
+    sections: list[Section] = field(default_factory=list)
+    judgments: list[str] = field(default_factory=list)
+    signatures: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def seed(self) -> int:
+        return self.pack.contents.seed
+
+    def has(self, data: str) -> bool:
+        return data in self.data
+
+    def number(self, name: str, ours: Estimate, *, why: str = "") -> None:
+        """State our value of a published number, shares as shares; ``why`` explains a difference in this run."""
+        self._known(name)
+        self.found[name] = ours, why
+
+    def missing(self, name: str, why: str) -> None:
+        """State that a published number cannot be computed in this run, and why."""
+        self._known(name)
+        self.found[name] = None, why
+
+    def section(
+        self,
+        name: str,
+        title: str,
+        sentences: Iterable[str] = (),
+        *,
+        plots: Iterable[Plot] = (),
+        tables: Iterable[Table] = (),
+    ) -> None:
+        """Add a section to the report; plots and tables are named after their files."""
+        # A report may hold several packs.
+        self.sections.append(
+            Section(
+                f"{self.pack.name}-{name}",
+                title,
+                tuple(sentences),
+                tuple(replace(plot, name=f"{self.pack.name}-{plot.name}") for plot in plots),
+                tuple(replace(table, name=f"{self.pack.name}-{table.name}") for table in tables),
+            )
+        )
+
+    def judged(self, sentence: str) -> None:
+        """Report which judgments were used, and how many."""
+        self.judgments.append(sentence)
+
+    def signed(self, name: str, words: str) -> None:
+        self.signatures[name] = words
+
+    def _known(self, name: str) -> None:
+        if all(name != number.id for number in self.pack.numbers):
+            raise ReplicationError(
+                f"{self.pack.folder / MODULE} states {name!r}, which is no id of a number of pack.toml."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    pack: Pack
+    verdicts: tuple[Verdict, ...]
+    sections: tuple[Section, ...]
+    judgments: tuple[str, ...]
+    signatures: Mapping[str, str]
+    files: Table
+    signature: str
+
+    @property
+    def simulated(self) -> bool:
+        return self.pack.contents.judgments == "rehearsal"
+
+
+def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
+    """Run a pack on the data in ``folder``. Raise ReplicationError if required data are missing."""
+    analyse = load_analysis(pack)
+    run = Run(pack, pack.found_data(folder), progress)
+    analyse(run)
+    files = _files(pack, run.data)
+    digest = hashlib.sha256("".join(str(row[-1]) for row in files.rows).encode()).hexdigest()[:16]
+    stamp = signature("replication", {"pack": pack.name, "data": digest, "seed": run.seed})
+    verdicts = tuple(_verdict(run, number) for number in pack.numbers)
+    return Replication(
+        pack, verdicts, tuple(run.sections), tuple(run.judgments), run.signatures, files, stamp
+    )
+
+
+def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[Replication]:
+    """Run packs on the data in ``folder``, each a part of the work. Nothing is computed if one lacks its data."""
+    for pack in packs:
+        pack.found_data(folder)
+    if len(packs) == 1:
+        return [run_pack(packs[0], folder, progress)]
+    done: list[Replication] = []
+    for replication in map_parts(_run_part, (packs, folder), range(len(packs))):
+        done.append(replication)
+        progress(len(done) / len(packs), replication.pack.name)
+    return done
+
+
+def _run_part(shared: tuple[Sequence[Pack], Path], position: int) -> Replication:
+    packs, folder = shared
+    return run_pack(packs[position], folder, lambda share, words: None)
+
+
+def load_analysis(pack: Pack) -> Callable[[Run], None]:
+    """Return the function `analyse` of a pack's module. Raise ReplicationError without one."""
+    path = pack.folder / MODULE
+    spec = spec_from_file_location(f"replication_pack_{pack.folder.name}", path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise ReplicationError(f"{pack.folder} has no {MODULE}, expected one with a function analyse(run).")
+    module = sys.modules[spec.name] = module_from_spec(spec)  # dataclasses look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except (SyntaxError, ImportError) as error:
+        raise ReplicationError(f"{path} cannot be loaded: {error}.") from None
+    function: Callable[[Run], None] | None = getattr(module, "analyse", None)
+    if function is None or not callable(function):
+        raise ReplicationError(f"{path} has no function analyse, expected analyse(run).")
+    return function
+
+
+def _verdict(run: Run, number: Number) -> Verdict:
+    if number.id in run.found:
+        return verdict_of(run.pack, number, *run.found[number.id])
+    if number.data and not run.has(number.data):
+        data = run.pack.contents.data[number.data]
+        files = ", ".join(f"{data.path or number.data}/{file}" for file in data.files)
+        return verdict_of(run.pack, number, None, f"{data.what} is missing: {files}, from {data.source}")
+    if number.missing:
+        return verdict_of(run.pack, number, None)
+    raise ReplicationError(
+        f"{run.pack.folder / MODULE} states nothing about the number {number.id!r} of pack.toml; "
+        "expected run.number or run.missing."
+    )
+
+
+def _files(pack: Pack, data: Mapping[str, Path]) -> Table:
+    rows: list[Sequence[str | int]] = []
+    for name, folder in data.items():
+        for file in pack.contents.data[name].files:
+            content = (folder / file).read_bytes()
+            rows.append((f"{folder.name}/{file}", len(content), hashlib.sha256(content).hexdigest()[:16]))
+    columns = (Column("file"), Column("bytes", "count"), Column("SHA-256 begins"))
+    return Table(f"{pack.name}-files", "Files that were read", columns, tuple(map(tuple, rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Simulated judgments: (N,) unit positions, worker numbers, and answers."""
+
+    unit: Ints
+    worker: Ints
+    value: Any
+
+
+def rehearse(
+    truth: ArrayLike, options: Sequence[float], votes: int, *, crowd: Crowd | None = None
+) -> Rehearsal:
+    """Let ``votes`` workers answer each unit, whose right answer in ``truth`` (U,) is one of ``options``.
+
+    A careful worker is right as often as in `manage.py rehearse`, else gives one of the other options; a
+    spammer gives any.
+    """
+    crowd = crowd or Crowd()
+    rng = np.random.default_rng(crowd.seed)
+    right, scale = np.asarray(truth), np.asarray(options)
+    workers = max(crowd.workers, votes)
+    accuracy = np.clip(crowd.accuracy + rng.uniform(-APART, APART, workers), 0.0, 1.0)
+    spammer = np.zeros(workers, dtype=np.bool_)
+    spammer[rng.permutation(workers)[: round(crowd.spammers * workers)]] = True
+    # Different workers for the votes on a unit: the first of a random order.
+    worker = np.argsort(rng.random((len(right), workers)), axis=1)[:, :votes].astype(np.int64)
+    place = np.searchsorted(scale, right, sorter=np.argsort(scale))
+    own = np.argsort(scale)[place][:, np.newaxis]
+    other = (own + rng.integers(1, max(len(scale), 2), worker.shape)) % len(scale)
+    careful = np.where(rng.random(worker.shape) < accuracy[worker], own, other)
+    given = np.where(spammer[worker], rng.integers(0, len(scale), worker.shape), careful)
+    unit = np.repeat(np.arange(len(right)), votes)
+    return Rehearsal(unit, worker.ravel(), scale[given.ravel()])
+
+
+def check_output(folder: Path) -> None:
+    """Raise ExportError for an unsuitable folder."""
+    check_folder(folder, mark=VERDICTS)
+
+
+def write_replications(replications: Sequence[Replication], folder: Path) -> list[str]:
+    """Write a report of one or several packs atomically, replacing an earlier one."""
+    return write_folder(folder, _report_files(replications), mark=VERDICTS)
+
+
+def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, bytes]]:
+    # Imported lazily: matplotlib costs 60 MB and 0.3 s.
+    from evaluation.presentation.plots import files as drawing
+
+    svgs: dict[str, str] = {}
+    for one in replications:
+        table = verdict_table(one.pack, one.verdicts)
+        yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
+        for section in one.sections:
+            for plot in section.plots:
+                figure = drawing.draw_plot(plot, stamp=one.signature)
+                svg = drawing.svg_of(figure, plot, simulated=one.simulated)
+                svgs[plot.name] = drawing.page_svg(svg, one.signature)
+                yield f"figures/{plot.name}.svg", drawing.svg_file(svg)
+                yield f"figures/{plot.name}.png", drawing.png_of(figure)
+                yield f"figures/{plot.name}.csv", render_table(plot.data, "csv").encode()
+            for table in section.tables:
+                yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
+    template = TEMPLATES.from_string((Path(__file__).parent / "report.html.j2").read_text(encoding="utf-8"))
+    page = template.render(
+        replications=replications,
+        title=replications[0].pack.contents.title if len(replications) == 1 else "All protocol packs",
+        version=quorum_version(),
+        css=Markup((FOLDER / "templates" / "report.css").read_text(encoding="utf-8")),  # noqa: S704 (our own file)
+        svgs={name: Markup(svg) for name, svg in svgs.items()},  # noqa: S704 (plots escape every word)
+        tally=tally,
+        most=ROWS_IN_TEXT,
+        minus="−",
+    )
+    yield "report.html", page.encode()
+    sections = [verdict_markdown(one.pack, one.verdicts) for one in replications]
+    yield "verdicts.md", "\n".join(sections).encode()
+    verdicts = [verdict for one in replications for verdict in one.verdicts]
+    yield VERDICTS, f"{indented(as_json(verdicts))}\n".encode()

@@ -1,0 +1,196 @@
+"""Verdicts on published numbers: matched, differs, or not reproducible."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+from evaluation.data.provenance import json_float
+from evaluation.presentation.content import DASH, NARROW, Column, Estimate, Table
+from evaluation.reports.replication.packs import PER_CENT, Number, Pack
+
+Kind = Literal["matched", "differs", "not reproducible"]
+MATCHED: Kind = "matched"
+DIFFERS: Kind = "differs"
+NOT_REPRODUCIBLE: Kind = "not reproducible"
+EQUAL = "equal at the printed digits"
+INSIDE = "the published number lies within our interval"
+UNEXPLAINED = "no explanation was found"
+ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers may be either
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A published number beside ours, in the published unit."""
+
+    pack: str
+    number: Number
+    ours: Estimate
+    kind: Kind
+    why: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "pack": self.pack,
+            "number": self.number.id,
+            "published": float(self.number.value),
+            "ours": self.ours.value,
+            "low": self.ours.low,
+            "high": self.ours.high,
+            "verdict": self.kind,
+            "why": self.why,
+        }
+
+    @property
+    def digits(self) -> int:
+        return _digits(self.number)
+
+    @property
+    def published(self) -> str:
+        return f"{self.number.value:.{self.digits}f}{self._unit}"
+
+    @property
+    def computed(self) -> str:
+        return DASH if self.ours.value is None else f"{self.ours.value:.{self.digits}f}{self._unit}"
+
+    @property
+    def interval(self) -> str:
+        if self.ours.low is None or self.ours.high is None:
+            return DASH
+        return f"{self.ours.low:.{self.digits}f} to {self.ours.high:.{self.digits}f}"
+
+    @property
+    def explanations(self) -> list[str]:
+        """Return the convention and what explains the verdict, as sentences; a match explains itself."""
+        texts = (self.number.convention, "" if self.kind == MATCHED else self.why)
+        return [_sentence(text) for text in texts if text]
+
+    @property
+    def reasons(self) -> str:
+        return ". ".join(self.explanations)
+
+    @property
+    def _unit(self) -> str:
+        return f"{NARROW}%" if self.number.unit == PER_CENT else ""
+
+
+def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "") -> Verdict:
+    """Compare; ``why`` replaces the pack's explanation, or says what is missing if ours is None."""
+    computed = None if ours is None else json_float(ours.value)
+    if ours is None or computed is None:
+        reason = why or number.missing or number.why
+        return Verdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, reason)
+    value = computed * number.scale
+    low, high = (
+        None if (end := json_float(one)) is None else end * number.scale for one in (ours.low, ours.high)
+    )
+    found = Estimate(value, low, high, ours.n)
+    if is_equal(number, value):
+        return Verdict(pack.name, number, found, MATCHED, EQUAL)
+    if low is not None and high is not None and low <= float(number.value) <= high:
+        return Verdict(pack.name, number, found, MATCHED, INSIDE)
+    return Verdict(pack.name, number, found, DIFFERS, why or number.why or UNEXPLAINED)
+
+
+def is_equal(number: Number, value: float) -> bool:
+    """Return whether a value, in the number's unit, prints as the number."""
+    half = Decimal(1).scaleb(-_digits(number)) / 2
+    return abs(Decimal(value) - Decimal(number.value)) <= half + ROUNDING
+
+
+def _digits(number: Number) -> int:
+    exponent = Decimal(number.value).as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+SHORT = 24  # characters of a convention that is repeated rather than looked up
+COLUMNS = ("place", "number", "published", "ours", "95 % interval", "verdict", "convention, and why")
+
+
+def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
+    return [
+        (
+            one.number.place,
+            one.number.what,
+            one.published,
+            one.computed,
+            one.interval,
+            one.kind,
+            one.reasons,
+        )
+        for one in verdicts
+    ]
+
+
+def in_words(ours: Estimate, digits: int, *, scale: float = 1, unit: str = "") -> str:
+    """Format as ``0.55 (0.54 to 0.58)``, or the value alone without an interval."""
+    value, low, high = (
+        None if (one := json_float(part)) is None else f"{scale * one:.{digits}f}"
+        for part in (ours.value, ours.low, ours.high)
+    )
+    if value is None:
+        return DASH
+    ends = "" if low is None or high is None else f" ({low} to {high})"
+    return f"{value}{unit}{ends}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}".removesuffix(".")
+
+
+def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
+    columns = tuple(Column(name) for name in COLUMNS)
+    return Table(
+        f"{pack.name}-numbers", "Published numbers beside ours", columns, tuple(verdict_rows(verdicts))
+    )
+
+
+def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
+    """Return the section of a pack in `verdicts.md`; what explains several numbers stands there once."""
+    compared = [one for one in verdicts if one.kind != NOT_REPRODUCIBLE]
+    counts = Counter(text for one in compared for text in one.explanations)
+    notes = [text for text, count in counts.items() if count > 1 and len(text) > SHORT]
+    lines = [f"### {pack.name}", "", f"{pack.contents.title}. {tally(verdicts)}", ""]
+    if compared:
+        lines += [_row(COLUMNS), _row(["---"] * len(COLUMNS))]
+    for one, row in zip(compared, verdict_rows(compared), strict=True):
+        lines.append(_row([cell.replace("|", "\\|") for cell in (*row[:-1], _with_notes(one, notes))]))
+    if notes:
+        lines += ["", *(f"{place}. {note}" for place, note in enumerate(notes, 1))]
+    if len(compared) < len(verdicts):
+        lines += ["", "Not reproducible:", "", *_not_reproducible(verdicts)]
+    return "\n".join(lines) + "\n"
+
+
+def _with_notes(verdict: Verdict, notes: Sequence[str]) -> str:
+    own = ". ".join(text for text in verdict.explanations if text not in notes)
+    marks = ", ".join(f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes)
+    return f"{marks} {own}".strip()
+
+
+def _not_reproducible(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield for each reason the published numbers, by the place where they are printed."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for one in verdicts:
+        if one.kind == NOT_REPRODUCIBLE:
+            places = reasons.setdefault(one.reasons, {})
+            places.setdefault(one.number.place, []).append(f"{one.number.what}: {one.published}")
+    for reason, places in reasons.items():
+        numbers = " ".join(f"*{place}*: {'; '.join(texts)}." for place, texts in places.items())
+        yield f"- {reason}. {numbers}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def tally(verdicts: Sequence[Verdict]) -> str:
+    kinds = [one.kind for one in verdicts]
+    differ = kinds.count(DIFFERS)
+    return (
+        f"{len(kinds)} published number{'s' * (len(kinds) != 1)}: {kinds.count(MATCHED)} matched, {differ} "
+        f"differ{'s' * (differ == 1)}, {kinds.count(NOT_REPRODUCIBLE)} not reproducible."
+    )

@@ -1,0 +1,114 @@
+"""Report further readings of an evaluation (``evaluation.results.readings``), and metrics against each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evaluation.data.judgment_sets.records import Floats
+from evaluation.data.provenance import json_float
+from evaluation.presentation.content import (
+    Estimate,
+    Heat,
+    HeatPanel,
+    Level,
+    Plot,
+    Section,
+    levels_of,
+)
+from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.reports.loading import ReportInputs
+from evaluation.reports.sections.captions import PEOPLE, RHO, TAU, People, R, why_no_ceiling
+from evaluation.results.tables import readings_tables
+from evaluation.statistics.correlation import correlation
+
+
+def readings_section(inputs: ReportInputs) -> Section | None:
+    if not inputs.evaluation or not inputs.evaluation.result.get("readings"):
+        return None
+    return section("readings", [say("readings")], tables=readings_tables(inputs.evaluation.result))
+
+
+MEAN = "people"  # the mean of all judges
+# Coefficient -> suffix of its plot's name, its own name, its place in a row.
+NAMES = {R: ("r", "Pearson's r", 4), RHO: ("rho", "Spearman's rho", 3), TAU: ("tau-b", "Kendall's tau-b", 2)}
+Rows = list[tuple[Any, ...]]
+
+
+def between_metrics_section(inputs: ReportInputs, one_judge: People) -> Section | None:
+    """Show r, rho and tau-b between every two metrics, and with people for captions."""
+    if len(inputs.scores) < 2:
+        return None
+    flat = {name: own.ravel() for name, own in inputs.scores.items()}
+    people = inputs.people
+    with_people = people is not None and bool((~np.isnan(people)).sum() > 1)
+    rows = _rows(flat, people if with_people else None)
+    known = [row for row in rows if row[2] is not None and row[1] != MEAN]
+    of_tau = [row[2] for row in known]
+    alike = say(
+        "metrics-alike",
+        wording=inputs.wording,
+        most=[row for row in known if row[2] == max(of_tau)],
+        least=[row for row in known if row[2] == min(of_tau)] if len(known) > 1 else [],
+    )
+    data = table("metric-correlation", rows, with_people=with_people)
+    plots = [
+        _matrix_plot(inputs, which, list(flat), rows, one_judge, alike if which == TAU else "")
+        for which in NAMES
+    ]
+    sentence = alike if one_judge else f"{alike} {why_no_ceiling(inputs)}"
+    return section("between-metrics", [sentence], plots, [data])
+
+
+def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
+    names = list(flat)
+    pairs = [
+        (one, two, flat[one], flat[two]) for place, one in enumerate(names) for two in names[place + 1 :]
+    ]
+    if people is not None:
+        there = ~np.isnan(people)
+        pairs += [(name, MEAN, flat[name][there], people[there]) for name in names]
+    rows: Rows = []
+    for one, two, first, second in pairs:
+        found = [correlation(first, second, which, resamples=0) for which in (TAU, RHO, R)]
+        rows.append((one, two, *(json_float(result.value) for result in found), found[0].n))
+    return rows
+
+
+def _matrix_plot(
+    inputs: ReportInputs, which: str, names: list[str], rows: Rows, one_judge: People, alike: str
+) -> Plot:
+    end, coefficient, place = NAMES[which]
+    value = {(row[0], row[1]): row[place] for row in rows}
+    cells = [
+        [1.0 if one == two else value.get((one, two), value.get((two, one))) for two in names]
+        for one in names
+    ]
+    heads = list(names)
+    with_people = any(row[1] == MEAN for row in rows)
+    if with_people:
+        cells.append([value[name, MEAN] for name in names])
+        heads.append(MEAN)
+    ceiling = one_judge.get(which, Estimate(None))
+    levels = [Level("unrelated", 0.0), *levels_of(PEOPLE, ceiling)]
+    sentence = say(
+        "metric-correlation", coefficient=coefficient, with_people=with_people, ceiling=ceiling, alike=alike,
+        no_ceiling=why_no_ceiling(inputs),
+    )  # fmt: skip
+    data = table(
+        "metric-correlation-matrix",
+        [(head, *own) for head, own in zip(heads, cells, strict=True)],
+        [("metric", "text"), *((one, "coefficient") for one in names)],
+        name=f"metric-correlation-{end}",
+        coefficient=coefficient,
+    )
+    panel = HeatPanel(
+        coefficient,
+        tuple(heads),
+        tuple(names),
+        tuple(tuple(row) for row in cells),
+        apart=int(with_people),
+        levels=tuple(levels),
+    )
+    return plot(sentence, Heat((panel,), "", "", -1.0), data)

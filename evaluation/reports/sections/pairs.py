@@ -1,0 +1,415 @@
+"""Report candidate pairs: metrics against people, references, and the tournament of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from evaluation.data.imported_scores.storing import is_imported
+from evaluation.data.judgment_sets.records import Flags
+from evaluation.data.provenance import as_json, json_float
+from evaluation.presentation.content import (
+    Cell,
+    Curve,
+    CurvePanel,
+    Curves,
+    Dots,
+    Estimate,
+    Level,
+    Panel,
+    Plot,
+    Section,
+    Table,
+    estimate_of,
+    levels_of,
+    percent,
+    percent_number,
+)
+from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.reports.loading import ReportInputs
+from evaluation.reports.sections.ceiling import halves_of_votes
+from evaluation.reports.sections.systems import cluster_tables
+from evaluation.results.metric_figures import score_texts
+from evaluation.results.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table
+from evaluation.results.verdict import (
+    join_names,
+    leaders_by_intervals,
+    mcnemar_p,
+    pair_verdict,
+    paired_p,
+    range_of,
+    right_pairs,
+)
+from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
+from evaluation.statistics.clustering import ITEM, NAIVE
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
+from judgments.design.tables import PAIR_KINDS
+
+CHANCE = 0.5
+HALVES, CEILING = "half of the people", "most an answer can reach"
+FEWEST_REFERENCES = 5
+SIZES = (1, 2, 3, 5, 10, 20, 30, 48)
+MOST_DRAWS, TEXTS_SCORED = 20, 40_000
+MOST_CURVES = 8
+# Pair kind ("all" for all pairs) -> human level and its name.
+Ceilings = Mapping[str, tuple[str, Estimate]]
+MOST_SHOWN = 40
+HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for them
+
+
+def human_levels(inputs: ReportInputs) -> Ceilings:
+    """Return human levels for reports from before 0.6, which draw them beside accuracy."""
+    if inputs.clustered:
+        return {}
+    counted = inputs.table.counted
+    halves = halves_of_votes(
+        inputs.table.unit[counted], inputs.table.value[counted], inputs.consensus.units, seed=inputs.seed
+    )
+    found = {kind: (HALVES, one) for kind, one in halves.items() if one.value is not None}
+    if found:
+        return found
+    people = (inputs.evaluation.result.get("people") if inputs.evaluation else None) or {}
+    return {kind: (ONE_JUDGE, estimate_of(one)) for kind, one in people.items() if one["value"] is not None}
+
+
+def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
+    if inputs.evaluation is None:
+        return section("metrics", empty=inputs.why_not)
+    kinds, accuracy = accuracy_by_metric(inputs.evaluation.result["metrics"])
+    names = list(accuracy)
+    data = accuracy_table(inputs.evaluation.result, people, clustered=inputs.clustered)
+    words, ceiling = people.get(kinds[-1], ("", Estimate(None)))
+    best = accuracy[names[0]][kinds[-1]]
+    right = _metrics_right(inputs, names)
+    here = _decided_pairs(inputs, kinds[-1])
+    images = inputs.images_of(inputs.pks or ())
+    verdict = pair_verdict(
+        {name: one[here] for name, one in right.items()},
+        {name: accuracy[name][kinds[-1]] for name in names},
+        None if images is None else images[here],
+    )
+    sentence = say(
+        "accuracy", wording=inputs.wording, verdict=verdict["sentence"], name=names[0], best=best, people=ceiling.value,
+        halves=words == HALVES,
+    )  # fmt: skip
+    halves = inputs.evaluation.result.get("halves", {})
+    if not inputs.clustered or not halves:
+        sentence = " ".join((sentence, *_note_unmeasured(people)))
+    panels = tuple(
+        Panel(
+            kind,
+            tuple(estimate_of(accuracy[name][kind]) for name in names),
+            _levels(people.get(kind)),
+            f"n = {accuracy[names[0]][kind]['n']:,}",
+        )
+        for kind in kinds
+    )
+    drawing = Dots(
+        tuple(names), panels, "accuracy in %, 95 % interval", shows="share", accent=tuple(verdict["leaders"])
+    )
+    counts = ("n", "correct", "metric_ties", "value_ties_half", "no_consensus")
+    ties = table(
+        "ties",
+        [
+            (name, kind, *(accuracy[name][kind][count] for count in counts))
+            for name in names
+            for kind in kinds
+        ],
+    )
+    tables = [data, *_cluster_tables(inputs, right, kinds), ties]
+    plots = [plot(sentence, drawing, data)]
+    if halves:
+        same = _same_halves_plot(
+            halves, [kind for kind in kinds if kind in halves], names, verdict["leaders"]
+        )
+        plots.append(same)
+        tables.insert(1, same.data)
+    return section("metrics", [sentence], plots, tables)
+
+
+def _same_halves_plot(
+    halves: Mapping[str, Any], kinds: Sequence[str], names: Sequence[str], leaders: Sequence[str]
+) -> Plot:
+    """Show metrics and people on the same halves of the votes (V15 §7.4)."""
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(estimate_of(halves[kind]["metrics"][name]) for kind in kinds)) for name in names
+    ]
+    rows += [
+        (words, *(estimate_of(halves[kind][key]) for kind in kinds))
+        for words, key in ((HALVES, "people"), (CEILING, "ceiling"))
+    ]
+    data = table("halves", rows, [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)])
+    last = halves[kinds[-1]]
+    reached = [last["metrics"][name]["value"] for name in leaders]
+    caption = say(
+        "halves", people=last["people"]["value"], name=join_names(leaders),
+        reached=range_of(reached, percent, percent_number), ceiling=last["ceiling"]["value"],
+    )  # fmt: skip
+    panels = tuple(
+        Panel(
+            kind,
+            tuple(estimate_of(halves[kind]["metrics"][name]) for name in names),
+            (
+                Level("chance", CHANCE),
+                *levels_of(HALVES, estimate_of(halves[kind]["people"])),
+                *levels_of(CEILING, estimate_of(halves[kind]["ceiling"])),
+            ),
+            f"n = {halves[kind]['people']['n']:,}",
+        )
+        for kind in kinds
+    )
+    drawing = Dots(
+        tuple(names),
+        panels,
+        "a half's winner named, in %, 95 % interval",
+        shows="share",
+        accent=tuple(leaders),
+    )
+    return plot(caption, drawing, data, "halves", "Metrics and people on the same halves")
+
+
+def _note_unmeasured(people: Ceilings) -> list[str]:
+    return [] if people else [say("pairs-no-ceiling")]
+
+
+def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
+    return (Level("chance", CHANCE), *(levels_of(*people) if people is not None else ()))
+
+
+def _metrics_right(inputs: ReportInputs, names: Sequence[str]) -> dict[str, Flags]:
+    return right_pairs({name: inputs.scores[name] for name in names}, inputs.winners)
+
+
+def _cluster_tables(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Table]:
+    names = list(right)
+    images = inputs.images_of(inputs.pks or ())
+
+    def p(one: str, two: str, *, here: Flags) -> float:
+        return mcnemar_p(right[one][here], right[two][here], None if images is None else images[here])
+
+    groups = {}
+    for kind in kinds:
+        here = _decided_pairs(inputs, kind)
+        if here.any():
+            values = [float(right[name][here].mean()) for name in names]
+            groups[kind] = values, paired_p(names, partial(p, here=here))
+    return cluster_tables(
+        names,
+        groups,
+        heads=("pair kind", "metric"),
+        value=("accuracy, %", "share"),
+        words=("pair-clusters", "mcnemar"),
+        clustered=images is not None,
+    )
+
+
+def _decided_pairs(inputs: ReportInputs, kind: str) -> Flags:
+    decided = inputs.winners != 0
+    if kind != "all":
+        decided &= inputs.kinds == (kind if kind in PAIR_KINDS else "")
+    return np.asarray(decided, dtype=bool)
+
+
+def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None:
+    """Show accuracy by number of references (V15 figure 3)."""
+    texts = inputs.texts() if inputs.evaluation is not None else None
+    if texts is None or inputs.evaluation is None:
+        return None
+    pairs, documents = texts
+    most = min(len(pair.references) for pair in pairs)
+    if most < FEWEST_REFERENCES:
+        return None
+    signatures = inputs.evaluation.result["signatures"]
+    metrics = {
+        name: one
+        for name, one in inputs.evaluation.result["metrics"].items()
+        if not is_imported(signatures[name])  # computed elsewhere, with all references
+    }
+    kinds, accuracy = accuracy_by_metric(metrics)
+    if not accuracy:
+        return None
+    names = list(accuracy)[:MOST_CURVES]
+    candidates = [pair.first for pair in pairs] + [pair.second for pair in pairs]
+    generator = np.random.default_rng(inputs.seed)
+    # Metric -> number of references -> scores of first and second captions, (draws, pairs).
+    scores: dict[str, dict[int, tuple[Any, Any]]] = {name: {} for name in names}
+    for size in sorted({size for size in SIZES if size < most} | {most}):
+        draws = int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MOST_DRAWS)) if size < most else 1
+        drawn = [random_subsets(len(pair.references), size, draws, seed=generator) for pair in pairs]
+        sides: dict[str, list[Any]] = {name: [] for name in names}
+        for draw in range(draws):
+            own = [
+                tuple(pair.references[place] for place in places[min(draw, len(places) - 1)])
+                for pair, places in zip(pairs, drawn, strict=True)
+            ]
+            made = score_texts(candidates, own * 2, documents, metrics=names, tokenizer=inputs.tokenizer)
+            for name in names:
+                sides[name].append(made.scores[name].images.reshape(2, -1))
+        for name in names:
+            first, second = np.stack(sides[name], axis=1)
+            scores[name][size] = first, second
+    labels = (
+        [str(kind) or "unknown" for kind in inputs.kinds.tolist()] if (inputs.kinds != "").any() else None
+    )
+    images = inputs.images_of(pair.pk for pair in pairs)
+    clusters = NAIVE if images is None else {ITEM: images}
+    curves = {
+        name: accuracy_by_references(scores[name], inputs.winners, labels, clusters=clusters)
+        for name in names
+    }
+    return _make_references_section(curves, kinds, people, len(accuracy) - len(names), inputs)
+
+
+def _make_references_section(
+    curves: Mapping[str, Mapping[str, ReferenceCurve]],
+    kinds: Sequence[str],
+    people: Ceilings,
+    left: int,
+    inputs: ReportInputs,
+) -> Section:
+    wording = inputs.wording
+    rows: list[tuple[Any, ...]] = []
+    panels = []
+    for kind in kinds:
+        lines = []
+        for name, found in curves.items():
+            one = found[kind]
+            columns = (one.references, one.value, one.low, one.high, one.deviation, one.draws)
+            for k, value, low, high, spread, draws in zip(
+                *(column.tolist() for column in columns), strict=True
+            ):
+                estimate = Estimate(json_float(value), json_float(low), json_float(high), one.n)
+                rows.append((kind, name, k, estimate, json_float(spread), draws))
+            lines.append(
+                Curve(name, tuple(one.references.tolist()), tuple(map(json_float, one.value.tolist())))
+            )
+        panels.append(CurvePanel(kind, tuple(lines), _levels(people.get(kind))))
+    best = max(curves, key=lambda name: curves[name][kinds[-1]].value[-1])
+    first, last = ([found[kinds[-1]].value[end] for found in curves.values()] for end in (0, -1))
+    value = curves[best][kinds[-1]].value
+    sentence = say(
+        "references", wording=wording, name=best, first=(min(first), max(first)) if wording else value[0],
+        last=(min(last), max(last)) if wording else value[-1], most=curves[best][kinds[-1]].references[-1],
+        left=left, drawn=len(curves),
+    )  # fmt: skip
+    if not inputs.clustered:
+        sentence = " ".join((sentence, *_note_unmeasured(people)))
+    data = table("references", rows, clustered=inputs.clustered)
+    drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
+    return section("references", [sentence], [plot(sentence, drawing, data)], [data])
+
+
+def systems_section(inputs: ReportInputs) -> Section | None:
+    """Show fractions of wins and Bradley-Terry strengths."""
+    rows = []
+    for pair in inputs.consensus.pairs:
+        one, two = inputs.systems[pair.key]
+        found = inputs.consensus.of_pair[pair.pk]
+        if one != two and (found.value is not None or found.tie):
+            rows.append((pair.pk, one, two, found.value or 0, inputs.images[pair.pk]))
+    if not rows:
+        return None
+    pks, first, second, winners, images = (list(column) for column in zip(*rows, strict=True))
+    # Resample images: pairs of one image are dependent.
+    by_image = {ITEM: images} if inputs.clustered else images
+    people = tournament(first, second, winners, clusters=by_image, seed=inputs.seed)
+    clusters = {ITEM: images} if inputs.clustered else NAIVE
+    strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
+    place_of = {str(name): place for place, name in enumerate(strengths.items.tolist())}
+    order = people.order.tolist()
+    names = [str(people.systems[place]) for place in order]
+    won = [_fraction(people, place) for place in order]
+    strength = []
+    for name in names:
+        at = place_of[name]
+        strength.append(
+            Estimate(
+                json_float(strengths.log_strength[at]),
+                json_float(strengths.low[at]),
+                json_float(strengths.high[at]),
+            )
+        )
+    counts = [(int(people.wins[at]), int(people.losses[at]), int(people.tied[at])) for at in order]
+    data = table(
+        "tournament",
+        [(name, won[row], *counts[row], strength[row]) for row, name in enumerate(names)],
+        resamples=people.resamples,
+        reason=strengths.reason,
+    )
+    ceiling = say("tournament-ceiling" if set(names) & set(HUMAN) else "tournament-no-ceiling")
+    shares = dict(zip(names, won, strict=True))
+    leaders, _ = leaders_by_intervals({name: as_json(one) for name, one in shares.items()})
+    leaders = leaders or names[:1]
+    sentence = say(
+        "tournament", wording=inputs.wording, leaders=leaders, names=join_names(leaders),
+        least=shares[leaders[-1]].value, name=names[0], top=won[0], systems=len(names),
+        comparisons=people.comparisons, ceiling=ceiling,
+        most=MOST_SHOWN if len(names) > MOST_SHOWN else 0,
+    )  # fmt: skip
+    levels = (Level("even", 0.5), *_human(names, won))
+    drawing = Dots(
+        tuple(names[:MOST_SHOWN]),
+        (Panel("won against the others", tuple(won[:MOST_SHOWN]), levels),),
+        "comparisons won in %, 95 % interval",
+        "share",
+        tuple(leaders),
+    )
+    plots = [plot(sentence, drawing, data)]
+    if not strengths.reason:
+        shown = zip(names[:MOST_SHOWN], strength, strict=False)
+        ranked = sorted(shown, key=lambda one: -(one[1].value or 0.0))
+        levels = (Level("mean", 0.0), *_human(names, strength))
+        drawing = Dots(
+            tuple(name for name, _ in ranked),
+            (Panel("", tuple(one for _, one in ranked), levels),),
+            "log-strength, 95 % interval",
+            "number",
+            tuple(leaders),
+        )
+        caption = say("strengths", stronger=1 / (1 + np.exp(-1)), ceiling=ceiling)
+        plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
+    by_metrics = _wins_by_metrics(inputs, pks, first, second, people)
+    sentences = [sentence, *([say("tournament-live")] if inputs.live else [])]
+    return section("tournament", sentences, plots, [data, *([by_metrics] if by_metrics else [])])
+
+
+def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
+    rows = zip(names, estimates, strict=True)
+    return [level for name, one in rows if name in HUMAN for level in levels_of("human captions", one)]
+
+
+def _fraction(found: TournamentResult, place: int) -> Estimate:
+    n = int(found.wins[place] + found.losses[place] + found.tied[place])
+    return Estimate(
+        json_float(found.fraction[place]),
+        json_float(found.low[place]),
+        json_float(found.high[place]),
+        n,
+    )
+
+
+def _wins_by_metrics(
+    inputs: ReportInputs, pks: list[int], first: list[str], second: list[str], people: TournamentResult
+) -> Table | None:
+    if inputs.pks is None or not inputs.scores:
+        return None
+    at = {pk: place for place, pk in enumerate(inputs.pks)}
+    places = [at[pk] for pk in pks]
+    order = people.order.tolist()
+    rows: list[tuple[Any, ...]] = []
+    for metric, scores in inputs.scores.items():
+        winners = metric_winners(scores[places, 0], scores[places, 1])
+        found = tournament(first, second, winners, resamples=0)
+        r = correlation(people.fraction, found.fraction, "pearson", missing="leave-out", resamples=0)
+        # With two systems r is 1 or -1, whatever the metric does.
+        value = json_float(r.value) if r.n > 2 or not inputs.wording else None
+        rows.append((metric, value, r.n, *(json_float(found.fraction[place]) for place in order)))
+    rows.sort(key=lambda row: -(row[1] if row[1] is not None else -2.0))
+    columns = [("metric", "text"), ("r", "coefficient"), ("systems", "count")]
+    columns += [(f"{people.systems[place]}, %", "share") for place in order]
+    few = inputs.wording > 0 and len(people.systems) < 3
+    return table("tournament-by-metrics", rows, columns, few=few)

@@ -1,0 +1,247 @@
+"""Report collection, agreement, and each worker's results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from evaluation.data.judgment_sets.records import Floats
+from evaluation.data.provenance import json_float
+from evaluation.presentation.content import (
+    Dots,
+    Estimate,
+    Heat,
+    HeatPanel,
+    Level,
+    Panel,
+    Plot,
+    Section,
+    estimate_of,
+)
+from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.reports.loading import ReportInputs
+from evaluation.results.consensus import agreement_rows
+from evaluation.statistics.agreement import agreement_by_pair, ratings_of_judgments
+from evaluation.statistics.meta import wilson_interval
+
+MOST_WORKERS = 40
+RELIABLE = 0.8
+REST = "all others"
+# Row of the table -> key of the counts; the first rows are shown even if 0.
+COLLECTED = {
+    "units judged": "units",
+    "units with a consensus": "units_with_consensus",
+    "units that are tied": "unit_ties",
+    "units decided by an adjudicator": "adjudicated",
+    "candidate pairs": "pairs",
+    "pairs with a winner": "pairs_with_consensus",
+    "pairs that are tied": "pair_ties",
+    "winners published without votes": "published_winners",
+    "workers": "workers",
+    "judgments": "judgments",
+    "of these used, on units": "counted_judgments",
+    "of these on control items": "control_judgments",
+    "of these set aside": "unused_judgments",
+}
+ALWAYS = ("units", "units_with_consensus", "workers", "judgments")
+WORKER_COLUMNS = [
+    ("worker", "text"), ("judgments", "count"), ("used", "count"), ("control items right, %", "share"),
+    ("seen", "count"), ("seconds a unit", "number"), ("left side, %", "share"), ("note", "text"),
+]  # fmt: skip
+LEFT_SIDE = 6  # the index of that column, absent in studies without sides
+
+
+def collection_section(inputs: ReportInputs) -> Section:
+    counts = inputs.aggregation.result["counts"]
+    # Published totals have no people, only places in a list of votes.
+    anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
+    left_out = {"workers"} if anonymous and inputs.wording else set()
+    rows = [
+        (name, counts[key])
+        for name, key in COLLECTED.items()
+        if (counts[key] or key in ALWAYS) and key not in left_out
+    ]
+    sentence = say("collection", wording=inputs.wording, counts=counts, anonymous=anonymous)
+    sentences = [sentence, *([say("collection-chosen")] if inputs.chosen else [])]
+    return section("collection", sentences, tables=[table("collection", rows)])
+
+
+def agreement_section(inputs: ReportInputs) -> Section:
+    found = inputs.aggregation.result["agreement"]
+    alpha = found["alpha"]
+    if alpha["value"] is None:
+        why = alpha["reason"] or "no two judges judged the same unit"
+        return section("agreement", empty=f"Agreement is not measured: {why.rstrip('.')}.")
+    rows = {f"all units ({alpha['level']})": alpha}
+    if "ordinal" in found:
+        rows["all units (ordinal)"] = found["ordinal"]
+    rows |= {f"{name} pairs": one for name, one in found.get("by_kind", {}).items()}
+    data = table(
+        "agreement",
+        [(name, estimate_of(one), one["n"], one["judgments"]) for name, one in rows.items()],
+        resamples=alpha["resamples"],
+    )
+    sentence = say("agreement", wording=inputs.wording, alpha=alpha)
+    levels = (
+        Level("chance", 0.0),
+        Level("reliable from .80", RELIABLE),
+        Level("full agreement", 1.0, dashed=False),
+    )
+    drawing = Dots(
+        tuple(rows),
+        (Panel("", tuple(estimate_of(one) for one in rows.values()), levels),),
+        "Krippendorff's alpha, 95 % interval",
+        accent=(next(iter(rows)),),
+    )
+    sentences, plots, tables = (
+        [sentence],
+        [plot(sentence, drawing, data, title="Agreement between people")],
+        [data],
+    )
+    one_judge = found.get("one_against_rest", {})
+    if one_judge.get("all", {}).get("n"):
+        cells = [(name, estimate_of(one), one["n"], one["left_out"]) for name, one in one_judge.items()]
+        tables.append(table("one-against-rest", cells, clustered=inputs.clustered))
+    if "full_depth" in found:
+        sentences.append(found["full_depth"]["reason"])
+    matrix = _agreement_of_workers_plot(inputs)
+    if matrix is not None:
+        plots.append(matrix)
+        tables.append(matrix.data)
+    elif not found["per_worker"]["available"]:
+        sentences.append(found["per_worker"]["reason"])
+    return section("agreement", sentences, plots, tables)
+
+
+def rank_workers(inputs: ReportInputs) -> list[Mapping[str, Any]]:
+    """Return workers by number of judgments; the report names them W1, W2, ... in this order."""
+    rows = inputs.aggregation.result["workers"]
+    return sorted(rows, key=lambda row: (-(row["judgments"] + row["controls_seen"]), row["worker"]))
+
+
+def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
+    """Plot agreement of every two workers; those past the fortieth share one row."""
+    found = inputs.aggregation.result["agreement"]
+    if not found["per_worker"]["available"] or inputs.kind.is_open:
+        return None
+    judgments = inputs.table
+    counted = agreement_rows(judgments, inputs.full_depth)
+    if not counted.any():
+        return None
+    ratings = ratings_of_judgments(
+        judgments.unit[counted], judgments.worker[counted], judgments.value[counted]
+    )
+    pairs = agreement_by_pair(ratings, inputs.kind.aggregation.level)
+    if not len(pairs.units):
+        return None
+    numbers = {row["worker"]: place for place, row in enumerate(rank_workers(inputs), start=1)}
+    rank = np.array([numbers[inputs.names[pk]] for pk in pairs.raters.tolist()])
+    shown = np.argsort(rank)[:MOST_WORKERS]
+    place = {int(code): number for number, code in enumerate(shown.tolist())}
+    others = max(0, len(rank) - MOST_WORKERS)
+    size = len(shown) + bool(others)
+    same, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
+    rows: list[tuple[Any, ...]] = []
+    for first, second, n, percent, kappa, alpha in zip(
+        pairs.first.tolist(),
+        pairs.second.tolist(),
+        pairs.units.tolist(),
+        pairs.percent.tolist(),
+        pairs.kappa.tolist(),
+        pairs.alpha.tolist(),
+        strict=True,
+    ):
+        one, two = place.get(first, size - 1), place.get(second, size - 1)
+        for a, b in {(one, two), (two, one)}:
+            same[a, b] += percent * n
+            units[a, b] += n
+        if first in place and second in place:
+            rows.append(
+                (
+                    *sorted((rank[first], rank[second])),
+                    n,
+                    json_float(percent),
+                    json_float(kappa),
+                    json_float(alpha),
+                )
+            )
+    rows.sort(key=lambda row: row[:2])
+    data = table(
+        "worker-pairs",
+        [(f"W{one}", f"W{two}", *numbers) for one, two, *numbers in rows],
+        left=len(pairs.units) - len(rows),
+        most=MOST_WORKERS,
+    )
+    heads = (*(f"W{number}" for number in rank[shown].tolist()), *([REST] if others else []))
+    values = tuple(
+        tuple(json_float(same[a, b] / units[a, b]) if units[a, b] else None for b in range(size))
+        for a in range(size)
+    )
+    known = [value for row in values for value in row if value is not None]
+    chance = _equal_by_chance(judgments.value[counted])
+    mean = float(np.average(pairs.percent, weights=pairs.units))
+    sentence = say(
+        "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(known), most=max(known),
+        others=others, rest=REST, chance=chance, mean=mean,
+    )  # fmt: skip
+    levels = (Level("chance", chance), Level("all together", mean, dashed=False))
+    panel = HeatPanel("equal answers, %", heads, heads, values, levels=levels, shows="share")
+    return plot(sentence, Heat((panel,), "worker", "worker"), data)
+
+
+def _equal_by_chance(values: Floats) -> float:
+    _, counts = np.unique(values, return_counts=True)
+    return float(((counts / counts.sum()) ** 2).sum())
+
+
+def workers_section(inputs: ReportInputs) -> Section:
+    found = rank_workers(inputs)
+    if not found:
+        per_worker = inputs.aggregation.result["agreement"].get("per_worker", {})
+        return section("workers", empty=per_worker.get("reason") or "Nobody has handed in anything yet.")
+    estimates = [_controls_right(row) for row in found]
+    rows = [
+        [f"W{place}", row["judgments"], row["used_judgments"], estimate, row["controls_seen"], row["seconds"],
+         row["left_share"], "" if row["used"] else "set aside"]
+        for place, (row, estimate) in enumerate(zip(found, estimates, strict=True), start=1)
+    ]  # fmt: skip
+    columns = list(WORKER_COLUMNS)
+    if all(row["left_share"] is None for row in found):
+        for cells in (columns, *rows):
+            del cells[LEFT_SIDE]
+    data = table("workers", rows, columns)
+    seen, right = (sum(row[name] for row in found) for name in ("controls_seen", "controls_right"))
+    aside = sum(not row["used"] for row in found)
+    sentence = say("workers", wording=inputs.wording, workers=len(found), seen=seen, right=right, aside=aside)
+    if not seen:
+        return section("workers", [sentence], tables=[data])
+    levels = []
+    threshold = inputs.aggregation.settings.get("controls")
+    if isinstance(threshold, int | float) and threshold:
+        levels.append(Level("rule", float(threshold)))
+    levels.append(Level("all together", right / seen, False, *wilson_interval(right, seen)))
+    guessing = inputs.kind.guessed_right
+    if guessing is not None:
+        levels.append(Level("guessing", guessing))
+    drawing = Dots(
+        tuple(f"W{place}" for place in range(1, len(found[:MOST_WORKERS]) + 1)),
+        (Panel("", tuple(estimates[:MOST_WORKERS]), tuple(levels)),),
+        "control items right in %, Wilson's 95 % interval",
+        shows="share",
+    )
+    caption = say(
+        "workers-plot",
+        sentence=sentence,
+        guessing=guessing,
+        most=MOST_WORKERS if len(rows) > MOST_WORKERS else 0,
+    )
+    drawn = plot(caption, drawing, data, title="Control items right, by worker")
+    return section("workers", [sentence], [drawn], [data])
+
+
+def _controls_right(row: Mapping[str, Any]) -> Estimate:
+    right, seen = row["controls_right"], row["controls_seen"]
+    low, high = wilson_interval(right, seen) if seen else (None, None)
+    return Estimate(row["controls_share"], low, high, seen)

@@ -1,0 +1,328 @@
+"""Challenges and submissions in the admin, and the forms of participants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, ForeignKey, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from rest_framework import serializers
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from common.errors import QuorumError
+from evaluation.errors import ChallengeError
+from evaluation.models import Challenge, ChallengeEvent, Submission
+from evaluation.results.challenges.challenges import (
+    change_challenge,
+    check_challenge,
+    close_challenge,
+    make_challenge,
+    remove_submission,
+)
+from judgments.access.roles import visible_rows
+from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, short_time, signed_in
+from judgments.models import Dataset, DatasetRole
+from judgments.models.datasets import sees_all_datasets
+
+if TYPE_CHECKING:
+    ModelForm = forms.ModelForm[Challenge]
+else:
+    ModelForm = forms.ModelForm
+
+FIXED = ("dataset", "split", "metrics", "tokenizer")
+
+
+def _tokenizers() -> list[tuple[str, str]]:
+    # the metrics bring their compiler along, which a web process does without until a page shows their names
+    from evaluation.metrics.text import TOKENIZERS
+
+    return [(name, name) for name in TOKENIZERS]
+
+
+class MetricNames(forms.CharField):
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        return [name.strip() for name in str(value or "").split(",") if name.strip()]
+
+
+class ChallengeForm(ModelForm):
+    prefix = "challenge"  # the admin theme takes a field called `dataset` for an action of its own
+
+    metrics = MetricNames(
+        initial="cider-d, bleu-4, rouge-l",
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_(
+            "With commas between them; the leaderboard is ordered by the first, which is a mean over images."
+        ),
+    )
+    tokenizer = forms.ChoiceField(choices=_tokenizers, initial="ptb", widget=UnfoldAdminSelectWidget)
+
+    class Meta:
+        model = Challenge
+        fields = [
+            *("title", "slug", "description", "dataset", "split", "metrics", "tokenizer"),
+            *("opens_at", "closes_at", "per_day", "per_total", "shown_before_end"),
+        ]
+        labels = {"per_day": _("Submissions a day"), "per_total": _("Submissions in all")}
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]  # of Django, which does not declare it
+        if self.errors:
+            return
+        try:
+            check_challenge(self.instance)
+        except ChallengeError as error:
+            self.add_error(error.field if error.field in self.fields else None, str(error))
+
+
+@admin.register(Challenge)
+class ChallengeAdmin(QuorumAdmin):
+    """Allow changes to words, times and limits only, not to scoring."""
+
+    form = ChallengeForm
+    list_display = ("title", "dataset", "split", "images", "submitted", "opens", "closes", "public_page")
+    list_select_related = ("dataset",)
+    search_fields = ("title", "slug")
+    prepopulated_fields = {"slug": ("title",)}  # as ModelAdmin declares it
+    actions = None
+    add_label = "Make a challenge"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Challenge]:
+        return super().get_queryset(request).annotate(n=Count("submissions"))
+
+    def get_prepopulated_fields(self, request: HttpRequest, obj: Challenge | None = None) -> dict[str, Any]:
+        return {} if obj else super().get_prepopulated_fields(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Challenge | None = None) -> tuple[str, ...]:
+        return ("slug", *FIXED, "images", "log") if obj else ()
+
+    def get_fields(self, request: HttpRequest, obj: Challenge | None = None) -> list[str]:
+        fields = list(ChallengeForm.Meta.fields)
+        return [*fields, "images", "log"] if obj else fields
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        made = super().get_form(request, obj, change=change, **kwargs)
+        if obj is not None:
+            for name in FIXED:
+                made.base_fields.pop(name, None)
+        return made
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        if db_field.name == "dataset":
+            rows = visible_rows(Dataset.objects.all(), request.user)
+            if not sees_all_datasets(request.user):  # whoever makes a challenge keeps others from sharing it
+                rows = rows.filter(roles__user=signed_in(request), roles__role=DatasetRole.Role.OWNER)
+            kwargs["queryset"] = rows
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Challenge, form: Any, change: bool) -> None:
+        if change:
+            change_challenge(challenge=obj, fields=form.changed_data, by=signed_in(request))
+        else:
+            make_challenge(challenge=obj, by=signed_in(request))
+
+    @display(description="submissions", ordering="n")
+    def submitted(self, challenge: Any) -> int:
+        return int(challenge.n)
+
+    @display(description="opens", ordering="opens_at")
+    def opens(self, challenge: Challenge) -> str:
+        return short_time(challenge.opens_at)
+
+    @display(description="closes", ordering="closes_at")
+    def closes(self, challenge: Challenge) -> SafeString | str:
+        if challenge.is_over_at(timezone.now()):
+            assert challenge.closes_at is not None, "it is over"
+            return f"closed {short_time(challenge.closes_at)}"
+        address = reverse("admin:evaluation_challenge_close", args=[challenge.pk])
+        until = short_time(challenge.closes_at) if challenge.closes_at else ""
+        return format_html('{} <a class="q-button" href="{}">Close</a>', until, address)
+
+    @display(description="public page")
+    def public_page(self, challenge: Challenge) -> SafeString:
+        return format_html(
+            '<a href="{}">Public page</a>', reverse("evaluation:challenge", args=[challenge.slug])
+        )
+
+    @display(description="log")
+    def log(self, challenge: Challenge) -> SafeString:
+        events = ChallengeEvent.objects.filter(challenge=challenge).select_related("by")[:50]
+        lines = format_html_join(
+            "",
+            "<li>{} · {} · {} {}</li>",
+            (
+                (
+                    short_time(event.at),
+                    event.by.get_username() if event.by else "the platform",
+                    event.words,
+                    event.why,
+                )
+                for event in events
+            ),
+        )
+        return format_html("<ul>{}</ul>", lines)
+
+    def get_urls(self) -> list[URLPattern]:
+        closing = path(
+            "<int:pk>/close/", self.admin_site.admin_view(self.close_view), name="evaluation_challenge_close"
+        )
+        return [closing, *super().get_urls()]
+
+    def close_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        challenge = self.get_queryset(request).filter(pk=pk).first()
+        if challenge is None or not self.has_view_permission(request, challenge):
+            raise Http404
+        if not self.has_change_permission(request, challenge):
+            raise PermissionDenied
+        return _reason_page(
+            request,
+            title=f"Close {challenge.title}?",
+            about="No more captions are taken, and the leaderboard is final and shown.",
+            button="Close the challenge",
+            back="admin:evaluation_challenge_changelist",
+            done=f"{challenge.title} is closed.",
+            act=lambda why: close_challenge(challenge=challenge, why=why, by=signed_in(request)),
+        )
+
+
+@admin.register(Submission)
+class SubmissionAdmin(ReadOnlyAdmin):
+    """A submission is removed with a reason, never deleted."""
+
+    list_display = ("system", "team", "user", "challenge", "state", "public", "made", "remove")
+    list_display_links = None
+    list_filter = ("challenge", "state")
+    list_select_related = ("challenge", "user")
+    search_fields = ("system", "team", "user__username")
+    # no scores: the leaderboard shows them, and when
+    fields = (
+        *(
+            "challenge",
+            "system",
+            "team",
+            "user",
+            "description",
+            "link",
+            "public",
+            "captions",
+            "state",
+            "reason",
+        ),
+        *("made_at", "scored_at", "removed_at", "removed_why"),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
+        rows: Any = super().get_queryset(request)
+        seen: QuerySet[Submission] = rows.visible_to(request.user)
+        return seen
+
+    @display(description="made", ordering="made_at")
+    def made(self, submission: Submission) -> str:
+        return short_time(submission.made_at)
+
+    @display(description="")
+    def remove(self, submission: Submission) -> SafeString | str:
+        if submission.removed_at is not None:
+            return f"removed: {submission.removed_why}"
+        address = reverse("admin:evaluation_submission_remove", args=[submission.pk])
+        return format_html('<a class="q-button" href="{}">Remove</a>', address)
+
+    def get_urls(self) -> list[URLPattern]:
+        removing = path(
+            "<int:pk>/remove/",
+            self.admin_site.admin_view(self.remove_view),
+            name="evaluation_submission_remove",
+        )
+        return [removing, *super().get_urls()]
+
+    def remove_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        submission = self.get_queryset(request).select_related("challenge").filter(pk=pk).first()
+        if submission is None or not self.has_view_permission(request, submission):
+            raise Http404
+        if not signed_in(request).has_perm("evaluation.change_submission"):
+            raise PermissionDenied
+        return _reason_page(
+            request,
+            title=f"Remove {submission.system}?",
+            about="It leaves the leaderboard; its authors see the reason. This cannot be taken back.",
+            button="Remove the submission",
+            back="admin:evaluation_submission_changelist",
+            done=f"{submission.system} was removed.",
+            act=lambda why: remove_submission(submission=submission, why=why, by=signed_in(request)),
+        )
+
+
+def _reason_page(
+    request: HttpRequest, *, title: str, about: str, button: str, back: str, done: str, act: Any
+) -> HttpResponse:
+    error = ""
+    if request.method == "POST":
+        try:
+            act(request.POST.get("why", ""))
+        except QuorumError as refused:
+            error = str(refused)
+        else:
+            messages.success(request, done)
+            return redirect(back)
+    context = {
+        **admin.site.each_context(request),
+        "title": title,
+        "about": about,
+        "button": button,
+        "back": back,
+        "error": error,
+    }
+    return TemplateResponse(request, "evaluation/challenges/why.html", context, status=400 if error else 200)
+
+
+class LinkField(serializers.URLField):
+    """An address of the web; without a scheme, https is meant."""
+
+    def to_internal_value(self, data: Any) -> str:
+        link: str = super().to_internal_value(data if "://" in str(data) else f"https://{data}")
+        if not link.lower().startswith(("http://", "https://")):
+            self.fail("invalid")
+        return link
+
+
+class SubmissionForm(serializers.Serializer[Any]):
+    system = serializers.CharField(label=_("Name of the system"), max_length=80)
+    team = serializers.CharField(
+        label=_("Authors"), max_length=80, help_text=_("As the leaderboard shows them.")
+    )
+    description = serializers.CharField(
+        label=_("How it works"),
+        max_length=2000,
+        required=False,
+        allow_blank=True,
+        style={"base_template": "textarea.html"},
+    )
+    link = LinkField(label=_("A paper or a page about it"), max_length=300, required=False)
+    public = serializers.BooleanField(
+        label=_("Show it on the leaderboard"), required=False, default=True, initial=True
+    )
+    file = serializers.FileField(label=_("Captions"), allow_empty_file=True)
+
+
+class SubmissionBody(SubmissionForm):
+    """What is sent as multipart/form-data."""
+
+    challenge = serializers.CharField()

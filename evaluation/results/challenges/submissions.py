@@ -1,0 +1,301 @@
+"""Receive submissions to a challenge: stream, check and number them."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC
+from hashlib import sha256
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from common.errors import WrongState
+from common.files import can_be_stored
+from common.incoming import HEAD, Excess
+from common.incoming.documents import JSONStream, TooDeep
+from common.rate_limits import TooMany
+from evaluation.errors import LimitReached, SubmissionRefused
+from evaluation.models import Challenge, Submission, SubmissionContent
+from evaluation.results.challenges.challenges import image_names
+from judgments.datasets import uploads
+from judgments.jobs import enqueue
+from judgments.models import Dataset, Job
+
+SUBMIT = "submit_captions"  # the kind of job
+LONGEST_CAPTION = 1000  # characters
+LONGEST_ENTRY = 1 << 16  # characters of one object of the file
+FEW = 3  # images named in a sentence
+BYTES_AN_IMAGE = 500
+BYTES_AT_LEAST = 1 << 20
+TRIES = 20  # maximal concurrent uploads of an account
+
+
+def largest_submission(images: int) -> int:
+    return BYTES_AT_LEAST + BYTES_AN_IMAGE * images
+
+
+def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
+    """Return captions in the order of ``positions`` (image -> 0, 1, ...). Raise SubmissionRefused."""
+    found: list[str | None] = [None] * len(positions)
+    unknown: list[str] = []
+    twice: list[str] = []
+    number = 0
+    for number, entry in enumerate(_read_entries(chunks), start=1):
+        image, caption = _check_entry(number, entry)
+        place = positions.get(image)
+        if place is None:
+            unknown.append(image)
+            if len(unknown) > FEW:
+                break
+        elif found[place] is not None:
+            twice.append(image)
+            if len(twice) > FEW:
+                break
+        else:
+            found[place] = caption
+    if unknown:
+        raise SubmissionRefused(
+            _("The file names images that the challenge does not have: %(images)s.")
+            % {"images": _name_some(unknown)}
+        )
+    if twice:
+        raise SubmissionRefused(
+            _("The file has more than one caption of the images %(images)s; expected one.")
+            % {"images": _name_some(twice)}
+        )
+    missing = [image for image, place in positions.items() if found[place] is None]
+    if missing:
+        raise SubmissionRefused(
+            _("The file has %(found)s of %(wanted)s captions; the first images without one: %(images)s.")
+            % {
+                "found": len(positions) - len(missing),
+                "wanted": len(positions),
+                "images": _name_some(missing[: FEW + 1]),
+            }
+        )
+    return [caption for caption in found if caption is not None]
+
+
+def _name_some(images: list[str]) -> str:
+    shown = ", ".join(repr(image[:60]) for image in images[:FEW])
+    return f"{shown}, …" if len(images) > FEW else shown
+
+
+def _check_entry(number: int, entry: Any) -> tuple[str, str]:
+    if not isinstance(entry, dict):
+        raise SubmissionRefused(
+            _("Entry %(number)s is no object; expected one with image_id and caption.") % {"number": number}
+        )
+    image, caption = entry.get("image_id"), entry.get("caption")
+    # True is an int to Python but no image's name.
+    if isinstance(image, bool) or not isinstance(image, str | int):
+        raise SubmissionRefused(
+            _("Entry %(number)s has no image_id that is a name or a whole number.") % {"number": number}
+        )
+    if not isinstance(caption, str) or not caption.strip():
+        raise SubmissionRefused(
+            _("Entry %(number)s has no caption; expected a text that is not empty.") % {"number": number}
+        )
+    if len(caption) > LONGEST_CAPTION:
+        raise SubmissionRefused(
+            _("Entry %(number)s has a caption of %(length)s characters; expected at most %(most)s.")
+            % {"number": number, "length": len(caption), "most": LONGEST_CAPTION}
+        )
+    if not can_be_stored([str(image), caption]):
+        raise SubmissionRefused(
+            _("Entry %(number)s holds a character that is none (U+0000 or half of a pair).")
+            % {"number": number}
+        )
+    return str(image), caption
+
+
+def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
+    """Yield the array's values, holding one in memory."""
+    begun = False
+    try:
+        for key, number, value in JSONStream(_decoded(chunks), most=LONGEST_ENTRY).members():
+            if key or (number is None and value != []):
+                raise _not_an_array()
+            begun = True
+            if number is not None:
+                yield value
+    except TooDeep:
+        raise SubmissionRefused(_("The file is nested too deeply; expected an array of objects.")) from None
+    except (ValueError, Excess) as error:
+        if str(error).startswith("Extra data"):
+            raise SubmissionRefused(
+                _("The file goes on behind the end of its array; expected nothing there.")
+            ) from None
+        raise _not_an_array() from None
+    if not begun:
+        raise _not_an_array()
+
+
+def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
+    decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+    try:
+        for chunk in chunks:
+            if text := decode(chunk):
+                yield text
+        yield decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise SubmissionRefused(_("The file is not UTF-8; expected JSON in UTF-8.")) from None
+
+
+def _not_an_array() -> SubmissionRefused:
+    return SubmissionRefused(
+        _('The file is not COCO results JSON: expected [{"image_id": …, "caption": "…"}, …].')
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    system: str
+    team: str
+    description: str = ""
+    link: str = ""
+    public: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingSubmissions:
+    """Submissions that an account may still make."""
+
+    today: int
+    at_all: int
+
+    @property
+    def left(self) -> int:
+        return min(self.today, self.at_all)
+
+
+def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmissions:
+    own = Submission.objects.filter(challenge=challenge, user=user)
+    of_today = Q(day=timezone.now().astimezone(UTC).date())
+    made = own.aggregate(today=Count("pk", filter=of_today), at_all=Count("pk"))
+    return RemainingSubmissions(
+        max(challenge.per_day - made["today"], 0), max(challenge.per_total - made["at_all"], 0)
+    )
+
+
+def submit_upload(
+    *, challenge: Challenge, user: User, about: About, file: UploadedFile
+) -> tuple[Submission | Job, bool]:
+    """Submit a file as `submit_captions` does. A larger one is left to a job, which is returned instead."""
+    if (file.size or 0) <= HEAD:
+        return submit_captions(challenge=challenge, user=user, about=about, chunks=file.chunks())
+    _check_author(challenge, user, about)  # now: it came in time, whenever the job begins
+    file.name = "captions.json"
+    upload = uploads.keep([file])
+    try:
+        args = {"upload": upload, "challenge": challenge.slug, "about": asdict(about)}
+        return enqueue(kind=SUBMIT, args=args, user=user), True
+    except TooMany:
+        uploads.discard_upload(upload)
+        raise
+
+
+def submit_captions(
+    *, challenge: Challenge, user: User, about: About, chunks: Iterable[bytes]
+) -> tuple[Submission, bool]:
+    """Check and store captions, and queue scoring; return (submission, whether new).
+
+    Raises:
+        WrongState: the challenge is not open, or its author can read the references.
+        SubmissionRefused: the file is unusable; it does not count.
+        LimitReached: the account reached its limit.
+    """
+    _check_author(challenge, user, about)
+    captions = read_captions(chunks, positions_of(challenge))
+    return store_captions(challenge=challenge, user=user, about=about, captions=captions)
+
+
+def _check_author(challenge: Challenge, user: User, about: About) -> None:
+    if not challenge.is_open_at(timezone.now()):
+        raise WrongState(_("This challenge takes no captions at the moment."))
+    if Dataset.objects.visible_to(user).filter(pk=challenge.dataset_id).exists():
+        raise WrongState(_("You can read the references of this challenge, and so take no part in it."))
+    if not about.system.strip() or not about.team.strip():
+        raise SubmissionRefused(_("A submission has the name of a system and of its authors."))
+
+
+def positions_of(challenge: Challenge) -> dict[str, int]:
+    return {name: place for place, name in enumerate(image_names(challenge))}
+
+
+def store_captions(
+    *, challenge: Challenge, user: User, about: About, captions: list[str]
+) -> tuple[Submission, bool]:
+    """Store captions in the order of ``positions_of`` as `submit_captions` does. Raise LimitReached."""
+    encoded = json.dumps(captions, ensure_ascii=False).encode()
+    digest = sha256(encoded).hexdigest()
+    packed = zlib.compress(encoded)
+    for _attempt in range(TRIES):
+        known = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
+        if known is not None:
+            return _resubmit(known), False
+        try:
+            return _store(challenge, user, about, digest, len(captions), packed), True
+        except IntegrityError:  # a concurrent upload of this account took the number
+            continue
+    raise LimitReached(_("Too many uploads at the same moment; please try again."))
+
+
+@transaction.atomic
+def _store(
+    challenge: Challenge, user: User, about: About, digest: str, count: int, packed: bytes
+) -> Submission:
+    day = timezone.now().astimezone(UTC).date()
+    own = Submission.objects.filter(challenge=challenge, user=user)
+    used, today = own.count(), own.filter(day=day).count()
+    if today >= challenge.per_day:
+        raise LimitReached(
+            _("You made %(n)s submissions today, as many as this challenge takes in a day of UTC.")
+            % {"n": today}
+        )
+    if used >= challenge.per_total:
+        raise LimitReached(_("You made %(n)s submissions, as many as this challenge takes.") % {"n": used})
+    submission = Submission.objects.create(
+        challenge=challenge,
+        user=user,
+        system=about.system.strip(),
+        team=about.team.strip(),
+        description=about.description.strip(),
+        link=about.link,
+        public=about.public,
+        sha256=digest,
+        captions=count,
+        day=day,
+        nth_of_day=today + 1,
+        nth=used + 1,
+    )
+    SubmissionContent.objects.create(submission=submission, captions=packed)
+    enqueue(kind="score_submission", args={"submission": submission.pk}, user=user)
+    return submission
+
+
+@transaction.atomic
+def _resubmit(known: Submission) -> Submission:
+    """Return a known submission; retry a failed scoring at no cost."""
+    failed = Submission.objects.filter(pk=known.pk, state=Submission.State.FAILED, removed_at__isnull=True)
+    if failed.update(state=Submission.State.QUEUED, reason=""):
+        enqueue(kind="score_submission", args={"submission": known.pk}, user=known.user)
+        known.refresh_from_db()
+    return known
+
+
+@transaction.atomic
+def show_submission(*, submission: Submission, public: bool) -> None:
+    changed = Submission.objects.filter(pk=submission.pk).exclude(public=public).update(public=public)
+    if changed:
+        enqueue(kind="rank_submissions", args={"challenge": submission.challenge.slug})
+    submission.public = public

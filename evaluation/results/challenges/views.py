@@ -1,0 +1,233 @@
+"""The public pages of the evaluation server."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render, resolve_url
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.errors import NotThere, QuorumError
+from common.markup import render_markdown
+from evaluation.models import Challenge, Submission
+from evaluation.results.challenges.challenges import find_challenge
+from evaluation.results.challenges.leaderboards import cells_of, leaderboard
+from evaluation.results.challenges.page import SubmissionForm
+from evaluation.results.challenges.submissions import (
+    SUBMIT,
+    About,
+    largest_submission,
+    remaining_submissions,
+    show_submission,
+    submit_upload,
+)
+from judgments.jobs import cancel_job
+from judgments.models import Job
+
+MOST_CHALLENGES = 100
+JOBS_SHOWN = 5
+ROOM_FOR_FIELDS = 1 << 16  # bytes of a request beside its file
+SEE_OTHER = 303
+
+
+class SignIn(LoginView):
+    """Sign in any account; the admin's own page admits staff only."""
+
+    template_name = "evaluation/challenges/sign_in.html"
+    redirect_authenticated_user = True
+
+    def get_default_redirect_url(self) -> str:
+        return reverse("evaluation:challenges")
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return _see_other("evaluation:challenges")
+
+
+@never_cache
+@require_safe
+def challenges(request: HttpRequest) -> HttpResponse:
+    now = timezone.now()
+    found = Challenge.objects.select_related("dataset")[:MOST_CHALLENGES]
+    listed = [{"challenge": one, "state": _state_in_words(one)} for one in found]
+    return render(request, "evaluation/challenges/list.html", {"challenges": listed, "now": now})
+
+
+@never_cache
+@require_safe
+def challenge(request: HttpRequest, slug: str) -> HttpResponse:
+    found, user, now = _find_challenge(slug), _signed_in_user(request), timezone.now()
+    rows = leaderboard(challenge=found, user_id=user.pk if user else None, now=now)
+    context: dict[str, Any] = {
+        "challenge": found,
+        "state": _state_in_words(found),
+        "description": render_markdown(found.description),
+        "rows": rows,
+        "ranked": any(row.low is not None for row in rows),
+        "shown": found.shows_scores_at(now),
+        "places": remaining_submissions(challenge=found, user=user) if user else None,
+    }
+    return render(request, "evaluation/challenges/challenge.html", context)
+
+
+@csrf_exempt  # looked at below, once it is known that the request is not too large to be read
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def submit(request: HttpRequest, slug: str) -> HttpResponse:
+    found = _find_challenge(slug)
+    if _signed_in_user(request) is None:
+        return _to_sign_in(request)
+    if is_too_large(request, found):
+        error = _("The file is larger than %(most)s bytes, the most that this challenge takes.") % {
+            "most": f"{largest_submission(found.images):,}"
+        }
+        # the body is left unread
+        return _form_page(request, found, SubmissionForm(), status=413, error=error)
+    return _submit(request, found)
+
+
+@csrf_protect
+def _submit(request: HttpRequest, found: Challenge) -> HttpResponse:
+    user = _signed_in_user(request)
+    assert user is not None, "submit asked"
+    if request.method != "POST":
+        form = SubmissionForm()
+        form.fields["team"].initial = user.get_full_name()
+        return _form_page(request, found, form)
+    sent: Any = request.POST.copy()  # with the file
+    sent.update(request.FILES)
+    form = SubmissionForm(data=sent)
+    if not form.is_valid():
+        return _form_page(request, found, form, status=400)
+    values = dict(form.validated_data)
+    file = values.pop("file")
+    try:
+        made, new = submit_upload(challenge=found, user=user, about=About(**values), file=file)
+    except QuorumError as error:
+        return _form_page(request, found, form, status=error.status, error=str(error))
+    if not isinstance(made, Job):  # which the page shows
+        said = (
+            _("Your captions are stored and will be scored.")
+            if new
+            else _("These captions were there already.")
+        )
+        messages.success(request, said)
+    return _see_other("evaluation:own", found.slug)
+
+
+@never_cache
+@require_safe
+def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
+    found, user = _find_challenge(slug), _signed_in_user(request)
+    if user is None:
+        return _to_sign_in(request)
+    shown = found.shows_scores_at(timezone.now())
+    submissions = list(Submission.objects.filter(challenge=found, user=user))
+    rows = [{"submission": one, "cells": cells_of(found, one) if shown else []} for one in submissions]
+    jobs = _jobs_of(found, user).exclude(state=Job.State.DONE)
+    context = {
+        "challenge": found,
+        "rows": rows,
+        "jobs": jobs.filter(created_at__gt=timezone.now() - timedelta(days=1))[:JOBS_SHOWN],
+        "shown": shown,
+        "places": remaining_submissions(challenge=found, user=user),
+        "waiting": any(one.state == Submission.State.QUEUED for one in submissions),
+        "state": _state_in_words(found),
+    }
+    return render(request, "evaluation/challenges/own.html", context)
+
+
+@require_POST
+def show_one_submission(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = _signed_in_user(request)
+    submission = (
+        Submission.objects.select_related("challenge")
+        .filter(pk=pk, challenge__slug=slug, user=user, removed_at__isnull=True)
+        .first()
+        if user
+        else None
+    )
+    if submission is None:
+        raise Http404
+    show_submission(submission=submission, public=request.POST.get("public") == "yes")
+    return _see_other("evaluation:own", slug)
+
+
+@require_POST
+def cancel_one_job(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = _signed_in_user(request)
+    job = _jobs_of(_find_challenge(slug), user).filter(pk=pk).first() if user else None
+    if job is None:
+        raise Http404
+    try:
+        cancel_job(job)
+    except QuorumError as error:
+        messages.error(request, str(error))
+    return _see_other("evaluation:own", slug)
+
+
+def _jobs_of(challenge: Challenge, user: User) -> QuerySet[Job]:
+    """Return the jobs that read the account's files."""
+    return Job.objects.filter(kind=SUBMIT, created_by=user, args__challenge=challenge.slug)
+
+
+def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
+    """Return whether the body exceeds the challenge's limit, without reading it."""
+    given = request.META.get("CONTENT_LENGTH") or "0"
+    return not given.isdecimal() or int(given) > largest_submission(challenge.images) + ROOM_FOR_FIELDS
+
+
+def _find_challenge(slug: str) -> Challenge:
+    try:
+        return find_challenge(slug)
+    except NotThere:
+        raise Http404 from None
+
+
+def _signed_in_user(request: HttpRequest) -> User | None:
+    return request.user if isinstance(request.user, User) and request.user.is_active else None
+
+
+def _state_in_words(challenge: Challenge) -> str:
+    now = timezone.now()
+    if challenge.is_over_at(now):
+        return "over"
+    return "open" if challenge.is_open_at(now) else "coming"
+
+
+def _form_page(
+    request: HttpRequest, challenge: Challenge, form: SubmissionForm, *, status: int = 200, error: str = ""
+) -> HttpResponse:
+    user = _signed_in_user(request)
+    context = {
+        "challenge": challenge,
+        "form": form,
+        "error": error,
+        "most": largest_submission(challenge.images),
+        "state": _state_in_words(challenge),
+        "places": remaining_submissions(challenge=challenge, user=user) if user else None,
+    }
+    return render(request, "evaluation/challenges/submit.html", context, status=status)
+
+
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    return HttpResponseRedirect(f"{reverse('evaluation:sign-in')}?{urlencode({'next': request.path})}")
+
+
+def _see_other(to: str, *args: Any) -> HttpResponse:
+    return HttpResponseRedirect(resolve_url(to, *args), status=SEE_OTHER)

@@ -1,0 +1,372 @@
+"""Compare two sources of judgments. Pure.
+
+The second source is the standard: precision is the share of the first's yes that it confirms, recall the
+share of its yes that the first finds. docs/statistics.md defines each statistic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from numpy.typing import NDArray
+
+from common.amounts import thousands
+from evaluation.data.provenance import as_json, signature
+from evaluation.results.comparing.sources import Matched, Source, match_sources
+from evaluation.results.consensus import FULL_DEPTH, alpha_dict
+from evaluation.statistics.agreement import (
+    KappaGrid,
+    ThresholdAgreement,
+    alpha_of_judgments,
+    kappa_grid,
+    kappa_interval,
+)
+from evaluation.statistics.clustering import ITEM, NAIVE, RATER
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.inputs import one_of
+from evaluation.statistics.resampling import RESAMPLES
+
+MISSING = ("leave-out", "no")
+COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b")
+
+NO_UNITS = gettext_noop("the sources share no unit")
+NO_CUTS = gettext_noop("{} has no thresholds of its own: name one")
+TEXTS = gettext_noop("the answers of {} are texts, which have no mean")
+TWO_SCALES = gettext_noop("the sources answer on different scales")
+NOT_NOMINAL = gettext_noop("the answers are grades, not categories")
+STOPPED = gettext_noop("judgments of one source stopped where an outcome was decided")
+JOINED = gettext_noop(
+    "several units of one source are one here, so a rater may have answered it more than once"
+)
+
+
+def compare_sources(
+    first: Source,
+    second: Source,
+    *,
+    first_at_least: float | None = None,
+    second_at_least: float | None = None,
+    missing: str = "leave-out",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    naive: bool = False,
+) -> dict[str, Any]:
+    """Compare the first source with the second, the standard; an undefined statistic is null with a `reason`.
+
+    Args:
+        first_at_least, second_at_least: thresholds for yes; None: all that the protocol is reported at.
+        missing: whether units of only the second are excluded, or count as a no of the first (H13's convention
+            for pairs filtered before the crowd). Units of only the first are always excluded.
+        naive: take judgments as independent, with bootstrap intervals; else cluster by image and worker.
+
+    Raises:
+        EvaluationError: incomparable sources. BadOption: an unknown `missing`, or an invalid number.
+    """
+    one_of(missing, MISSING, "missing")
+    matched = match_sources(first, second)
+    drawing = _Resampling(resamples, seed, naive)
+    grid, reason = _grid(matched, first_at_least, second_at_least, missing, drawing)
+    settings: dict[str, Any] = {"missing": missing}
+    settings |= {"resamples": resamples, "seed": seed} if naive else {"clusters": "item-rater"}
+    for name, cut in (("first_at_least", first_at_least), ("second_at_least", second_at_least)):
+        if cut is not None:
+            settings[name] = cut
+    units = _count_units(matched)
+    compared: dict[str, Any] = as_json(
+        {
+            "first": _describe_source(first, drawing),
+            "second": _describe_source(second, drawing),
+            "units": units,
+            "missing": _count_left_out(units, missing),
+            "thresholds": _thresholds(grid, reason),
+            "consensus": _consensus(matched, drawing),
+            "correlation": _correlations(matched, drawing),
+            "pooled_alpha": _pooled(matched, drawing),
+            "signature": signature("comparison", settings),
+        }
+    )
+    return compared
+
+
+@dataclass(frozen=True, slots=True)
+class _Resampling:
+    resamples: int
+    seed: int
+    naive: bool
+
+    def options(self, **clusters: Any) -> dict[str, Any]:
+        own = NAIVE if self.naive else clusters
+        return {"resamples": self.resamples, "seed": self.seed, "clusters": own}
+
+
+def _describe_source(source: Source, drawing: _Resampling) -> dict[str, Any]:
+    own = source if source.full_depth is None else source.limited_to(source.full_depth)
+
+    def alpha(level: str) -> dict[str, Any]:
+        images = images_of_units(own)
+        return _alpha(images, own.unit, own.rater, own.value, level, drawing, anonymous=own.anonymous)
+
+    return {
+        "name": source.name,
+        "protocol": None if source.kind is None else source.kind.name,
+        "level": source.level,
+        "score": source.score,
+        "units": len(np.unique(source.unit)),
+        "judgments": len(source.unit),
+        "left_out": dict(source.left_out),
+        "alpha": alpha(source.level),
+        **({"ordinal": alpha("ordinal")} if source.level == "interval" else {}),
+        **({} if source.full_depth is None else {"full_depth": FULL_DEPTH}),
+    }
+
+
+def images_of_units(*sources: Source) -> NDArray[Any]:
+    """Return (U,) images of the units; a unit without one is its own."""
+    images: list[Any] = list(range(len(sources[0].units)))
+    for source in sources:
+        for place, content in enumerate(source.contents):
+            if content.image is not None:
+                images[place] = content.image
+    return np.array(images, dtype=object)
+
+
+def _alpha(
+    images: NDArray[Any],
+    unit: Any,
+    rater: Any,
+    value: Any,
+    level: str,
+    drawing: _Resampling,
+    *,
+    anonymous: bool,
+) -> dict[str, Any]:
+    clusters = {ITEM: images[unit]} | ({} if anonymous else {RATER: rater})
+    options = drawing.options(**clusters)
+    return alpha_dict(alpha_of_judgments(unit, rater, value, level, **options))
+
+
+def _count_units(matched: Matched) -> dict[str, Any]:
+    own = [len(np.unique(one.unit)) for one in (matched.first, matched.second)]
+    shared = int(matched.shared.sum())
+    return {
+        "shared": shared,
+        "by_id": matched.by_id,
+        "by_content": shared - matched.by_id,
+        "first_only": own[0] - shared,
+        "second_only": own[1] - shared,
+        "sides_exchanged": matched.turned,
+        "first_joined": matched.joined[0],
+        "second_joined": matched.joined[1],
+        "reference_ignored": matched.without_reference,
+    }
+
+
+def _count_left_out(units: dict[str, Any], missing: str) -> dict[str, Any]:
+    taken = missing == "no"
+    return {
+        "policy": missing,
+        "taken_as_no": units["second_only"] if taken else 0,
+        "left_out": units["first_only"] + (0 if taken else units["second_only"]),
+    }
+
+
+def _why_no_scores(matched: Matched) -> str:
+    for one in (matched.first, matched.second):
+        if not one.is_numeric:
+            return TEXTS.format(one.name)
+    return ""
+
+
+def _cuts(source: Source, chosen: float | None) -> Sequence[float]:
+    if chosen is not None:
+        return (chosen,)
+    return () if source.kind is None else sorted(source.kind.comparison.cuts)
+
+
+def _grid(
+    matched: Matched,
+    first_at_least: float | None,
+    second_at_least: float | None,
+    missing: str,
+    drawing: _Resampling,
+) -> tuple[KappaGrid | None, str]:
+    reason = _why_no_scores(matched)
+    cuts = _cuts(matched.first, first_at_least), _cuts(matched.second, second_at_least)
+    for one, own in zip((matched.first, matched.second), cuts, strict=True):
+        if not reason and not own:
+            reason = NO_CUTS.format(one.name)
+    if reason:
+        return None, reason
+    second = matched.second.scores()
+    compared = ~np.isnan(second)
+    first = matched.first.scores()
+    found = kappa_grid(
+        first[compared],
+        second[compared],
+        *cuts,
+        missing=missing,
+        **drawing.options(item=images_of_units(matched.first, matched.second)[compared]),
+    )
+    return found, ""
+
+
+def _thresholds(grid: KappaGrid | None, reason: str) -> dict[str, Any]:
+    if grid is None:
+        return {"first": [], "second": [], "cells": [], "best": None, "reason": reason}
+    return {
+        "first": list(grid.first_thresholds),
+        "second": list(grid.second_thresholds),
+        "cells": [_cell(one) for one in grid.cells],
+        "best": None if grid.best is None else _cell(grid.best),
+        "reason": "",
+    }
+
+
+def _cell(cell: ThresholdAgreement) -> dict[str, Any]:
+    return as_json(
+        cell, "first_at_least", "second_at_least", "kappa", "precision", "recall", "f1", "both", "first_only",
+        "second_only", "neither", "n", "reason",
+    )  # fmt: skip
+
+
+def _consensus(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
+    nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
+    kinds = matched.first.kind, matched.second.kind
+    if any(one.level != "nominal" for one in (matched.first, matched.second)):
+        return nothing | {"reason": NOT_NOMINAL}
+    if not matched.same_scale:
+        return nothing | {"reason": TWO_SCALES}
+    first, second = (one.limited_to(matched.shared).consensus() for one in (matched.first, matched.second))
+    both = sorted(first.keys() & second.keys())
+    answers = [first[unit] for unit in both], [second[unit] for unit in both]
+    labels: list[Any] = (
+        list(kinds[0].outcomes) if kinds[0] is not None else sorted({*answers[0], *answers[1]}, key=str)
+    )
+    images = images_of_units(matched.first, matched.second)[both]
+    found = kappa_interval(*answers, labels=labels or None, **drawing.options(item=images))
+    counts = Counter(zip(*answers, strict=True))
+    return {
+        "kappa": {**as_json(found, "value", "low", "high"), "n": len(both)},
+        "labels": labels,
+        "table": [[counts[row, column] for column in labels] for row in labels],
+        "n": len(both),
+        "same": sum(counts[label, label] for label in labels),
+        "undecided": int(matched.shared.sum()) - len(both),
+        "reason": found.reason,
+    }  # fmt: skip
+
+
+def _correlations(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
+    reason = _why_no_scores(matched) or ("" if matched.shared.any() else NO_UNITS)
+    if reason:
+        return {
+            name: {"value": None, "low": None, "high": None, "n": 0, "reason": reason}
+            for name in COEFFICIENTS
+        }
+    first, second = (one.scores()[matched.shared] for one in (matched.first, matched.second))
+    found = {}
+    for name in COEFFICIENTS:
+        images = images_of_units(matched.first, matched.second)[matched.shared]
+        one = correlation(first, second, name, **drawing.options(item=images))
+        found[name] = as_json(one, "value", "low", "high", "n", "reason")
+    return found
+
+
+def _pooled(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
+    nothing = {"value": None, "low": None, "high": None, "n": 0}
+    if not matched.same_scale:
+        return nothing | {"reason": TWO_SCALES}
+    if any(matched.joined):
+        return nothing | {"reason": JOINED}
+    if matched.stopped_early:
+        return nothing | {"reason": STOPPED}
+    one, other = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
+    level = one.level
+    # An equal name in both sources is two raters: they may be different people.
+    raters = np.concatenate([one.rater, other.rater + 1 + one.rater.max(initial=0)])
+    values = np.concatenate([one.value, other.value])
+
+    images = images_of_units(matched.first, matched.second)
+
+    def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
+        anonymous = one.anonymous or other.anonymous
+        return _alpha(images, unit, rater, value, level, drawing, anonymous=anonymous)
+
+    return {
+        **alpha(np.concatenate([one.unit, other.unit]), raters, values),
+        "first": alpha(one.unit, one.rater, one.value),
+        "second": alpha(other.unit, other.rater, other.value),
+    }
+
+
+def compared_in_words(result: dict[str, Any]) -> str:
+    shared = result["units"]["shared"]
+    if not shared:
+        return _("The two share no item, so nothing can be said about their agreement.")
+    consensus, grid = result["consensus"], result["thresholds"]
+    if consensus["n"]:
+        said = _(
+            "On %(same)s of the %(n)s shared items that both decide, the two come to the same answer"
+        ) % {
+            "same": thousands(consensus["same"]),
+            "n": thousands(consensus["n"]),
+        }
+        return f"{said}{_kappa_in_words(consensus['kappa'])}."
+    cells = [one for one in grid["cells"] if one["kappa"]["value"] is not None]
+    if len(grid["cells"]) == 1 and cells:
+        cell = cells[0]
+        said = _(
+            "Of %(n)s items, the first says yes to %(first)s and the second to %(second)s, both to %(both)s"
+        ) % {
+            "n": thousands(cell["n"]),
+            "first": thousands(cell["both"] + cell["first_only"]),
+            "second": thousands(cell["both"] + cell["second_only"]),
+            "both": thousands(cell["both"]),
+        }
+        return f"{said}{_kappa_in_words(cell['kappa'])}."
+    if cells:
+        best = grid["best"]
+        return _(
+            "Kappa is highest, %(kappa)s, where the first is cut at %(first)s and the second at %(second)s. The "
+            "highest of %(n)s is too high an estimate: fix the thresholds beforehand to report one."
+        ) % {
+            "kappa": _in_two_digits(best["kappa"]["value"]),
+            "first": f"{best['first_at_least']:g}",
+            "second": f"{best['second_at_least']:g}",
+            "n": len(grid["cells"]),
+        }
+    tau = result["correlation"]["kendall-tau-b"]
+    if tau["value"] is not None:
+        return _(
+            "Over %(n)s shared items, the scores correlate by %(tau)s (Kendall's tau-b, 95 %% interval %(low)s to "
+            "%(high)s)."
+        ) % {
+            "n": thousands(tau["n"]),
+            "tau": _in_two_digits(tau["value"]),
+            "low": _in_two_digits(tau["low"]),
+            "high": _in_two_digits(tau["high"]),
+        }
+    why = grid["reason"] or consensus["reason"]
+    return _("No figure is defined: %(why)s.") % {"why": _(why)}
+
+
+def _kappa_in_words(kappa: dict[str, Any]) -> str:
+    if kappa["value"] is None:
+        return _("; kappa is undefined")
+    return _(
+        "; Cohen's kappa is %(kappa)s (95 %% interval %(low)s to %(high)s; 0 is chance, 1 is always)"
+    ) % {
+        "kappa": _in_two_digits(kappa["value"]),
+        "low": _in_two_digits(kappa["low"]),
+        "high": _in_two_digits(kappa["high"]),
+    }
+
+
+def _in_two_digits(value: float | None) -> str:
+    return _("unknown") if value is None else f"{value:.2f}"

@@ -1,0 +1,348 @@
+"""Compare two metrics' agreement with people, and test the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from common.amounts import coefficient
+from evaluation.arrays import Floats, Ints
+from evaluation.data.imported_scores.storing import Column, ImportedScores, check_imported, imported_scores
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.provenance import as_json, json_float
+from evaluation.errors import EvaluationError
+from evaluation.models import ScoreKeys
+from evaluation.presentation.content import p_in_text, percent
+from evaluation.results.aggregation import consensus_of
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, compared_kind, judged_captions, pair_texts
+from evaluation.results.metric_figures import (
+    COEFFICIENTS,
+    UNKNOWN_KIND,
+    CaptionTexts,
+    score_captions,
+    score_pairs,
+)
+from evaluation.statistics.clustering import ITEM
+from evaluation.statistics.meta import (
+    accuracy_difference,
+    correlation_difference,
+    grouped_correlation,
+    pair_accuracy,
+    paired_correlation_test,
+    pairwise_accuracy,
+    soft_pairwise_accuracy,
+)
+from judgments.models import Dataset, Output, Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of
+
+Per = ScoreKeys.Per
+
+DIFFERENCE = ("first", "second", "difference", "low", "high", "p", "n", "clusters", "reason")
+FEWEST_SYSTEMS = 3
+NO_ITEMS = "the metric has scores of systems alone"
+LEVEL = 0.05
+REASSIGNMENTS, FEWEST_REASSIGNMENTS, ROWS_REASSIGNED = 1000, 100, 20_000_000
+
+
+def compare_metrics(
+    *,
+    study: Study,
+    first: str,
+    second: str,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Compare two metrics by a study's consensus without storing the result.
+
+    For pairs: accuracy by kind, its difference by images, McNemar's test. For captions: rank correlations and
+    their difference by images, WMT's permutation test, and agreement over the systems that wrote them.
+
+    Raises:
+        EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
+    """
+    kind = compared_kind(study)
+    names = _check_two_metrics(first, second)
+    check_imported(study.dataset, names)
+    imported = imported_scores(study.dataset, names)
+    progress(0.05, "reading judgments")
+    table = loaders.load_judgments(study)
+    consensus = consensus_of(study, table)
+    references = loaders.load_references(study)
+    progress(0.3, "scoring captions")
+    result: dict[str, Any] = {"metrics": names, "tokenizer": tokenizer, "data_hash": consensus.data_hash}
+    if kind.compares_pairs:
+        pairs, documents, _leading = pair_texts(study, consensus, references)
+        scored, scores = score_pairs(pairs, documents, metrics=names, tokenizer=tokenizer, imported=imported)
+        return result | {
+            "what": "pairs",
+            "signatures": {name: one.signature for name, one in scored.scores.items()},
+            "rows": _compare_on_pairs(
+                [scores[name] for name in names],
+                np.array([pair.winner for pair in pairs], dtype=np.float64),
+                [pair.kind or UNKNOWN_KIND for pair in pairs],
+                [pair.image for pair in pairs],
+            ),
+        }
+    captions, _counts = judged_captions(study, consensus, table, references)
+    alone = [name for name in names if set(imported.columns.get(name, ())) == {Per.SYSTEMS}]
+    rows: list[dict[str, Any]] = []
+    signatures = {name: imported.signature(name) for name in alone}
+    columns: dict[str, Floats] = {}
+    if len(alone) < len(names):
+        scored = score_captions(
+            captions,
+            references.documents(),
+            metrics=[name for name in names if name not in alone],
+            tokenizer=tokenizer,
+            imported=imported,
+        )
+        signatures |= {name: one.signature for name, one in scored.scores.items()}
+        columns = {name: one.images for name, one in scored.scores.items()}
+    people = np.array([caption.people for caption in captions], dtype=np.float64)
+    if not alone:
+        progress(0.6, "comparing")
+        images = [caption.item for caption in captions]
+        both = [columns[name] for name in names]
+        rows = _compare_on_captions(
+            both, people, images, [caption.key for caption in captions], design_of(study).seed
+        )
+    return result | {
+        "what": "captions",
+        "signatures": {name: signatures[name] for name in names},
+        "rows": rows,
+        "systems": _compare_on_systems(study, names, columns, people, captions, imported),
+        "notes": [_note_systems_alone(alone)] if alone else [],
+    }
+
+
+def compare_with_scores(
+    *, dataset: Dataset, first: str, second: str, people: str, seed: int = 0
+) -> dict[str, Any]:
+    """Compare two imported metrics with people's imported scores, by system and image as at WMT.
+
+    All scores are of systems' captions; cells without all three scores are ignored.
+    """
+    names = _check_two_metrics(first, second)
+    imported = imported_scores(dataset, [*names, people])
+    for name in (*names, people):
+        if Per.CAPTIONS not in imported.columns.get(name, {}):
+            raise EvaluationError(
+                f"Dataset {dataset.name!r} has no scores of {name!r} by caption; expected them to be imported first."
+            )
+    own = [imported.columns[name][Per.CAPTIONS] for name in (*names, people)]
+    systems, items, (one, two, human) = _align_columns(own)
+    if not len(systems) or not systems.all():  # NOTHING stands for no system
+        raise EvaluationError(
+            f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system."
+        )
+    return {
+        "what": "systems",
+        "metrics": names,
+        "people": people,
+        "signatures": {name: imported.signature(name) for name in (*names, people)},
+        "n": len(human),
+        "systems": _correlate_over_systems([one, two], human, systems, items)
+        | {"calibrated": _calibrate_ties([one, two], human, items, seed)},
+        "rows": _compare_on_captions([one, two], human, items, systems, seed),
+        "notes": [],
+    }
+
+
+def _check_two_metrics(first: str, second: str) -> list[str]:
+    if first == second:
+        raise EvaluationError(f"{first!r} is named twice; expected two metrics.")
+    return [first, second]
+
+
+def _align_columns(columns: Sequence[Column]) -> tuple[Ints, Ints, list[Floats]]:
+    """Return (N,) systems and images of which all columns have a score, in their order, and each column's scores."""
+    images = 1 + max(int(column.keys["item"].max(initial=0)) for column in columns)
+    tables = []
+    for column in columns:
+        known = ~np.isnan(column.scores)
+        cells = column.keys["system"][known] * images + column.keys["item"][known]
+        # Of several captions of a system on an image, the last counts.
+        own, places = np.unique(cells[::-1], return_index=True)
+        tables.append((own, column.scores[known][::-1][places]))
+    shared = reduce(partial(np.intersect1d, assume_unique=True), [own for own, _scores in tables])
+    systems, items = np.divmod(shared, images)
+    return systems, items, [scores[np.searchsorted(own, shared)] for own, scores in tables]
+
+
+def _compare_on_pairs(
+    scores: Sequence[Floats], winners: Floats, kinds: Sequence[str], images: Sequence[Any]
+) -> list[dict[str, Any]]:
+    clusters = {ITEM: images}
+    found = accuracy_difference(scores[0], scores[1], winners, kinds, clusters=clusters)
+    own = [pair_accuracy(both[:, 0], both[:, 1], winners, kinds, clusters=clusters) for both in scores]
+    return [
+        {
+            "kind": kind,
+            "measure": "accuracy",
+            **as_json(one, *DIFFERENCE),
+            "own": [as_json(accuracy[kind], "value", "low", "high") for accuracy in own],
+        }
+        for kind, one in found.items()
+    ]
+
+
+def _compare_on_captions(
+    scores: Sequence[Floats],
+    people: Floats,
+    images: Sequence[Any] | Ints,
+    keys: Sequence[Any] | Ints,
+    seed: int,
+) -> list[dict[str, Any]]:
+    rows = []
+    for name, coefficient_name in COEFFICIENTS.items():
+        found = correlation_difference(
+            scores[0], scores[1], people, coefficient_name, clusters={ITEM: images}
+        )
+        rows.append({"measure": name, **as_json(found, *DIFFERENCE), "permutation_p": None})
+    if not rows[0]["reason"]:
+        reassignments = int(np.clip(ROWS_REASSIGNED // len(people), FEWEST_REASSIGNMENTS, REASSIGNMENTS))
+        test = paired_correlation_test(
+            scores[0], scores[1], people, images, keys, "kendall-tau-b", grouping="none",
+            reassignments=reassignments, seed=seed, clusters={ITEM: images},
+        )  # fmt: skip
+        rows[0] |= {"permutation_p": json_float(test.p), "reassignments": reassignments, "seed": seed}
+    return rows
+
+
+def _calibrate_ties(
+    scores: Sequence[Floats], people: Floats, items: Sequence[Any] | Ints, seed: int
+) -> list[dict[str, Any]]:
+    return [
+        as_json(
+            pairwise_accuracy(one, people, items, epsilon="calibrate", seed=seed),
+            "value", "low", "high", "epsilon", "groups",
+        )
+        for one in scores
+    ]  # fmt: skip
+
+
+def _compare_on_systems(
+    study: Study,
+    names: Sequence[str],
+    columns: Mapping[str, Floats],
+    people: Floats,
+    captions: Sequence[CaptionTexts],
+    imported: ImportedScores,
+) -> dict[str, Any] | None:
+    credited: dict[tuple[int, str], list[int]] = {}
+    for system, item, key in (
+        Output.objects.of_study(study).annotations().values_list("system_id", "item_id", "caption__key")
+    ):
+        credited.setdefault((item, key), []).append(system)
+    cells = [
+        (system, row)
+        for row, caption in enumerate(captions)
+        for system in dict.fromkeys(credited.get((caption.item, caption.key), ()))
+    ]
+    systems = [system for system, _row in cells]
+    if len(set(systems)) < FEWEST_SYSTEMS:
+        return None
+    rows = np.array([row for _system, row in cells], dtype=np.int64)
+    given: list[Floats] = []
+    for name in names:
+        if name not in columns:
+            whole = imported.columns[name][Per.SYSTEMS]
+            known = dict(zip(whole.keys["system"].tolist(), whole.scores.tolist(), strict=True))
+            given.append(np.array([known.get(system, np.nan) for system in systems]))
+        else:
+            given.append(columns[name][rows])
+    if np.isnan(np.concatenate(given)).any():
+        raise EvaluationError(
+            f"A metric of {', '.join(names)} has no score of a system that was judged; expected one of each."
+        )
+    items = [captions[row].item for row in rows.tolist()]
+    alone = [name not in columns for name in names]
+    return _correlate_over_systems(given, people[rows], systems, items, alone)
+
+
+def _correlate_over_systems(
+    scores: Sequence[Floats],
+    people: Floats,
+    systems: Sequence[Any] | Ints,
+    items: Sequence[Any] | Ints,
+    alone: Sequence[bool] = (False, False),
+) -> dict[str, Any]:
+    """Return Pearson's r and soft pairwise accuracy over systems, whose cells may be incomplete.
+
+    A metric with scores of systems `alone` has no soft accuracy, as the certainty of its order is unknown.
+    """
+    rows, columns = (_number_values(np.asarray(column)) for column in (systems, items))
+    width = int(columns.max()) + 1
+    # The first cell of a system on an image counts, as two of its captions may have been judged.
+    cells, first = np.unique(rows * width + columns, return_index=True)
+    tables = np.full((3, int(rows.max()) + 1, width), np.nan)
+    for table, column in zip(tables, (*scores, people), strict=True):
+        table.ravel()[cells] = column[first]
+    found = []
+    for place, column in enumerate(scores):
+        means = grouped_correlation(column, people, items, systems, "pearson", grouping="system-level")
+        soft = as_json(
+            soft_pairwise_accuracy(tables[place], tables[2], missing="leave-out"),
+            *("value", "pairwise", "n", "left_out", "reason"),
+        )
+        if alone[place]:
+            soft |= {"value": None, "reason": NO_ITEMS}
+        found.append(
+            {
+                "pearson": as_json(means, "value", "low", "high", "reason"),
+                "soft_pairwise_accuracy": soft,
+            }
+        )
+    return {"number": len(tables[0]), "own": found}
+
+
+def _number_values(values: Ints) -> Ints:
+    """Return codes of the values from 0 on, in the order in which they first occur."""
+    _labels, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    ranks = np.empty(len(first), dtype=np.int64)
+    ranks[np.argsort(first)] = np.arange(len(first))
+    found: Ints = ranks[codes]
+    return found
+
+
+def _note_systems_alone(names: Sequence[str]) -> str:
+    return (
+        f"{', '.join(names)}: has scores of systems alone, so nothing can be said caption by caption; only the figures "
+        "over systems compare it."
+    )
+
+
+def comparison_in_words(result: Mapping[str, Any]) -> str:
+    rows = result["rows"]
+    row = next((one for one in rows if one.get("kind", "all") == "all"), None)
+    first, second = result["metrics"]
+    if row is None or row["difference"] is None:
+        return _("%(first)s and %(second)s cannot be compared item by item.") % {
+            "first": first,
+            "second": second,
+        }
+    shown = percent if result["what"] == "pairs" else coefficient
+    p = row["permutation_p"] if row.get("permutation_p") is not None else row["p"]
+    ahead, behind = (first, second) if row["difference"] >= 0 else (second, first)
+    values = {
+        "ahead": ahead,
+        "behind": behind,
+        "better": shown(max(row["first"], row["second"])),
+        "worse": shown(min(row["first"], row["second"])),
+        "n": f"{row['n']:,}",
+        "p": "–" if p is None else p_in_text(p),
+    }
+    if p is None or p > LEVEL:
+        return (
+            _("%(ahead)s and %(behind)s cannot be told apart: %(better)s and %(worse)s, n = %(n)s (%(p)s).")
+            % values
+        )
+    return (
+        _("%(ahead)s agrees with people better than %(behind)s: %(better)s to %(worse)s, n = %(n)s (%(p)s).")
+        % values
+    )

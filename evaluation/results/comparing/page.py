@@ -1,0 +1,142 @@
+"""The page "Compare" of a study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from django.views.decorators.http import require_safe
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from evaluation.errors import EvaluationError
+from evaluation.results.comparing.comparison import MISSING, compared_in_words
+from evaluation.results.comparing.studies import cached_comparison, comparable_studies
+from evaluation.results.consensus import SIDES_IN_WORDS
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
+
+OFFERED = 200  # studies in the list
+SHADES = 4  # steps of a cell's background
+MISSING_IN_WORDS = {
+    "leave-out": gettext_noop("leave them out"),
+    "no": gettext_noop("count them as a no of this study"),
+}
+
+
+class CompareForm(forms.Form):
+    def __init__(self, data: Any, *, studies: list[Study]) -> None:
+        super().__init__(data)
+        self.fields["with"] = forms.ChoiceField(
+            label=_("Compare with"),
+            widget=UnfoldAdminSelectWidget,
+            choices=[("", _("Choose a study")), *((one.slug, _label(one)) for one in studies)],
+        )
+        self.fields["missing"] = forms.ChoiceField(
+            label=_("Items that only the other study has"),
+            widget=UnfoldAdminSelectWidget,
+            choices=[(name, _(MISSING_IN_WORDS[name])) for name in MISSING],
+        )
+
+
+def _label(study: Study) -> str:
+    about = f"{study.protocol}, {_('simulated')}" if study.simulated else study.protocol
+    return f"{study.name} ({about})"
+
+
+def can_compare(study: Study) -> bool:
+    return not KINDS[study.protocol].is_open
+
+
+@require_safe
+def show_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    seen = comparable_studies(study, Study.objects.visible_to(request.user))
+    slug = request.GET.get("with", "")
+    missing = request.GET.get("missing", "")
+    missing = missing if missing in MISSING else MISSING[0]
+    studies = list(seen[:OFFERED]) if can_compare(study) else []
+    other = next((one for one in studies if one.slug == slug), None) or (
+        seen.filter(slug=slug).first() if slug else None
+    )
+    context |= {
+        "studies": studies,
+        "comparable": can_compare(study),
+        "form": CompareForm({"with": slug, "missing": missing}, studies=studies),
+        "other": other,
+        "unknown": slug if slug and other is None else "",
+    }
+    if other is not None:
+        context |= {"other_link": page_address(other, "results")} | _comparison_context(
+            request, study, other, missing
+        )
+    return TemplateResponse(request, "evaluation/study_compare.html", context)
+
+
+def _comparison_context(request: HttpRequest, study: Study, other: Study, missing: str) -> dict[str, Any]:
+    try:
+        result = cached_comparison(first=study, second=other, missing=missing)
+    except EvaluationError as error:
+        return {"refused": _(str(error))}
+    grid = result["thresholds"]
+    chosen = _chosen_cell(grid, request.GET.get("cell", ""))
+    return {
+        "result": result | {"in_words": compared_in_words(result)},
+        "missing_rule": missing,
+        "chosen": grid["cells"][chosen] if chosen is not None else None,
+        "rows": _grid_rows(grid, chosen),
+        "confusion": _confusion(study, result["consensus"]),
+        "made_at": result["made_at"],
+    }
+
+
+def _chosen_cell(grid: dict[str, Any], asked: str) -> int | None:
+    cells = grid["cells"]
+    if asked.isdecimal() and int(asked[:6]) < len(cells):
+        return int(asked[:6])
+    return cells.index(grid["best"]) if grid["best"] is not None else None
+
+
+def _grid_rows(grid: dict[str, Any], chosen: int | None) -> list[dict[str, Any]]:
+    wide = len(grid["second"])
+    rows = []
+    for row, cut in enumerate(grid["first"]):
+        cells = []
+        for place in range(row * wide, (row + 1) * wide):
+            kappa = grid["cells"][place]["kappa"]
+            cells.append(
+                {"number": place, "kappa": kappa, "shade": _shade(kappa["value"]), "chosen": place == chosen}
+            )
+        rows.append({"cut": cut, "cells": cells})
+    return rows
+
+
+def _shade(kappa: float | None) -> int:
+    return 0 if kappa is None or kappa <= 0 else min(SHADES, 1 + int(kappa * SHADES))
+
+
+def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
+    words = _answers_in_words(study)
+    return [(words[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
+
+
+def _answers_in_words(study: Study) -> dict[float, str]:
+    kind = KINDS[study.protocol]
+    if kind.two_sided:
+        return {float(side): str(words) for side, words in SIDES_IN_WORDS.items()}
+    return {float(choice.value): choice.words for choice in kind.choices}
+
+
+add_page(
+    StudyPage(
+        name="compare",
+        label="Compare",
+        order=54,
+        view=show_comparison,
+        shown=can_compare,
+        group=Group.FINDINGS,
+    )
+)

@@ -1,0 +1,187 @@
+"""Compare two studies' judgments, in a job if one is large."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from django.db.models import Q, QuerySet
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from annotation.snapshots import has_many_assignments
+from common.errors import NotThere
+from common.rows import plain_rows
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.errors import EvaluationError
+from evaluation.results.comparing.comparison import MISSING, compare_sources, compared_in_words
+from evaluation.results.comparing.sources import Content, Source
+from evaluation.results.consensus import RESAMPLES
+from judgments.cached_figures import (
+    Figures,
+    FiguresPending,
+    add_figures_by_prefix,
+    cached_figures,
+    version_of,
+)
+from judgments.kinds import KINDS
+from judgments.models import Caption, Study, Unit
+from judgments.studies.studies import design_of, kind_of
+
+PREFIX = "comparison"
+MANY_UNITS = 3_000  # of a slider, the slowest, about a second
+
+
+def source_of_study(study: Study) -> Source:
+    """Return a study's included judgments. Raise EvaluationError for open answers or none."""
+    kind = kind_of(study)
+    if kind.is_open:
+        raise EvaluationError(
+            _(
+                "Study %(slug)r is of protocol %(name)s, whose answers are no numbers; expected "
+                "grades, yes or no, or choices between two captions."
+            )
+            % {"slug": study.slug, "name": kind.name}
+        )
+    table = loaders.load_judgments(study)
+    counted = table.counted
+    if not counted.any():
+        raise EvaluationError(
+            _("Study %(slug)r has no judgment that counts, expected one or more.") % {"slug": study.slug}
+        )
+    pks, unit = np.unique(table.unit[counted], return_inverse=True)
+    names, contents = _units_of(study, set(pks.tolist()))
+    full_depth = loaders.full_depth_units(study)
+    return Source(
+        name=study.slug,
+        kind=kind,
+        units=[names[pk] for pk in pks.tolist()],
+        contents=[contents[pk] for pk in pks.tolist()],
+        unit=unit.astype(np.int64),
+        rater=table.worker[counted],
+        value=table.value[counted],
+        left_out=_left_out(table),
+        full_depth=None if full_depth is None else np.isin(pks, list(full_depth)),
+        anonymous=loaders.is_anonymous(study),
+    )
+
+
+def _left_out(table: JudgmentTable) -> dict[str, int]:
+    found = {
+        "not used": int((~table.used & ~table.control).sum()),
+        "control items": int(table.control.sum()),
+    }
+    return {why: count for why, count in found.items() if count}
+
+
+def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
+    rows = list(
+        plain_rows(
+            Unit.objects.filter(study=study, control=False)
+            .order_by()
+            .values_list("pk", "key", "item__name", "reference_id", "first_id", "second_id")
+        )
+    )
+    captions = dict.fromkeys(caption for row in rows if row[0] in wanted for caption in row[3:] if caption)
+    shown: dict[int | None, tuple[str | None, str | None]] = {None: (None, None)}
+    of_dataset = Caption.objects.filter(dataset_id=study.dataset_id).order_by()
+    for pk, key, text in of_dataset.values_list("pk", "key", "text").iterator(loaders.ROWS_AT_ONCE):
+        if pk in captions:
+            shown[pk] = key, text.strip()
+    names: dict[int, str] = {}
+    contents: dict[int, Content] = {}
+    for pk, name, image, *three in rows:
+        if pk in wanted:
+            names[pk] = name
+            reference, first, second = (shown[caption] for caption in three)
+            contents[pk] = Content(
+                image, (reference[0], first[0], second[0]), (reference[1], first[1], second[1])
+            )
+    return names, contents
+
+
+def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
+    numeric = [name for name, kind in KINDS.items() if not kind.is_open]
+    collected = Q(source=Study.Source.IMPORTED) | Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
+    found = among.filter(collected, dataset=study.dataset_id, protocol__in=numeric)
+    return found.exclude(pk=study.pk).order_by("name", "pk")
+
+
+def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -> dict[str, Any]:
+    """Compare two studies without storing the result. Raise EvaluationError."""
+    found = compare_sources(
+        source_of_study(first),
+        source_of_study(second),
+        missing=missing,
+        resamples=RESAMPLES,
+        seed=design_of(first).seed,
+    )
+    with translation.override("en"):  # it is kept for readers of any language
+        return found | {"in_words": compared_in_words(found)}
+
+
+def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
+    """Return the comparison; a job computes that of large studies.
+
+    Raises:
+        FiguresPending: the job is running. EvaluationError: they cannot be compared.
+    """
+    if missing not in MISSING:
+        raise EvaluationError(
+            _("The rule for missing units is %(missing)r, expected %(known)s.")
+            % {"missing": missing, "known": " or ".join(MISSING)}
+        )
+    shown = cached_figures(first, _comparison_figures(second, missing))
+    # The row id may have been reused.
+    if shown.value is None or shown.value["of"] != _identify_study(second):
+        raise FiguresPending
+    if shown.value["refused"]:
+        raise EvaluationError(shown.value["refused"])
+    result: dict[str, Any] = shown.value["result"]
+    return result | {"made_at": shown.made_at, "again": shown.again}
+
+
+def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
+    def compute(first: Study) -> dict[str, Any]:
+        found: dict[str, Any] = {"of": _identify_study(second), "result": None, "refused": ""}
+        try:
+            found["result"] = compare_studies(first=first, second=second, missing=missing)
+        except EvaluationError as error:
+            found["refused"] = str(error)
+        return found
+
+    return Figures(
+        f"{PREFIX}:{second.pk}:{missing}",
+        compute,
+        rows=_count_rows,
+        version=lambda first: [version_of(first), version_of(second), _identify_study(second)],
+        beyond_a_page=lambda first: _is_large(first) or _is_large(second),
+    )
+
+
+def _figures_named(name: str) -> Figures[dict[str, Any]]:
+    """Return the figures named by `_figures`. Raise NotThere."""
+    _prefix, pk, missing = name.split(":")
+    second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
+    if second is None:
+        raise NotThere(_("The study to compare with is not there any more."))
+    return _comparison_figures(second, missing)
+
+
+def _identify_study(study: Study) -> list[str]:
+    return [study.slug, str(study.created_at)]
+
+
+def _count_rows(found: dict[str, Any]) -> int:
+    result = found["result"]
+    return int(result["first"]["judgments"] + result["second"]["judgments"]) if result else 0
+
+
+def _is_large(study: Study) -> bool:
+    if study.units.order_by()[:MANY_UNITS].count() >= MANY_UNITS:
+        return True
+    return bool(Study.objects.filter(has_many_assignments(study), pk=study.pk).exists())
+
+
+add_figures_by_prefix(PREFIX, _figures_named)

@@ -1,0 +1,367 @@
+"""Compute and store the slow part of the dashboard, in a job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from annotation.models import Case as QualityCase
+from annotation.models import Judgment, Participation
+from annotation.models.assignments import FINISHED_STATES
+from annotation.money.costs import pay_of_sessions, wages_of
+from annotation.quality.controls import ControlRecord
+from evaluation.arrays import Ints, places_in
+from evaluation.data.imported_scores.storing import imported_scores
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
+from evaluation.data.judgment_sets.signature import signature_of_study
+from evaluation.data.provenance import json_float
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis, BoardSnapshot
+from evaluation.results.aggregation import unused_answers
+from evaluation.results.consensus import agreement_rows, one_against_rest, worker_table
+from evaluation.results.dashboard.progress import study_counts
+from evaluation.results.dashboard.replay import (
+    VotesInOrder,
+    accuracy_so_far,
+    agreement_so_far,
+    correlation_so_far,
+    means_so_far,
+    winners_so_far,
+)
+from evaluation.results.meta_evaluation import (
+    DEFAULT_METRICS,
+    DEFAULT_TOKENIZER,
+    CaptionConsensus,
+    caption_texts,
+    texts_of_pairs,
+)
+from evaluation.results.metric_figures import pair_kinds, score_captions, score_pairs
+from evaluation.results.verdict import verdict_sentence
+from evaluation.statistics.meta import wilson_interval
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of
+
+WORKERS_SHOWN = 200
+ROWS = ("of", "images")  # of scores
+
+
+def candidate_scores(study: Study) -> dict[str, Any]:
+    """Return metric -> scores ((P, 2) or (U,)) ``of`` pairs or units with their ``images``, or a ``reason`` for none.
+
+    The metrics are the newest evaluation's, so that the page Results agrees.
+    """
+    kind = KINDS[study.protocol]
+    asked = _wanted_metrics(study)
+    none: dict[str, Any] = {"of": _integer_array([]), "images": _integer_array([]), "metrics": {}}
+    if kind.comparison.refusal:
+        return none | {"reason": kind.comparison.refusal}
+    if not kind.compares_pairs and kind.results:
+        return none | {"reason": "The page Results holds them against the scores of captions."}
+    try:
+        scores = _pair_scores(study, *asked) if kind.compares_pairs else _caption_scores(study, *asked)
+        return scores | {"asked": asked}
+    except EvaluationError as error:
+        return none | {"reason": str(error)}
+
+
+def _wanted_metrics(study: Study) -> list[Any]:
+    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION)
+    stated = newest.values_list("settings", flat=True).first()
+    return [stated["metrics"], stated["tok"]] if stated else [list(DEFAULT_METRICS), DEFAULT_TOKENIZER]
+
+
+def _pair_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
+    pairs, documents, _ = texts_of_pairs(study, loaders.load_references(study))
+    imported = imported_scores(study.dataset, metrics)
+    _, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
+    return {
+        "of": _integer_array([pair.pk for pair in pairs]),
+        "images": _integer_array([pair.image for pair in pairs]),
+        "metrics": scores,
+        "reason": "",
+    }
+
+
+def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
+    references = loaders.load_references(study)
+    imported = imported_scores(study.dataset, metrics)
+    rows = loaders.caption_units(study)
+    have = imported.have([(item, text) for _unit, item, _key, text in rows])
+    said = [CaptionConsensus(*row, 0.0) for row, scored in zip(rows, have.tolist(), strict=True) if scored]
+    captions, _ = caption_texts(study, said, references)
+    scored = score_captions(
+        captions,
+        references.documents(),
+        metrics=metrics,
+        tokenizer=tokenizer,
+        imported=imported,
+    )
+    return {
+        "of": _integer_array([one.unit for one in captions]),
+        "images": _integer_array([one.item for one in captions]),
+        "metrics": {name: result.images for name, result in scored.scores.items()},
+        "reason": "",
+    }
+
+
+def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Plot growth and metrics by pair kind, with captions."""
+    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
+    from evaluation.results.dashboard.plots import (
+        earlier_figure,
+        growth_figure,
+        growth_sentence,
+        metrics_figure,
+    )
+
+    known = [row for row in result["growth"] if row["value"] is not None]
+    kinds: dict[str, Any] = {}
+    found = result["evaluation"]
+    for kind, cell in found["kinds"].items():
+        verdict, correlated = cell["verdict"], found["correlated"]
+        kinds[kind] = {
+            "now": metrics_figure(
+                kind,
+                cell["metrics"],
+                leaders=verdict["leaders"],
+                correlated=correlated,
+            ),
+            "settled": verdict["settled"],
+            "said": verdict_sentence(verdict, cell["metrics"]),
+            "earlier": earlier_figure(
+                kind, cell["earlier"], leaders=verdict["leaders"], correlated=correlated
+            ),
+            "n": verdict["n"],
+        }
+    return {
+        "growth": growth_figure(known) if len(known) > 1 else "",
+        "growth_said": growth_sentence(known),
+        "kinds": kinds,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardSnapshot:
+    """An unstored snapshot. ``scores`` of None keeps the stored ones."""
+
+    study: Study
+    judgments: int
+    newest: int
+    event: int
+    result: dict[str, Any]
+    scores: dict[str, Any] | None
+    seconds: float
+
+
+def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
+    from evaluation.data.judgment_sets.blocks import newest_judgment
+
+    began = time.monotonic()
+    kind, design = KINDS[study.protocol], design_of(study)
+    # Not of all studies: a judgment of this one may be committed after another study's with a higher id.
+    newest = newest_judgment(study)
+    event = study.events.aggregate(last=Max("pk"))["last"] or 0
+    kept = _stored_scores(study)
+    scores = (
+        candidate_scores(study) if kept is None else kept
+    )  # before judgments are read, to hold less at once
+    progress(0.05, "reading judgments")
+    all_units = loaders.study_units(study)
+    table = loaders.load_judgments(study, newest=newest, units=all_units)
+    progress(0.5, "replaying them")
+    units = all_units.judged
+    del all_units  # the judged ones are copied
+    votes = _votes_in_order(table, table.counted & ~np.isnan(table.value), units)
+    agreed = agreement_rows(table, loaders.full_depth_units(study))
+    growth = (
+        []
+        if kind.is_open
+        else agreement_so_far(_votes_in_order(table, agreed, units), kind.aggregation.level, seed=design.seed)
+    )
+    progress(0.7, "holding metrics against people")
+    kinds = _evaluation(study, votes, units, scores)
+    del votes
+    people = {}
+    if kind.compares_pairs and agreed.any():
+        anonymous = loaders.is_anonymous(study)
+        images = _images_of_units(study, units, scores)
+        people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
+    counted = study_counts(study)
+    result: dict[str, Any] = {
+        "wanted": counted["wanted"],
+        "finished": sum(counted["assignments"].get(state, 0) for state in FINISHED_STATES),
+        "hits": counted["hits"],
+        "hits_done": counted["hits_done"],
+        "stopping": counted["stopping"],
+        "level": "" if kind.is_open else kind.aggregation.level,
+        "no_alpha": kind.aggregation.no_alpha,
+        "growth": growth,
+        "evaluation": {
+            "kinds": kinds,
+            "people": people,
+            "reason": scores["reason"],
+            "correlated": not kind.compares_pairs,
+        },
+        "controls": {},
+        **_workers(study, table, table.records, design.controls.threshold),
+        "wages": _wages(study),
+        "unused": unused_answers(study, table),
+    }
+    signature = str(signature_of_study(study, table=table)) if len(table) else ""
+    result["drawings"] = {**draw_plots(result), "signature": signature}
+    # Judgments that arrive meanwhile count as new beside the snapshot.
+    judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
+    made = scores if kept is None else None
+    return DashboardSnapshot(study, judgments, newest, event, result, made, time.monotonic() - began)
+
+
+@transaction.atomic
+def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
+    values = {
+        "judgments": board.judgments,
+        "newest": board.newest,
+        "event": board.event,
+        "result": board.result,
+        "seconds": board.seconds,
+        "made_at": timezone.now(),
+    }
+    if board.scores is not None:
+        metrics = {name: one.tolist() for name, one in board.scores["metrics"].items()}
+        values["scores"] = (
+            board.scores | {name: board.scores[name].tolist() for name in ROWS} | {"metrics": metrics}
+        )
+    stored, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=board.study, defaults=values)
+    return stored
+
+
+def _stored_scores(study: Study) -> dict[str, Any] | None:
+    kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
+    if (
+        not kept
+        or "images" not in kept
+        or kept.get("asked", _wanted_metrics(study)) != _wanted_metrics(study)
+    ):
+        return None
+    metrics = {name: np.array(values, dtype=np.float64) for name, values in kept["metrics"].items()}
+    return kept | {name: _integer_array(kept[name]) for name in ROWS} | {"metrics": metrics}
+
+
+def _integer_array(numbers: Sequence[Any]) -> Ints:
+    return np.array(numbers, dtype=np.int64)
+
+
+def _votes_in_order(table: JudgmentTable, keep: Flags, units: Units) -> VotesInOrder:
+    rows = np.flatnonzero(keep)
+    rows = rows[np.argsort(table.pk[rows])]
+    return VotesInOrder(places_in(units.pk, table.unit[rows]), table.value[rows], len(units))
+
+
+def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[str, Any]) -> dict[str, Any]:
+    """Return pair kind (or ``all``) -> metrics now and earlier; {} without judgments or metrics."""
+    if not scores["metrics"] or not len(votes):
+        return {}
+    if not KINDS[study.protocol].compares_pairs:
+        # In the order of the scores, as an evaluation has them: the same numbers draw the same intervals.
+        order = places_in(units.pk, scores["of"])
+        means = [
+            (upto, np.where(order >= 0, mean[order], np.nan))
+            for upto, mean in means_so_far(votes, _decided_units(study, units))
+        ]
+        return {"all": correlation_so_far(means, scores["metrics"], scores["images"])}
+    pairs = len(scores["of"])
+    pair = places_in(scores["of"], units.pair)
+    winners = list(winners_so_far(votes, pair, pairs, _decided_units(study, units)))
+    kind_of_pair = np.full(pairs, -1, dtype=np.int64)
+    kind_of_pair[pair] = units.kind
+    codes_there = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
+    code_of = {units.kinds[code]: code for code in codes_there if units.kinds[code]}
+    there = pair_kinds(code_of)
+    kinds = {name: kind_of_pair == code_of[name] for name in there} if len(there) > 1 else {}
+    kinds["all"] = np.ones(pairs, dtype=np.bool_)
+    return accuracy_so_far(winners, scores["metrics"], kinds, scores["images"])
+
+
+def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
+    """Return (U,) images, from stored scores if they cover all pairs."""
+    place = places_in(scores["of"], units.pair)
+    if (place < 0).any():
+        return loaders.images_of(study, units)
+    return scores["images"][place]
+
+
+def _decided_units(study: Study, units: Units) -> dict[int, int]:
+    decisions = loaders.decisions_of(study)
+    codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
+    return {code: one.value for code, one in zip(codes, decisions.values(), strict=True) if code >= 0}
+
+
+def _workers(
+    study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
+) -> dict[str, Any]:
+    people = loaders.worker_rows(study)
+    rows = worker_table(
+        table, people, records, loaders.work_times(study, loaders.workers_without_times(table, people))
+    )
+    standing = dict(
+        Participation.objects.filter(study=study)
+        .exclude(standing=Participation.Standing.ACTIVE)
+        .values_list("worker__name", "standing")
+    )
+    rules: dict[str, list[str]] = {}
+    cases = QualityCase.objects.filter(study=study, state=QualityCase.State.OPEN).order_by("pk")
+    for name, rule in cases.values_list("worker__name", "rule"):
+        rules.setdefault(name, []).append(rule)
+    for row in rows:
+        row |= {"standing": standing.get(row["worker"], ""), "rules": rules.get(row["worker"], [])}
+    rows.sort(
+        key=lambda row: (
+            row["used"] and not row["rules"] and not row["standing"],
+            -row["judgments"],
+            row["worker"],
+        )
+    )
+    seen, right = (sum(one[key] for one in rows) for key in ("controls_seen", "controls_right"))
+    below = [one for one in records.values() if not one.used]
+    sided, left = int(table.sided.sum()), int((table.left & table.sided).sum())
+    low, high = wilson_interval(left, sided)
+    return {
+        "workers": rows[:WORKERS_SHOWN],
+        "workers_left": max(0, len(rows) - WORKERS_SHOWN),
+        "workers_all": len(rows),
+        "per_worker": not any(one.anonymous for one in people),
+        "threshold": threshold,
+        "controls": {
+            "seen": seen,
+            "right": right,
+            "share": right / seen if seen else None,
+            "workers": sum(record.seen > 0 for record in records.values()),
+            "below": len(below),
+            "set_aside": int((~table.used & ~table.control).sum()),
+        },
+        "left": {
+            "share": left / sided if sided else None,
+            "low": json_float(low),
+            "high": json_float(high),
+            "n": sided,
+        },
+    }
+
+
+def _wages(study: Study) -> dict[str, Any]:
+    wages = wages_of(study, pay_of_sessions(study))
+    return {
+        "median": wages.median_cents,
+        "floor": wages.floor_cents,
+        "below": wages.below,
+        "n": wages.counted,
+    }

@@ -1,0 +1,506 @@
+"""Analyse a study's disagreement: soft labels, their predictors, and groups of raters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.db.models import Exists
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from annotation.models import Demographics, Worker
+from common.amounts import coefficient
+from evaluation.arrays import Floats, Ints, places_in
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow
+from evaluation.data.provenance import json_float
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
+from evaluation.results.coefficients import MOST_VALUES
+from evaluation.results.consensus import ANONYMOUS
+from evaluation.results.disagreement.predictions import imported_predictions, read_predictions
+from evaluation.statistics.clustering import ITEM, spread_of_mean
+from evaluation.statistics.disagreement import (
+    SoftLabels,
+    divergence,
+    judge_probabilities,
+    known_groups,
+    metric_probabilities,
+    rater_groups,
+    soft_labels,
+)
+from evaluation.statistics.inputs import StatisticsError, encode
+from evaluation.statistics.resampling import CONFIDENCE
+from judgments.access.roles import Person, Right, has_right
+from judgments.cached_figures import Figures, FiguresPending, add_figures, cached_figures
+from judgments.kinds import KINDS
+from judgments.models import CachedFigures, Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of, kind_of
+
+FOLDS = 5
+FEWEST_RATERS = 5  # of a group: fewer could be recognised
+FEWEST_JUDGMENTS = 10  # of a worker who is looked at as a judge
+JUDGES_KEPT = 200
+DISPUTED_KEPT = 8
+BOOTSTRAPS = 99
+FEW_BOOTSTRAPS = 39
+MANY_JUDGMENTS = 20_000  # from which the fewer are drawn
+LEVEL = 0.05
+
+CROWD = "crowd: "  # before the names of demographics
+EQUALLY, ALWAYS = "equally likely", "same for all"
+TOO_FEW_RATERS = "there are {n} raters, expected {fewest} or more"
+NO_SHARED_UNIT = "no unit has two judgments"
+
+
+def has_soft_labels(study: Study) -> bool:
+    kind = kind_of(study)
+    return not kind.is_open and 2 <= len(kind.outcomes) <= MOST_VALUES
+
+
+def check_soft_labels(study: Study) -> None:
+    """Raise EvaluationError where answers are no few labels."""
+    if not has_soft_labels(study):
+        raise EvaluationError(
+            _(
+                "Study %(slug)r (%(protocol)s) has no soft labels; expected answers of at most %(most)s values."
+            )
+            % {"slug": study.slug, "protocol": study.protocol, "most": MOST_VALUES}
+        )
+
+
+def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
+    """Return people's counted answers to each unit. Raise EvaluationError where answers are no few labels."""
+    check_soft_labels(study)
+    counted = table.counted
+    if not counted.any():
+        raise EvaluationError(
+            _("Study %(slug)r has no judgment that counts, expected one or more.") % {"slug": study.slug}
+        )
+    return soft_labels(table.unit[counted], table.value[counted], labels=kind_of(study).outcomes)
+
+
+def compute_disagreement(
+    *,
+    study: Study,
+    bootstraps: int | None = None,
+    predictions: Mapping[str, Path] | None = None,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Return the results of docs/disagreement.md. Raise EvaluationError.
+
+    Args:
+        bootstraps: for the test of groups; 0 omits it.
+        predictions: model -> JSON lines with ``unit`` and ``distribution``, as exported.
+    """
+    progress(0.0, "reading judgments")
+    table = loaders.load_judgments(study)
+    soft = soft_labels_of(study, table)
+    units = Units.of(loaders.unit_rows(study))
+    places = places_in(units.pk, soft.units)
+    images = encode(loaders.images_of(study, units)[places], "images")[1]
+    workers = loaders.worker_rows(study)
+    seed = design_of(study).seed
+    anonymous = any(worker.anonymous for worker in workers)
+    progress(0.1, "holding metrics against the soft labels")
+    found: dict[str, Any] = {
+        "labels": soft.labels.tolist(),
+        "units": len(soft.units),
+        "judgments": int(soft.judgments.sum()),
+        "entropy": {
+            "floor": json_float(soft.floor),
+            "uncorrected": json_float(float(_entropies(soft.shares).mean())),
+            "most": float(np.log(len(soft.labels))),
+            "correction": soft.correction,
+            "concentration": [json_float(one) for one in soft.concentration.tolist()],
+            "signature": soft.signature,
+        },
+        "disputed": _disputed(units, places, soft),
+        "predictors": _predictors(study, units, places, images, soft, seed, predictions or {}),
+        "per_worker": {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""},
+    }
+    if not anonymous:
+        progress(0.3, "holding people against each other")
+        found["judges"] = _judges(table, soft, workers)
+        progress(0.4, "looking for groups of raters")
+        found["groups"] = _compare_groups(table, workers, soft, bootstraps, seed)
+        found["known"] = _compare_known_groups(study, table, workers, seed)
+    with translation.override("en"):  # it is kept for readers of any language
+        found["in_words"] = disagreement_in_words(found)
+    progress(1.0, "done")
+    return found
+
+
+def _entropies(shares: Floats) -> Floats:
+    return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
+
+
+def _disputed(units: Units, places: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
+    several = np.flatnonzero(soft.judgments > 1)
+    first = several[np.lexsort((places[several], -soft.entropy[several]))][:DISPUTED_KEPT]
+    return [
+        {
+            "unit": units.key[int(places[place])].as_py(),
+            "n": int(soft.judgments[place]),
+            "shares": soft.shares[place].tolist(),
+            "entropy": float(soft.entropy[place]),
+        }
+        for place in first.tolist()
+    ]
+
+
+def _predictors(
+    study: Study,
+    units: Units,
+    places: Ints,
+    images: Ints,
+    soft: SoftLabels,
+    seed: int,
+    predictions: Mapping[str, Path],
+) -> list[dict[str, Any]]:
+    """Return how chance, overall shares, metrics, judges and models predict people's distributions, best first."""
+    size, width = soft.shares.shape
+    generator = np.random.default_rng(seed)
+    fold = generator.permutation(int(images.max()) + 1)[images] % FOLDS
+    rows = [
+        _predictor_row(EQUALLY, "baseline", np.full((size, width), 1 / width), np.arange(size), images, soft)
+    ]
+    for name, path in predictions.items():
+        told = read_predictions(path, units, places, soft)
+        here = np.flatnonzero(~np.isnan(told[:, 0]))
+        rows.append(_predictor_row(name, "model", told[here], here, images, soft))
+    for name, told in imported_predictions(study, units.pk[places]).items():
+        here = np.flatnonzero(~np.isnan(told[:, 0]))
+        rows.append(_predictor_row(name, "model", told[here], here, images, soft))
+    if not (fold == fold[0]).all():
+        usual = metric_probabilities(np.zeros(size), soft.counts, fold)
+        rows.append(_predictor_row(ALWAYS, "baseline", usual, np.arange(size), images, soft))
+        # With "no difference" or "neither" an exchange of the candidates changes what the labels mean.
+        symmetric = KINDS[study.protocol].compares_pairs and width == 2
+        scored = [("metric", name, own) for name, own in _metric_scores(study, units, places).items()]
+        scored += [("judge", name, own) for name, own in _judge_means(study, units, places).items()]
+        for what, name, scores in scored:
+            here = np.flatnonzero(~np.isnan(scores))
+            if len(np.unique(fold[here])) < 2:
+                continue
+            predicted = metric_probabilities(scores[here], soft.counts[here], fold[here], symmetric=symmetric)
+            rows.append(_predictor_row(name, what, predicted, here, images, soft))
+    return sorted(rows, key=lambda row: row["cross_entropy"]["value"])
+
+
+def _judge_means(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
+    """Return (U,) mean answers of each judge, nan without; for two candidates the share of the first less 1/2."""
+    answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
+    two_sided = kind_of(study).two_sided
+    by_judge: dict[str, list[tuple[int, float]]] = {}
+    rows = answers.order_by("pk").values_list("judge__name", "unit_id", "value")
+    for name, unit, value in rows.iterator(loaders.ROWS_AT_ONCE):
+        by_judge.setdefault(name, []).append(
+            (unit, float(value == 1) - 0.5 if two_sided else float(value or 0))
+        )
+    number_of = {pk: number for number, pk in enumerate(units.pk[places].tolist())}
+    found: dict[str, Floats] = {}
+    for name, own in sorted(by_judge.items()):
+        known = [(number_of[unit], value) for unit, value in own if unit in number_of]
+        at = np.array([number for number, _ in known], dtype=np.int64)
+        n = np.bincount(at, minlength=len(places))
+        total = np.bincount(at, weights=[value for _, value in known], minlength=len(places))
+        found[name] = total / np.where(n, n, np.nan)
+    return found
+
+
+def _metric_scores(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
+    """Return (U,) scores by each metric of the newest evaluation, nan if missing; for a pair the difference."""
+    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).values("pk")[:1]
+    rows = MetricScore.objects.filter(analysis__in=newest)
+    by_pair = KINDS[study.protocol].compares_pairs
+    wanted = (units.pair if by_pair else units.pk)[places]
+    found: dict[str, Floats] = {}
+    for metric in rows.order_by("metric").values_list("metric", flat=True).distinct():
+        own = rows.filter(metric=metric).values_list("pair_id" if by_pair else "unit_id", "first", "second")
+        table = np.array(
+            [(pk, first - (second or 0.0)) for pk, first, second in own.iterator(loaders.ROWS_AT_ONCE)]
+        )
+        at = places_in(table[:, 0].astype(np.int64), wanted)
+        found[metric] = np.where((at >= 0) & (wanted != NO_PAIR), table[at, 1], np.nan)
+    return found
+
+
+def _predictor_row(
+    name: str, what: str, predicted: Floats, here: Ints, images: Ints, soft: SoftLabels
+) -> dict[str, Any]:
+    found = divergence(soft.shares[here], predicted)
+    floor = soft.entropy[here]
+    return {
+        "name": name,
+        "what": what,
+        "cross_entropy": _mean(found.cross_entropy, images[here]),
+        "jensen_shannon": _mean(found.jensen_shannon, images[here]),
+        "above_floor": json_float(float((found.cross_entropy - floor).mean())),
+        "n": len(here),
+    }
+
+
+def _mean(values: Floats, images: Ints) -> dict[str, Any]:
+    spread, clusters = spread_of_mean(values, {ITEM: images})
+    mean, half = float(values.mean()), spread.half(CONFIDENCE)
+    return {
+        "value": mean,
+        "low": json_float(mean - half),
+        "high": json_float(mean + half),
+        "n": len(values),
+        "clusters": dict(clusters.counts),
+        **({"reason": clusters.reason} if clusters.reason else {}),
+    }
+
+
+def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) -> list[dict[str, Any]]:
+    counted = table.counted
+    unit = places_in(soft.units, table.unit[counted])
+    value = places_in(np.asarray(soft.labels, dtype=np.int64), table.value[counted].astype(np.int64))
+    names = {worker.pk: worker.name for worker in workers}
+    by_worker = table.worker[counted]
+    order = np.argsort(by_worker, kind="stable")
+    rows = []
+    for own in np.split(order, np.flatnonzero(np.diff(by_worker[order])) + 1):
+        others = soft.counts[unit[own]].astype(np.float64)
+        others[np.arange(len(own)), value[own]] -= 1
+        known = others.sum(axis=1) > 0
+        if known.sum() < FEWEST_JUDGMENTS:
+            continue
+        others = others[known]
+        found = divergence(
+            others / others.sum(axis=1, keepdims=True), judge_probabilities(value[own][known], others)
+        )
+        rows.append(
+            {
+                "worker": names[int(by_worker[own[0]])],
+                "cross_entropy": found.mean_cross_entropy,
+                "jensen_shannon": found.mean_jensen_shannon,
+                "n": int(known.sum()),
+            }
+        )
+    rows.sort(key=lambda row: (row["cross_entropy"], row["worker"]))
+    return rows[:JUDGES_KEPT]
+
+
+def _compare_groups(
+    table: JudgmentTable, workers: list[WorkerRow], soft: SoftLabels, bootstraps: int | None, seed: int
+) -> dict[str, Any]:
+    """Compare two groups of raters with one; return a reason if raters are too few."""
+    counted = table.counted
+    raters = len(np.unique(table.worker[counted]))
+    if bootstraps == 0:
+        return {"reason": "the test was left out"}
+    if raters < 2 * FEWEST_RATERS:
+        return {"reason": TOO_FEW_RATERS.format(n=raters, fewest=2 * FEWEST_RATERS)}
+    if soft.judgments.max() < 2:
+        return {"reason": NO_SHARED_UNIT}
+    if bootstraps is None:
+        bootstraps = BOOTSTRAPS if counted.sum() < MANY_JUDGMENTS else FEW_BOOTSTRAPS
+    found = rater_groups(
+        table.unit[counted],
+        table.worker[counted],
+        table.value[counted],
+        labels=soft.labels.tolist(),
+        bootstraps=bootstraps,
+        seed=seed,
+    )
+    names = {worker.pk: worker.name for worker in workers}
+    of = found.membership.argmax(axis=1)
+    return {
+        "reason": "",
+        "p": found.p,
+        "gain": found.gain,
+        "bootstraps": found.bootstraps,
+        "between": json_float(found.between),
+        "groups": [
+            {
+                "raters": int((of == one).sum()),
+                "share": float(found.shares[one]),
+                "accuracy": float(found.accuracy[one]),
+                "within": json_float(float(found.within[one])),
+                "confusion": found.confusion[one].tolist(),
+            }
+            for one in (0, 1)
+        ],
+        "members": sorted(
+            (
+                {"worker": names[pk], "group": int(one) + 1, "probability": float(own[one])}
+                for pk, one, own in zip(found.workers.tolist(), of.tolist(), found.membership, strict=True)
+            ),
+            key=lambda row: (row["group"], row["worker"]),
+        ),
+        "converged": found.converged,
+        "note": found.note,
+        "signature": found.signature,
+    }
+
+
+def _compare_known_groups(
+    study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: int
+) -> list[dict[str, Any]]:
+    counted = table.counted
+    unit, worker, value = table.unit[counted], table.worker[counted], table.value[counted]
+    rows = []
+    for name, group_of in _attributes(study, workers).items():
+        sizes: dict[str, int] = {}
+        for pk in np.unique(worker).tolist():
+            if group_of.get(pk):
+                sizes[group_of[pk]] = sizes.get(group_of[pk], 0) + 1
+        large = {pk: group for pk, group in group_of.items() if sizes.get(group, 0) >= FEWEST_RATERS}
+        here = np.isin(worker, list(large))
+        if len(set(large.values())) < 2:
+            continue
+        found = known_groups(
+            unit[here], worker[here], value[here], [large[pk] for pk in worker[here].tolist()], seed=seed
+        )
+        rows.append(
+            {
+                "by": name,
+                "groups": [
+                    {"name": group, "raters": raters, "within": json_float(within)}
+                    for group, raters, within in zip(
+                        found.groups.tolist(), found.raters.tolist(), found.within.tolist(), strict=True
+                    )
+                ],
+                "overall": json_float(found.overall),
+                "between": json_float(found.between),
+                "p": json_float(found.p),
+                "left_out": len(np.unique(worker[~here])),
+                "permutations": found.permutations,
+                "reason": found.reason,
+                "signature": found.signature,
+            }
+        )
+    return rows
+
+
+def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, str]]:
+    """Return attribute -> worker -> group: country, origin, and the crowd's demographics (`CROWD`)."""
+    pks = [worker.pk for worker in workers]
+    found: dict[str, dict[int, str]] = {"country": {}, "source": {}}
+    for pk, country, source, place in Worker.objects.filter(pk__in=pks).values_list(
+        "pk", "country", "source", "place"
+    ):
+        found["country"][pk] = country
+        found["source"][pk] = place or source
+    for pk, answers in Demographics.objects.filter(study=study).values_list("worker_id", "answers"):
+        for name, answer in answers.items():
+            found.setdefault(CROWD + name, {})[pk] = str(answer)
+    return found
+
+
+def disagreement_in_words(found: Mapping[str, Any]) -> str:
+    entropy, said = found["entropy"], []
+    said.append(
+        _("People's answers to an item have an entropy of %(floor)s nats on average, of at most %(most)s.")
+        % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
+    )
+    always = next((row for row in found["predictors"] if row["name"] == ALWAYS), None)
+    # Of other items, what is above the floor is another amount.
+    metrics = [
+        row for row in found["predictors"] if always and row["what"] == "metric" and row["n"] == always["n"]
+    ]
+    if metrics and always:
+        best, whole = metrics[0], always["above_floor"]
+        share = (whole - best["above_floor"]) / whole if whole > 0 else 0.0
+        said.append(
+            _(
+                "The best metric, %(metric)s, takes %(share)s of what lies between always guessing the same shares and "
+                "that floor."
+            )
+            % {"metric": best["name"], "share": f"{100 * min(max(share, 0.0), 1.0):.0f} %"}
+        )
+    groups = found.get("groups", {})
+    if groups and not groups["reason"]:
+        said.append(groups_in_words(groups))
+    return " ".join(said)
+
+
+def groups_in_words(groups: Mapping[str, Any]) -> str:
+    if groups["p"] > LEVEL:
+        return _("Nothing shows that raters are of more than one kind (p = %(p)s).") % {
+            "p": coefficient(groups["p"])
+        }
+    first, second = groups["groups"]
+    said = _("Raters are of two kinds, %(first)s and %(second)s (p = %(p)s).") % {
+        "first": first["raters"],
+        "second": second["raters"],
+        "p": coefficient(groups["p"]),
+    }
+    if None in (first["within"], second["within"], groups["between"]):
+        return said
+    pairs = _(
+        "Pairs of raters agree on %(one)s and %(other)s within the groups and on %(between)s across."
+    ) % {
+        "one": f"{100 * first['within']:.0f} %",
+        "other": f"{100 * second['within']:.0f} %",
+        "between": f"{100 * groups['between']:.0f} %",
+    }
+    return f"{said} {pairs}"
+
+
+def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
+    """Return the figures as of the last results, computed by a job.
+
+    Results by demographics are only for those who may change the study.
+
+    Raises:
+        FiguresPending: the job is running. EvaluationError: there are no results or soft labels.
+    """
+    check_soft_labels(study)
+    if not Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION).exists():
+        raise EvaluationError(
+            _("Study %(slug)r has no results yet; compute them first.") % {"slug": study.slug}
+        )
+    shown = cached_figures(study, DISAGREEMENT)
+    if shown.value is None:
+        raise FiguresPending
+    if shown.value["refused"]:
+        raise EvaluationError(shown.value["refused"])
+    result: dict[str, Any] = shown.value["result"]
+    if "known" not in result or has_right(by, Right.CHANGE, study):
+        return result
+    return result | {"known": [row for row in result["known"] if not row["by"].startswith(CROWD)]}
+
+
+def _compute(study: Study) -> dict[str, Any]:
+    try:
+        return {"refused": "", "result": compute_disagreement(study=study)}
+    except (EvaluationError, StatisticsError) as error:
+        return {"refused": str(error), "result": None}
+
+
+def _version(study: Study) -> object:
+    newest = Analysis.objects.filter(
+        study=study,
+        what__in=[Analysis.What.AGGREGATION, Analysis.What.META_EVALUATION, Analysis.What.JUDGES],
+    ).order_by("-created_at", "-pk")
+    # A job that read demographics before they were deleted may store its figures afterwards.
+    described = Exists(Demographics.objects.filter(study=study))
+    rows = newest.annotate(described=described).values_list("pk", "created_at", "described")[:3]
+    told = Prediction.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
+    made = [str(study.created_at), [[pk, str(made), known] for pk, made, known in rows]]
+    return [*made, list(told)] if told else made
+
+
+DISAGREEMENT = add_figures(
+    Figures(
+        "disagreement",
+        _compute,
+        rows=lambda found: found["result"]["judgments"] if found["result"] else 0,
+        version=_version,
+        exact=True,
+        beyond_a_page=lambda study: True,  # the test of groups draws a hundred samples
+    )
+)
+
+
+def remove_personal_figures(*, study: Study, **_signal: Any) -> None:
+    """Remove figures that may use demographics once these are deleted."""
+    CachedFigures.objects.filter(study=study, name=DISAGREEMENT.name).delete()

@@ -1,0 +1,140 @@
+"""A model's own distributions of people's answers, from a file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import DataConflict, counted
+from common.incoming.documents import load_json
+from evaluation.arrays import Floats, Ints, places_in
+from evaluation.data.judgment_sets.records import Units
+from evaluation.errors import EvaluationError
+from evaluation.models import Prediction
+from evaluation.statistics.disagreement import SoftLabels
+from judgments.models import Study, Unit
+from judgments.studies.log import note_event
+from judgments.studies.studies import kind_of
+
+FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
+INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
+
+
+def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -> Floats:
+    """Return (U, L) predicted shares of each label, nan for units that the file leaves out. Raise EvaluationError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise EvaluationError(f"{path} cannot be read; expected JSON lines in UTF-8.") from None
+    keys = units.key.to_pylist()
+    judged = {keys[place]: number for number, place in enumerate(places.tolist())}
+    found = np.full(soft.shares.shape, np.nan)
+    for where, unit, shares in _read_lines(text, f"{path}, line ", set(keys), soft.labels.tolist()):
+        if unit not in judged:
+            continue  # nobody's answer counts
+        if (shares[soft.shares[judged[unit]] > 0] == 0).any():
+            raise EvaluationError(f"{where} {INFINITE}")
+        found[judged[unit]] = shares
+    if np.isnan(found).all():
+        raise EvaluationError(f"{path} predicts no judged unit of the study.")
+    return found
+
+
+def _read_lines(
+    text: str, source: str, units: set[str], values: Sequence[float]
+) -> Iterator[tuple[str, str, Floats]]:
+    labels = [f"{value:g}" for value in values]
+    seen: set[str] = set()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        where = f"{source}{number}"
+        try:
+            row = load_json(line)
+            unit, shares = row["unit"], {str(key): float(one) for key, one in row["distribution"].items()}
+            known = unit in units
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise EvaluationError(
+                f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
+            ) from None
+        if not known:
+            raise EvaluationError(f"{where} names unit {unit!r}, which the study does not have.")
+        if wrong := set(shares) - set(labels):
+            raise EvaluationError(f"{where} has answer {min(wrong)!r}; expected {', '.join(labels)}.")
+        given = np.array([shares.get(label, 0.0) for label in labels])
+        if not (np.isfinite(given).all() and (given >= 0).all() and abs(given.sum() - 1) <= FAR_FROM_ONE):
+            raise EvaluationError(
+                f"{where} adds up to {given.sum():g}; expected shares from 0 whose sum is 1."
+            )
+        if unit in seen:
+            raise EvaluationError(f"{where} tells unit {unit!r} again.")
+        seen.add(unit)
+        yield where, unit, given / given.sum()
+
+
+def import_predictions(*, study: Study, name: str, predictions: str, by: User | None = None) -> str:
+    """Store the distributions of JSON lines, all or none, and return what was done; the same again changes nothing.
+
+    Every answer has a share above 0, as somebody may give it later.
+
+    Raises:
+        EvaluationError: a line is wrong. DataConflict: the name has other distributions.
+    """
+    predictions = predictions.replace("\r\n", "\n")  # as a form sends them
+    sha256 = hashlib.sha256(predictions.encode()).hexdigest()
+    units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
+    labels = list(kind_of(study).outcomes)
+    numbers, rows = [], []
+    for where, unit, shares in _read_lines(predictions, "Line ", set(units), labels):
+        if not shares.all():
+            raise EvaluationError(
+                f"{where} gives 0 to an answer; expected more, as its cost would be infinite."
+            )
+        numbers.append(units[unit])
+        rows.append(shares)
+    if not rows:
+        raise EvaluationError("The file predicts no unit; expected JSON lines with unit and distribution.")
+    with transaction.atomic():
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        there = Prediction.objects.filter(study=study, name=name).first()
+        if there is not None and there.sha256 == sha256:
+            return f"{name}: the same predictions were there already; nothing changed."
+        if there is not None:
+            raise DataConflict(
+                f"This study has other predictions of {name!r}; expected another name, or remove them first."
+            )
+        Prediction.objects.create(
+            study=study,
+            name=name,
+            units=np.array(numbers, dtype="<i8").tobytes(),
+            shares=np.array(rows, dtype="<f8").tobytes(),
+            known=len(rows),
+            sha256=sha256,
+            imported_by=by,
+        )
+        words = f"Predictions of {name!r} were imported: {counted(len(rows), 'unit')}."
+        note_event(study=study, what="predictions-imported", words=words, by=by)
+    return words
+
+
+def remove_predictions(*, prediction: Prediction, by: User | None = None) -> str:
+    words = f"Predictions of {prediction.name!r} were removed."
+    note_event(study=prediction.study, what="predictions-removed", words=words, by=by)
+    prediction.delete()
+    return words
+
+
+def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
+    """Return name -> (U, L) shares for the units with these row ids, nan where none is told."""
+    found = {}
+    for one in Prediction.objects.filter(study=study).order_by("name"):
+        at = places_in(np.frombuffer(one.units, dtype="<i8"), units)
+        shares = np.frombuffer(one.shares, dtype="<f8").reshape(one.known, -1)
+        if (at >= 0).any():
+            found[one.name] = np.where((at >= 0)[:, np.newaxis], shares[at], np.nan)
+    return found

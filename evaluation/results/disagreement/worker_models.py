@@ -1,0 +1,117 @@
+"""Fit worker models beside the consensus, which they never change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evaluation.arrays import places_in
+from evaluation.data.judgment_sets.records import JudgmentTable, UnitRow, Units, WorkerRow, texts_of
+from evaluation.results.consensus import NOTHING_JUDGED, model_answers, model_workers
+from evaluation.statistics.aggregation import (
+    agrees_with_others,
+    confidence_vote,
+    glad,
+    item_response,
+    mace,
+)
+from evaluation.statistics.aggregation.preferences import confidences_of
+from judgments.kinds import Consensus, Kind
+
+NOT_ASKED = "Nobody was asked how sure they are."
+NOTHING_COMPARED = "No judgment can be held against a majority of the others on its unit."
+_FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "mace": (mace, ("competence",)),
+    "glad": (glad, ("ability", "accuracy")),
+}
+
+
+def worker_model(
+    name: str,
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    workers: Sequence[WorkerRow],
+    consensus: Mapping[int, Consensus],
+    decided: Collection[int],
+    *,
+    reason: str,
+) -> dict[str, Any]:
+    """Return a model of WORKER_MODELS as ``model_answers`` does, with its worker parameters.
+
+    The response model treats answers as right or wrong. Its keys: ``workers`` (ability, deviation), ``units``
+    (discrimination, difficulty) and ``answers``, their number.
+    """
+    if name in _FITS:
+        fit, parameters = _FITS[name]
+        found = model_answers(
+            kind, table, units, workers, consensus, decided, reason=reason, fit=fit, parameters=parameters
+        )
+        return found or {"reason": _why_no_categories(kind)}
+    if kind.is_open or kind.aggregation.level != "nominal":
+        return {"reason": _why_no_categories(kind)}
+    if name == "confidence":
+        return _by_confidence(kind, table, units, workers, consensus, decided, reason)
+    counted = table.counted
+    reason = reason or ("" if counted.any() else NOTHING_JUDGED)
+    if reason:
+        return {"reason": reason}
+    unit, worker = table.unit[counted], table.worker[counted]
+    right = agrees_with_others(unit, table.value[counted])
+    known = ~np.isnan(right)
+    if not known.any():
+        return {"reason": NOTHING_COMPARED}
+    fitted = item_response(unit[known], worker[known], right[known])
+    keys = texts_of(Units.of(units).key.take(places_in(Units.of(units).pk, fitted.items)))
+    rows = zip(keys, fitted.discrimination.tolist(), fitted.difficulty.tolist(), strict=True)
+    return {
+        "reason": "",
+        "units": [{"unit": key, "discrimination": a, "difficulty": b} for key, a, b in rows],
+        "workers": model_workers(
+            fitted, fitted.persons, {one.pk: one.name for one in workers}, ("ability", "deviation", "answers")
+        ),
+        "answers": int(known.sum()),
+        "iterations": fitted.iterations,
+        "converged": bool(fitted.converged),
+        "note": fitted.note,
+        "signature": fitted.signature,
+    }
+
+
+def _why_no_categories(kind: Kind) -> str:
+    return f"Answers of protocol {kind.name} are no categories, which models of workers need."
+
+
+def _by_confidence(
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    workers: Sequence[WorkerRow],
+    consensus: Mapping[int, Consensus],
+    decided: Collection[int],
+    reason: str,
+) -> dict[str, Any]:
+    """Weigh votes by confidence; `levels` has how often answers of each are those of most others, and their weight."""
+    if not kind.two_sided:
+        return {"reason": NOT_ASKED}
+    said = confidences_of(table.said[table.counted])
+    if len(said) and np.isnan(said).all():
+        return {"reason": NOT_ASKED}
+    kept: list[Any] = []
+
+    def fit(*columns: Any, **options: Any) -> Any:
+        unit, worker, value = columns
+        kept.append(confidence_vote(unit, worker, value, said, **options))
+        return kept[0]
+
+    found = model_answers(
+        kind, table, units, workers, consensus, decided, reason=reason, fit=fit, parameters=("confidence",)
+    )
+    if kept:
+        columns = ("levels", "answers", "right", "compared", "weights")
+        rows = zip(*(getattr(kept[0], name).tolist() for name in columns), strict=True)
+        names = ("level", "answers", "right", "compared", "weight")
+        found["levels"] = [dict(zip(names, row, strict=True)) for row in rows]
+    return found

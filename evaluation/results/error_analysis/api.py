@@ -1,0 +1,242 @@
+"""Error analysis over HTTP."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.errors import NotThere
+from common.incoming.documents import load_json
+from evaluation.data.provenance import as_json
+from evaluation.models import Analysis
+from evaluation.results.error_analysis.analysis import (
+    Disagreement,
+    Inspection,
+    disagreements_at,
+    find_disagreements,
+    find_inspected,
+    newest_evaluation,
+    other_scores,
+)
+from judgments.access.permissions import study_for
+from judgments.models import Study
+
+DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
+NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
+METRIC = OpenApiParameter("metric", str, description="One that was evaluated; the last of them unless told.")
+Scores = dict[str, tuple[float, float | None]]
+
+
+class DisagreementSerializer(serializers.Serializer[Any]):
+    """A candidate pair, or a caption of an image, that a metric and people see differently."""
+
+    id = serializers.CharField(help_text="Of the pair, or the unit.")
+    kind = serializers.CharField(allow_blank=True)
+    image = serializers.CharField()
+    captions = serializers.ListField(child=serializers.CharField(), help_text="One or two.")
+    value = serializers.FloatField(allow_null=True, help_text="People's consensus.")
+    n = serializers.IntegerField(help_text="Behind it.")
+    votes = serializers.DictField(child=serializers.IntegerField())
+    people = serializers.FloatField(help_text="How sure people are, or where they rank the caption; 0 to 1.")
+    metric = serializers.FloatField(
+        help_text="How sure the metric is, or where it ranks the caption; 0 to 1."
+    )
+    size = serializers.FloatField(help_text="How far they are apart, 0 to 1; the list falls by it.")
+    scores = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
+        help_text="Metric -> its score of each caption.",
+    )
+
+
+class DisagreementsSerializer(serializers.Serializer[Any]):
+    """A page of them."""
+
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    metric = serializers.CharField()
+    metrics = serializers.ListField(child=serializers.CharField(), help_text="Those that were evaluated.")
+    compared = serializers.IntegerField(help_text="Rows that both say something about.")
+    results = DisagreementSerializer(many=True)
+
+
+class VoteSerializer(serializers.Serializer[Any]):
+    """What a worker said of a unit."""
+
+    unit = serializers.CharField()
+    reference = serializers.CharField(allow_null=True)
+    worker = serializers.CharField()
+    value = serializers.FloatField(allow_null=True)
+    used = serializers.BooleanField()
+
+
+class CloserSerializer(serializers.Serializer[Any]):
+    """One pair, or one caption of an image, from all sides."""
+
+    id = serializers.CharField()
+    kind = serializers.CharField(allow_blank=True)
+    image = serializers.CharField()
+    captions = serializers.ListField(child=serializers.CharField())
+    references = serializers.ListField(child=serializers.CharField())
+    value = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    votes = VoteSerializer(many=True)
+    scores = serializers.DictField(child=serializers.ListField(child=serializers.FloatField(allow_null=True)))
+
+
+def _scores(scores: Scores) -> dict[str, list[float]]:
+    return {name: [one for one in pair if one is not None] for name, pair in scores.items()}
+
+
+def _evaluation(study: Study) -> Analysis:
+    analysis = newest_evaluation(study)
+    if analysis is None:
+        raise NotThere(f"No metric was held against people in study {study.slug!r} yet; evaluate it first.")
+    return analysis
+
+
+class DisagreementsView(APIView):
+    """GET /api/studies/{slug}/disagreements/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        parameters=[
+            METRIC,
+            OpenApiParameter("kind", str, description="HC, HI, HM or MM alone."),
+            OpenApiParameter("cursor", str, description="From `next` or `previous` of another page."),
+            OpenApiParameter(
+                "page_size",
+                {"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE},
+                description="Rows a page.",
+            ),
+        ],
+        responses={200: DisagreementsSerializer, 404: NOT_EVALUATED},
+        operation_id="studies_disagreements",
+        summary="Where a metric and people disagree",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Those first on which both are sure."""
+        study = study_for(request, slug)
+        asked = request.query_params
+        for name in asked:
+            if name not in ("metric", "kind", "cursor", "page_size"):
+                raise ValidationError({name: ["is no parameter of this list."]})
+        analysis = _evaluation(study)
+        metrics = list(analysis.result["metrics"])
+        metric = asked.get("metric", metrics[-1])
+        ranked = find_disagreements(study, analysis, metric)
+        places = ranked.of_kind(asked.get("kind", ""))
+        size = _page_size(asked.get("page_size", str(DEFAULT_SIZE)))
+        stamp = f"{analysis.pk} {metric} {asked.get('kind', '')} {len(places)}"
+        start = _page_start(asked.get("cursor"), stamp)
+        rows = disagreements_at(study, analysis, ranked, places[start : start + size])
+        return Response(
+            {
+                "next": _next_link(request, start + size, stamp) if start + size < len(places) else None,
+                "previous": _next_link(request, max(0, start - size), stamp) if start else None,
+                "metric": metric,
+                "metrics": metrics,
+                "compared": ranked.ranking.compared,
+                "results": [_row(one) for one in rows],
+            }
+        )
+
+
+def _row(one: Disagreement) -> dict[str, Any]:
+    thing, said = one.thing, one.consensus
+    second = getattr(thing, "second", None)
+    row: dict[str, Any] = as_json(
+        {
+            "id": thing.key,
+            "kind": thing.kind,
+            "image": thing.item.name,
+            "captions": [thing.first.text] + ([second.text] if second is not None else []),
+            "value": said.value if said else None,
+            "n": said.n if said else 0,
+            "votes": said.votes if said else {},
+            "people": one.people,
+            "metric": one.metric,
+            "size": one.size,
+            "scores": _scores(one.scores),
+        }
+    )
+    return row
+
+
+def _page_size(text: str) -> int:
+    if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= LARGEST_SIZE:
+        raise ValidationError({"page_size": [f"must be a whole number from 1 to {LARGEST_SIZE}."]})
+    return int(text)
+
+
+def _page_start(cursor: str | None, stamp: str) -> int:
+    """Return a page's start; a cursor is valid only for the results it was made from."""
+    if cursor is None:
+        return 0
+    try:
+        place, of = load_json(urlsafe_b64decode(cursor.encode()))
+        if of == stamp and type(place) is int and place >= 0:
+            return place
+    except (ValueError, TypeError):
+        pass
+    raise ValidationError({"cursor": ["is none of this list as it is now; start without one."]})
+
+
+def _next_link(request: Request, start: int, stamp: str) -> str:
+    cursor = urlsafe_b64encode(json.dumps([start, stamp]).encode()).decode()
+    return request.build_absolute_uri(
+        f"{request.path}?{urlencode({**request.query_params.dict(), 'cursor': cursor})}"
+    )
+
+
+class CloserView(APIView):
+    """GET /api/studies/{slug}/disagreements/{key}/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        responses={200: CloserSerializer, 404: NOT_EVALUATED},
+        operation_id="studies_closer",
+        summary="One pair from all sides",
+    )
+    def get(self, request: Request, slug: str, key: str) -> Response:
+        """Any candidate pair of the study, or any judged caption, whether or not anybody disagrees about it: people's
+        votes beside what each metric counted."""
+        study = study_for(request, slug)
+        inspection = find_inspected(study, key)
+        analysis = newest_evaluation(study)
+        body = {
+            "id": inspection.key,
+            "kind": inspection.kind,
+            "image": inspection.item.name,
+            "captions": [caption.text for caption in inspection.captions],
+            "references": list(inspection.references),
+            "value": inspection.consensus.value if inspection.consensus else None,
+            "n": inspection.consensus.n if inspection.consensus else 0,
+            "votes": _votes(inspection),
+            "scores": _scores(other_scores(analysis, inspection)) if analysis else {},
+        }
+        return Response(as_json(body))
+
+
+def _votes(inspection: Inspection) -> list[dict[str, Any]]:
+    return [
+        {
+            "unit": unit.key,
+            "reference": unit.reference.text if unit.reference else None,
+            "worker": vote.worker,
+            "value": vote.value,
+            "used": vote.used,
+        }
+        for unit, votes in inspection.votes
+        for vote in votes
+    ]

@@ -1,0 +1,229 @@
+"""The pages "Error analysis" of a study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from common.amounts import coefficient
+from common.errors import NotThere
+from evaluation.models import Analysis
+from evaluation.planning.follow_up.operations import next_batch
+from evaluation.results.consensus import SIDES_IN_WORDS
+from evaluation.results.error_analysis.analysis import (
+    Disagreement,
+    Inspection,
+    disagreements_at,
+    find_disagreements,
+    find_inspected,
+    newest_evaluation,
+    other_scores,
+)
+from judgments.admin.base import picture_address
+from judgments.admin.operations import add_operation
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.studies import design_of, kind_of
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
+
+ON_A_PAGE = 25
+
+
+class ErrorAnalysisForm(forms.Form):
+    def __init__(self, data: Any, *, metrics: list[str], kinds: list[str]) -> None:
+        super().__init__(data)
+        self.fields["metric"] = forms.ChoiceField(
+            label=_("Metric"), choices=[(one, one) for one in metrics], widget=UnfoldAdminSelectWidget
+        )
+        if kinds:
+            self.fields["kind"] = forms.ChoiceField(
+                label=_("Pairs"), required=False, widget=UnfoldAdminSelectWidget,
+                choices=[("", _("All kinds")), *((one, one) for one in kinds)],
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    key: str
+    link: str
+    kind: str
+    image: str
+    texts: list[tuple[str, str, bool]]
+    people: str
+    sure: str
+    scores: list[tuple[str, str, str]]
+    metric: str
+
+
+def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    pairs = KINDS[study.protocol].compares_pairs
+    analysis = newest_evaluation(study)
+    context |= {"analysis": analysis, "compares_pairs": pairs, "on_a_page": ON_A_PAGE}
+    if analysis is None:
+        return TemplateResponse(request, "evaluation/study_closer.html", context)
+    metrics = list(analysis.result["metrics"])
+    asked = request.GET.get("metric", metrics[-1])
+    metric = asked if asked in metrics else metrics[-1]
+    ranked = find_disagreements(study, analysis, metric, wait=False)
+    kinds = sorted({one for one in ranked.kinds if one})
+    kind = request.GET.get("kind", "") if request.GET.get("kind", "") in kinds else ""
+    page = Paginator(ranked.of_kind(kind), ON_A_PAGE).get_page(request.GET.get("page"))
+    found = disagreements_at(study, analysis, ranked, list(page.object_list))
+    context |= {
+        "form": ErrorAnalysisForm(
+            {"metric": metric, "kind": kind}, metrics=metrics, kinds=kinds if len(kinds) > 1 else []
+        ),
+        "metric": metric,
+        "page": page,
+        "query": "&" + urlencode({"metric": metric, "kind": kind}),
+        "compared": ranked.ranking.compared,
+        "rows": [_row(study, metric, one) for one in found],
+        "can_choose": KINDS[study.protocol].chosen_by_id and (pairs or study.source == Study.Source.DESIGNED),
+    }
+    return TemplateResponse(request, "evaluation/study_closer.html", context)
+
+
+def _row(study: Study, metric: str, one: Disagreement) -> Row:
+    pairs = KINDS[study.protocol].compares_pairs
+    thing, said = one.thing, one.consensus
+    texts = [thing.first.text, thing.second.text] if pairs else [thing.first.text]
+    value = said.value if said else None
+    return Row(
+        key=thing.key,
+        link=f"{page_address(study, 'closer-look')}?{urlencode({'id': thing.key, 'metric': metric})}",
+        kind=thing.kind,
+        image=thing.item.name,
+        texts=[(str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)],
+        people=_people_in_words(said, pairs),
+        sure=f"{100 * one.people:.0f} %",
+        metric=f"{100 * one.metric:.0f} %",
+        scores=[(name, *side_by_side(first, second))
+                for name, (first, second) in sorted(one.scores.items(), key=lambda pair: pair[0] != metric)],
+    )  # fmt: skip
+
+
+def _people_in_words(said: Any, pairs: bool) -> str:
+    if said is None:
+        return _("no consensus")
+    if not pairs:
+        shown = f"{said.value:.2f}".rstrip("0").rstrip(".") if said.value is not None else "–"
+        if said.share is not None:
+            return _("%(share)s %% yes of %(n)s") % {"share": f"{100 * said.share:.0f}", "n": said.n}
+        return _("mean %(value)s of %(n)s") % {"value": shown, "n": said.n}
+    if not said.votes:
+        return _("%(value)s, published without votes") % {"value": f"{said.value:.0f}"}
+    wins, losses = said.votes.get("wins", 0), said.votes.get("losses", 0)
+    by = ngettext(
+        "%(value)s, by %(votes)s of %(n)s item", "%(value)s, by %(votes)s of %(n)s references", said.n
+    )
+    return by % {"value": f"{said.value:.0f}", "votes": max(wins, losses), "n": said.n}
+
+
+def side_by_side(first: float, second: float | None) -> tuple[str, str]:
+    """Format two digits, or up to four to tell the scores apart."""
+    if second is None:
+        return coefficient(first), ""
+    shown = [(coefficient(first, digits), coefficient(second, digits)) for digits in (2, 3, 4)]
+    return next((both for both in shown if both[0] != both[1]), shown[0])
+
+
+def _exact(value: float) -> str:
+    return coefficient(value, 3) if not 0 < abs(value) < 0.0005 else "< .001"
+
+
+def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    try:
+        inspection = find_inspected(study, request.GET.get("id", "")[:80])
+    except NotThere:
+        raise Http404 from None
+    analysis = newest_evaluation(study)
+    metric = request.GET.get("metric", "")
+    context |= {
+        "inspection": inspection,
+        "picture": picture_address(inspection.item),
+        "source": design_of(study).source,
+        "captions": [
+            (number, caption, inspection.consensus is not None and inspection.consensus.value == number)
+            for number, caption in enumerate(inspection.captions, start=1)
+        ],
+        "compares_pairs": len(inspection.captions) == 2,
+        "people": _people_in_words(inspection.consensus, len(inspection.captions) == 2),
+        "votes": _vote_rows(study, inspection),
+        "metrics": _metric_rows(analysis, inspection) if analysis else [],
+        "back": f"{page_address(study, 'closer')}?{urlencode({'metric': metric})}"
+        if metric
+        else page_address(study, "closer"),
+    }
+    return TemplateResponse(request, "evaluation/study_closer_one.html", context)
+
+
+def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
+    kind = kind_of(study)
+    labels, two_sided = {choice.value: choice.words for choice in kind.choices}, kind.two_sided
+
+    def word(value: float | None) -> str:
+        if value is None:
+            return "–"
+        if two_sided and kind.outcome_of(int(value)) in (1, 2):
+            return _("caption %(number)s") % {"number": f"{kind.outcome_of(int(value))}"}
+        if two_sided:
+            return str(SIDES_IN_WORDS[kind.outcome_of(int(value))])
+        return labels.get(int(value), f"{value:g}")
+
+    return [
+        {
+            "unit": unit.key,
+            "reference": unit.reference.text if unit.reference else "",
+            "votes": [(vote.worker, word(vote.value), vote.used) for vote in votes],
+        }
+        for unit, votes in inspection.votes
+    ]
+
+
+def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, Any]]:
+    rows = []
+    for name, (first, second) in other_scores(analysis, inspection).items():
+        names = "" if second is None else (_("tie") if first == second else "1" if first > second else "2")
+        value = inspection.consensus.value if inspection.consensus else None
+        rows.append(
+            {
+                "name": name,
+                "first": _exact(first),
+                "second": "" if second is None else _exact(second),
+                "names": names,
+                "agrees": names == f"{value:.0f}" if second is not None and value is not None else None,
+            }
+        )
+    return rows
+
+
+def has_metrics(study: Study) -> bool:
+    return not KINDS[study.protocol].comparison.refusal
+
+
+add_page(
+    StudyPage(
+        name="closer",
+        label="Error analysis",
+        order=52,
+        view=show_disagreements,
+        shown=has_metrics,
+        group=Group.FINDINGS,
+    )
+)
+add_page(StudyPage(name="closer-look", label="", order=53, view=show_inspection, under="closer"))
+add_operation(
+    next_batch,
+    label="Make the next batch from these",
+    leads_away="change",
+    beside=False,
+)

@@ -1,0 +1,288 @@
+"""Score systems by marked errors.
+
+A segment is a system's text for an item; its score is the mean over judges of their scores from 0 to 100,
+else of MQM's weights. A system's score is the mean over its segments, as at WMT (Freitag et al. 2021; Kocmi
+et al. 2024), with an interval over documents, else items.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.provenance import as_json, json_float
+from evaluation.errors import EvaluationError
+from evaluation.models import Consensus
+from evaluation.statistics.aggregation import standardised_mean
+from evaluation.statistics.clustering import ITEM, spread_of_mean
+from evaluation.statistics.resampling import CONFIDENCE
+from judgments.cached_figures import Figures, add_figures
+from judgments.kinds import KINDS
+from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, value_of
+from judgments.models import Caption, Item, Output, Study
+
+FORMAT = "spans"
+NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
+Key = tuple[int, int]  # row ids of an item and a caption
+Segments = Mapping[str, Sequence["Segment"]]  # of each system, by name
+
+
+@dataclass(frozen=True, slots=True)
+class SystemScore:
+    """``score`` is people's, else MQM's; ``errors`` are the mean marks per judge and segment."""
+
+    system: str
+    score: float
+    low: float | None
+    high: float | None
+    mqm: float
+    z: float | None
+    errors: Mapping[str, float]
+    segments: int
+    judgments: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A text's means over its judges; ``cluster`` is its document, else its item."""
+
+    item: int
+    cluster: str
+    score: float
+    mqm: float
+    z: float | None
+    errors: Mapping[str, float]
+    judgments: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The mean difference, first less second, over the segments of both."""
+
+    first: str
+    second: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    better: int
+    worse: int
+    segments: int
+    reason: str
+
+
+def marks_errors(study: Study) -> bool:
+    return FORMAT in KINDS[study.protocol].own_formats
+
+
+def segments_of(study: Study) -> Segments:
+    """Return system -> judged segments. Raise EvaluationError if answers are no marked errors."""
+    if not marks_errors(study):
+        raise EvaluationError(NO_SPANS.format(slug=study.slug, protocol=study.protocol))
+    judged = loaders.judged_answers(study, loaders.load_judgments(study))
+    by_text: defaultdict[Key, list[Any]] = defaultdict(list)
+    for one in judged:
+        by_text[one.unit.item_id, one.unit.first_id].append(one)
+    place = {key: number for number, key in enumerate(by_text)}
+    texts = [place[one.unit.item_id, one.unit.first_id] for one in judged]
+    standard = standardised_mean(
+        texts, [one.worker for one in judged], [value_of(one.given) for one in judged]
+    )
+    z = dict(zip(standard.units.tolist(), standard.z.tolist(), strict=True))
+    found = {key: _score_segment(given, z[place[key]]) for key, given in by_text.items()}
+    systems: dict[str, list[Segment]] = {}
+    outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
+    for system, item, caption in outputs.values_list("system__name", "item_id", "caption_id"):
+        own = systems.setdefault(system, [])
+        # of several texts of a system for an item, the first one that was judged
+        if (item, caption) in found and not (own and own[-1].item == item):
+            own.append(found[item, caption])
+    return {name: own for name, own in systems.items() if own}
+
+
+def _score_segment(judged: Sequence[Any], z: float) -> Segment:
+    unit = judged[0].unit
+    document = unit.content.get("document")
+    counts = Counter(span[SEVERITY] for one in judged for span in one.given["spans"])
+    return Segment(
+        item=unit.item_id,
+        cluster=document["name"].rpartition("#")[0] if document else unit.item.name,
+        score=float(np.mean([value_of(one.given) for one in judged])),
+        mqm=float(np.mean([MQM.score(one.given["spans"]) for one in judged])),
+        z=json_float(z),
+        errors={severity: counts[severity] / len(judged) for severity in SEVERITIES if counts[severity]},
+        judgments=len(judged),
+    )
+
+
+def system_scores(segments: Segments) -> list[SystemScore]:
+    found = [_score_system(name, own) for name, own in segments.items()]
+    return sorted(found, key=lambda one: (-one.score, one.system))
+
+
+def _score_system(name: str, own: Sequence[Segment]) -> SystemScore:
+    scores = np.array([one.score for one in own])
+    low, high, _, _ = _interval(scores, [one.cluster for one in own])
+    z = [one.z for one in own if one.z is not None]
+    return SystemScore(
+        system=name,
+        score=float(scores.mean()),
+        low=low,
+        high=high,
+        mqm=float(np.mean([one.mqm for one in own])),
+        z=float(np.mean(z)) if z else None,
+        errors={
+            severity: sum(one.errors.get(severity, 0.0) for one in own) / len(own)
+            for severity in SEVERITIES
+            if any(severity in one.errors for one in own)
+        },
+        segments=len(own),
+        judgments=sum(one.judgments for one in own),
+    )
+
+
+def _interval(
+    values: np.ndarray[Any, Any], clusters: Sequence[str]
+) -> tuple[float | None, float | None, float | None, str]:
+    """Return low, high, the p of a mean of 0, and the reason if undefined."""
+    spread, grouped = spread_of_mean(values, {ITEM: clusters})
+    mean, half = float(values.mean()), spread.half(CONFIDENCE)
+    return (
+        json_float(mean - half),
+        json_float(mean + half),
+        json_float(spread.p(mean)),
+        grouped.reason,
+    )
+
+
+def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
+    """Compare two systems on shared segments. Raise EvaluationError if one has no judged text."""
+    for name in (first, second):
+        if name not in segments:
+            raise EvaluationError(
+                f"System {name!r} has no judged text in the study; there are {', '.join(segments) or 'none'}."
+            )
+    others = {one.item: one for one in segments[second]}
+    both = [(one, others[one.item]) for one in segments[first] if one.item in others]
+    apart = np.array([one.score - other.score for one, other in both], dtype=np.float64)
+    low, high, p, reason = (
+        _interval(apart, [one.cluster for one, _ in both])
+        if len(both)
+        else (None, None, None, "no item has a judged text of both")
+    )
+    return Comparison(
+        first=first,
+        second=second,
+        difference=float(apart.mean()) if len(both) else None,
+        low=low,
+        high=high,
+        p=p,
+        better=int((apart > 0).sum()),
+        worse=int((apart < 0).sum()),
+        segments=len(both),
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A text in pieces, each with its consensus severity or ""."""
+
+    score: float | None
+    pieces: tuple[tuple[str, str], ...]
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    item: str
+    source: str
+    reference: str
+    sides: tuple[Side, Side]
+
+
+def shared_items(study: Study, first: str, second: str) -> list[tuple[int, int, int]]:
+    """Return (item, caption, caption) of two systems, largest difference first."""
+    outputs = Output.objects.of_study(study).annotations().filter(system__name__in=(first, second))
+    rows = outputs.order_by("item__position", "rank", "pk").values_list(
+        "system__name", "item_id", "caption_id"
+    )
+    scores = {
+        (item, caption): value
+        for item, caption, value in Consensus.objects.filter(study=study, unit__isnull=False).values_list(
+            "unit__item_id", "unit__first_id", "value"
+        )
+        if value is not None
+    }
+    given: dict[int, dict[str, int]] = {}
+    for system, item, caption in rows:
+        if (item, caption) in scores:
+            given.setdefault(item, {}).setdefault(system, caption)
+    found = [(item, of[first], of[second]) for item, of in given.items() if first in of and second in of]
+    return sorted(found, key=lambda one: -abs(scores[one[0], one[1]] - scores[one[0], one[2]]))
+
+
+def marked_rows(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row]:
+    """Return shared items with their marked texts."""
+    items = Item.objects.in_bulk([item for item, _, _ in shown])
+    references = dict(
+        Caption.objects.filter(item__in=items, role=Caption.Role.REFERENCE)
+        .order_by("-position")
+        .values_list("item_id", "text")
+    )
+    captions = Caption.objects.in_bulk({caption for _, *both in shown for caption in both})
+    found: dict[Key, Consensus] = {
+        (one.unit.item_id, one.unit.first_id): one
+        for one in Consensus.objects.filter(study=study, unit__item__in=items).select_related("unit")
+        if one.unit is not None and one.unit.first_id is not None
+    }
+    return [
+        Row(
+            item=items[item].name,
+            source=items[item].text,
+            reference=references.get(item, ""),
+            sides=(
+                _marked_side(captions[one].text, found[item, one]),
+                _marked_side(captions[other].text, found[item, other]),
+            ),
+        )
+        for item, one, other in shown
+    ]
+
+
+def _marked_side(text: str, consensus: Consensus) -> Side:
+    spans = consensus.answer["spans"] if consensus.answer else []
+    severity = [""] * len(text)
+    for span in spans:
+        if span["start"] is not None:
+            severity[span["start"] : span["end"]] = [span[SEVERITY]] * (span["end"] - span["start"])
+    edges = [at for at in range(len(text)) if at == 0 or severity[at] != severity[at - 1]]
+    pieces = tuple(
+        (text[start:end], severity[start]) for start, end in zip(edges, [*edges[1:], len(text)], strict=True)
+    )
+    missing = next((span[SEVERITY] for span in spans if span["start"] is None), "")
+    return Side(consensus.value, pieces, missing)
+
+
+def _as_json(segments: Segments) -> dict[str, Any]:
+    return {name: [as_json(one) for one in own] for name, own in segments.items()}
+
+
+def _from_json(stored: Mapping[str, Any]) -> Segments:
+    return {name: [Segment(**one) for one in own] for name, own in stored.items()}
+
+
+SEGMENTS = add_figures(
+    Figures(
+        name="span-segments",
+        compute=segments_of,
+        rows=lambda found: sum(one.judgments for own in found.values() for one in own),
+        as_json=_as_json,
+        from_json=_from_json,
+    )
+)

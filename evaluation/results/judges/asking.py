@@ -1,0 +1,399 @@
+"""Ask a model about a study's units, once per order and within a budget; reruns continue.
+
+A row is stored before its call, and the call's greatest cost reserved. If a run ends early, calls without a
+reply count as spent when asked again, so the budget holds even if the endpoint charged.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, F, Q
+from django.utils import timezone
+
+from common.errors import DataConflict, WrongState, counted
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis, Judge, JudgeAnswer
+from evaluation.results.judges.endpoint import LONGEST_DETAIL, SECONDS, AskLater, Endpoint, Reply
+from evaluation.results.judges.prompts import (
+    Question,
+    check_kind,
+    instructions_of,
+    picture_of,
+    question_of,
+    read_reply,
+)
+from judgments.models import Study, Unit
+from judgments.studies.generation import no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of, kind_of
+
+MOST_TRIES = 3  # of a unit whose replies cannot be read
+MOST_UNREADABLE = 10  # units and orders, where none was answered
+MOST_WAITS = 5  # in a row, for an endpoint that is busy
+LONGEST_WAIT = 60.0
+MILLION = 1_000_000
+LONGEST_REPLY = 16  # tokens
+AT_ONCE = 4
+ROWS_AT_ONCE = 1_000
+# Sending, the first byte, all others and the last of them take SECONDS each at most, and connecting less; a call that
+# was made earlier than this has no process any more.
+STALE = timedelta(seconds=5 * SECONDS)
+OPTIONS = ("temperature", "max_tokens")  # of the body of a call, beside the model
+
+
+@dataclass(frozen=True, slots=True)
+class AskingResult:
+    judge: Judge
+    answered: int
+    failed: int
+    left: int
+    why: str
+
+    def words(self) -> str:
+        said = f"Judge {self.judge.name!r}: {counted(self.answered, 'answer')}"
+        said += f", {self.failed:,} without a usable one" if self.failed else ""
+        said += f", {self.left:,} not asked yet" if self.left else ""
+        spent, budget = Decimal(self.judge.spent) / MILLION, Decimal(self.judge.budget) / MILLION
+        return f"{said}; spent {spent:f} of {budget:f}.{f' {self.why}' if self.why else ''}"
+
+
+def ask_judge(
+    *,
+    study: Study,
+    name: str,
+    model: str,
+    budget: Decimal,
+    price_in: Decimal,
+    price_out: Decimal,
+    own_systems: Sequence[str] = (),
+    prompt: str = "",
+    max_tokens: int = LONGEST_REPLY,
+    by: User | None = None,
+    endpoint: Endpoint | None = None,
+    progress: Callable[[float, str], object] = no_progress,
+) -> AskingResult:
+    """Ask a model about every judged unit, in both orders if there are two candidates.
+
+    Args:
+        budget: for all runs together; prices are per million tokens, in the same currency.
+        prompt: text before each item; by default the study's question and the allowed replies.
+    """
+    check_kind(kind_of(study))
+    with endpoint or Endpoint() as opened:
+        asked = {
+            "endpoint": opened.host,
+            "temperature": 0,
+            "max_tokens": max_tokens,
+            "price_in": str(price_in),
+            "price_out": str(price_out),
+        }
+        judge = _find_or_create_judge(
+            study, name, model, prompt, own_systems, asked, int(budget * MILLION), by
+        )
+        _make_rows(study, judge)
+        why = _Run(study, judge, opened, progress).ask_until_done()
+    judge.refresh_from_db()
+    counts = dict(judge.answers.order_by().values_list("state").annotate(n=Count("pk")))
+    left = counts.get("waiting", 0) + counts.get("asked", 0)
+    return AskingResult(judge, counts.get("answered", 0), counts.get("failed", 0), left, why)
+
+
+@transaction.atomic
+def _find_or_create_judge(
+    study: Study,
+    name: str,
+    model: str,
+    prompt: str,
+    own_systems: Sequence[str],
+    asked: Mapping[str, Any],
+    budget: int,
+    by: User | None,
+) -> Judge:
+    """Return or create the judge of this name; its model, prompt and family never change."""
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    prompt = prompt or instructions_of(kind_of(study), design_of(study))
+    judge = Judge.objects.filter(study=study, name=name).first()
+    if judge is None:
+        judge = Judge.objects.create(
+            study=study, name=name, model=model, prompt=prompt, options=dict(asked),
+            own_systems=list(own_systems), budget=budget, made_by=by,
+        )  # fmt: skip
+        words = f"Judge {name!r} is asked: {model} at {asked['endpoint']}, for {Decimal(budget) / MILLION:f} at most."
+        note_event(study=study, what="judge-asked", words=words, by=by)
+        return judge
+    fixed = {key: value for key, value in asked.items() if not key.startswith("price")}
+    same = (judge.model, judge.prompt, judge.own_systems) == (model, prompt, list(own_systems))
+    if not same or not fixed.items() <= judge.options.items():
+        raise DataConflict(
+            f"Judge {name!r} of this study was asked otherwise (another model, prompt, family, endpoint or length of "
+            "reply); expected the same again, or another name."
+        )
+    if budget < judge.spent + judge.reserved:
+        raise EvaluationError(
+            f"Judge {name!r} has spent {Decimal(judge.spent + judge.reserved) / MILLION:f} already; "
+            "expected a budget of as much or more."
+        )
+    judge.budget, judge.options = budget, {**judge.options, **asked}
+    judge.save(update_fields=["budget", "options"])
+    return judge
+
+
+@transaction.atomic
+def remove_judge(*, judge: Judge, by: User | None = None) -> str:
+    """Delete a judge and its answers, and mark it removed in comparisons; describe the result.
+
+    Raises:
+        WrongState: a call is under way, whose cost would be lost.
+    """
+    study = Study.objects.select_for_update(no_key=True).get(pk=judge.study_id)
+    recent = judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__gte=timezone.now() - STALE)
+    if recent.exists():
+        raise WrongState(
+            f"Judge {judge.name!r} is being asked at this moment; expected the run to end or be stopped."
+        )
+    for analysis in Analysis.objects.filter(study=study, what=Analysis.What.JUDGES):
+        for one in analysis.result["judges"]:
+            if one["name"] == judge.name:
+                one["removed_at"] = timezone.now().isoformat()
+        Analysis.objects.filter(pk=analysis.pk).update(result=analysis.result)
+    count = judge.answers.count()
+    spent = (
+        f"; {Decimal(judge.spent + judge.reserved) / MILLION:f} had been spent on it" if judge.prompt else ""
+    )
+    words = f"Judge {judge.name!r} was removed with {counted(count, 'answer')}{spent}."
+    note_event(study=study, what="judge-removed", words=words, by=by, judge=judge.name)
+    judge.delete()
+    return words
+
+
+def _make_rows(study: Study, judge: Judge) -> None:
+    orders = (False, True) if kind_of(study).two_sided else (False,)
+    there = set(judge.answers.values_list("unit_id", "swapped"))
+    units = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
+    JudgeAnswer.objects.bulk_create(
+        (
+            JudgeAnswer(judge=judge, unit_id=unit, swapped=swapped)
+            for unit in units.values_list("pk", flat=True)
+            for swapped in orders
+            if (unit, swapped) not in there
+        ),
+        batch_size=ROWS_AT_ONCE,
+        ignore_conflicts=True,
+    )
+
+
+class _Run:
+    def __init__(
+        self, study: Study, judge: Judge, endpoint: Endpoint, progress: Callable[[float, str], object]
+    ) -> None:
+        self.study, self.judge, self.endpoint, self.progress = study, judge, endpoint, progress
+        self.kind, self.design = kind_of(study), design_of(study)
+        self.prices = Decimal(judge.options["price_in"]), Decimal(judge.options["price_out"])
+        self.options = {"model": judge.model} | {key: judge.options[key] for key in OPTIONS}
+        self.waits = 0
+
+    def ask_until_done(self) -> str:
+        """Ask until nothing is left. Return why it ended early, or ""."""
+        self._requeue_stale()
+        total = max(self.judge.answers.count(), 1)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            while True:
+                rows = list(
+                    self.judge.answers.filter(state=JudgeAnswer.State.WAITING)
+                    .select_related("unit__item", "unit__first", "unit__second", "unit__reference")
+                    .order_by("attempts", "unit__position", "swapped")[:AT_ONCE]
+                )
+                if not rows:
+                    return self._still_asked()
+                done = self.judge.answers.filter(state__in=["answered", "failed"]).count()
+                self.progress(
+                    done / total, "asking the model"
+                )  # may end the run, so it stands before the claims
+                claimed, cached = [], False
+                for row in rows:
+                    question = self._question(row)
+                    most = self._cost(question.most_tokens, self.options["max_tokens"])
+                    if self._from_cache(row, question):
+                        cached = True
+                    elif self._claim(row, question, most):
+                        claimed.append((row, question, most))
+                calls = [pool.submit(self._call, row, question) for row, question, _ in claimed]
+                stopped = ""
+                for (row, _, most), call in zip(claimed, calls, strict=True):
+                    stopped = self._store(row, most, call.result()) or stopped
+                stopped = stopped or self._unreadable() or self._pause([call.result() for call in calls])
+                if stopped:
+                    return stopped
+                if not claimed and not cached and self._still_waiting(rows):
+                    return "The budget does not cover another call."
+
+    def _question(self, row: JudgeAnswer) -> Question:
+        unit = row.unit
+        picture = picture_of(unit.item) if self.kind.page.shows_picture and self.design.about_pictures else ""
+        shown = self.kind.present_unit(
+            unit, side=row.swapped if self.kind.two_sided else None, picture_url=picture
+        )
+        source = unit.source_text if self.design.source.show else ""
+        return question_of(self.judge.prompt, shown, source=source, picture=picture)
+
+    def _cost(self, tokens_in: int, tokens_out: int) -> int:
+        """Return millionths; prices are per million tokens."""
+        return math.ceil(tokens_in * self.prices[0] + tokens_out * self.prices[1])
+
+    def _claim(self, row: JudgeAnswer, question: Question, most: int) -> bool:
+        """Reserve the call's maximal cost, and mark the row."""
+        with transaction.atomic():
+            within = Judge.objects.filter(pk=self.judge.pk, spent__lte=F("budget") - F("reserved") - most)
+            if not within.update(reserved=F("reserved") + most):
+                return False
+            taken = JudgeAnswer.objects.filter(
+                pk=row.pk, state=JudgeAnswer.State.WAITING, attempts=row.attempts
+            ).update(
+                state=JudgeAnswer.State.ASKED,
+                attempts=F("attempts") + 1,
+                reserved=most,
+                request=self._digest(question),
+                asked_at=timezone.now(),
+            )
+            if not taken:  # another run has it
+                Judge.objects.filter(pk=self.judge.pk).update(reserved=F("reserved") - most)
+                return False
+        row.attempts += 1
+        return True
+
+    def _still_waiting(self, rows: Sequence[JudgeAnswer]) -> bool:
+        """Return whether rows were unclaimed for lack of money, not because another run has them."""
+        own = JudgeAnswer.objects.filter(pk__in=[row.pk for row in rows])
+        return own.filter(state=JudgeAnswer.State.WAITING).exists()
+
+    def _digest(self, question: Question) -> str:
+        return question.digest({**self.options, "endpoint": self.endpoint.host})
+
+    def _from_cache(self, row: JudgeAnswer, question: Question) -> bool:
+        """Reuse the study's earlier reply to the same request, if any."""
+        earlier = (
+            JudgeAnswer.objects.filter(
+                judge__study=self.study, request=self._digest(question), state=JudgeAnswer.State.ANSWERED
+            )
+            .order_by("pk")
+            .first()
+        )
+        if earlier is None:
+            return False
+        value = read_reply(self.kind, earlier.reply, swapped=row.swapped)
+        changed = JudgeAnswer.objects.filter(
+            pk=row.pk, state=JudgeAnswer.State.WAITING, attempts=row.attempts
+        )
+        changed.update(
+            state=JudgeAnswer.State.ANSWERED,
+            value=value,
+            reply=earlier.reply,
+            answered_by=earlier.answered_by,
+            request=earlier.request,
+            cached=True,
+            answered_at=timezone.now(),
+        )
+        return True
+
+    def _call(self, row: JudgeAnswer, question: Question) -> Reply | AskLater | EvaluationError:
+        """Make the call, in a thread that never touches the database."""
+        name = f"quorum-{self.study.slug}-{row.pk}-{row.attempts}"
+        try:
+            return self.endpoint.ask(question, options=self.options, once=name)
+        except (AskLater, EvaluationError) as error:
+            return error
+
+    def _store(self, row: JudgeAnswer, most: int, found: Reply | AskLater | EvaluationError) -> str:
+        """Store the reply. Return why the run must stop, or ""."""
+        cost, why = 0, ""
+        values: dict[str, Any] = {"state": JudgeAnswer.State.WAITING}
+        if isinstance(found, Reply):
+            has_counts = found.tokens_in >= 0 and found.tokens_out >= 0
+            cost = self._cost(found.tokens_in, found.tokens_out) if has_counts else most
+            values = self._values_of(row, found)
+            if cost > most:
+                why = f"{self.endpoint.host} charged more than a call can cost by these prices; nothing more was asked."
+                cost = most  # what was promised to be the most; the sentence says that it was not
+        elif isinstance(found, AskLater):
+            cost = most if found.served else 0
+        else:
+            why = str(found)
+        self._write(row, most, cost, values)
+        return why
+
+    def _pause(self, found: Sequence[Reply | AskLater | EvaluationError]) -> str:
+        """Wait once for all rejected calls of a batch. Return why the run must stop instead, or ""."""
+        if any(isinstance(one, Reply) for one in found):
+            self.waits = 0
+        later = [one for one in found if isinstance(one, AskLater)]
+        if not later:
+            return ""
+        self.waits += 1
+        if self.waits >= MOST_WAITS:
+            return (
+                f"{self.endpoint.host} does not answer: {later[-1]}. Ask again later; what is there is kept."
+            )
+        backoff = settings.JUDGE_BACKOFF_SECONDS * 2 ** (self.waits - 1)
+        time.sleep(min(max(backoff, *(one.after for one in later)), LONGEST_WAIT))
+        return ""
+
+    def _unreadable(self) -> str:
+        """Return why to stop spending on a model without readable replies, or ""."""
+        replied = self.judge.answers.filter(answered_at__isnull=False)
+        if (
+            replied.filter(state=JudgeAnswer.State.ANSWERED).exists()
+            or (n := replied.count()) < MOST_UNREADABLE
+        ):
+            return ""
+        said = replied.order_by("-answered_at").values_list("reply", flat=True)[0]
+        return (
+            f"None of the replies to {n:,} questions could be read, the last of which is {said[:LONGEST_DETAIL]!r}; "
+            "expected another name with another --prompt, or larger --max-tokens where it thinks aloud."
+        )
+
+    def _values_of(self, row: JudgeAnswer, found: Reply) -> dict[str, Any]:
+        value = read_reply(self.kind, found.text, swapped=row.swapped)
+        values = {
+            "reply": found.text,
+            "answered_by": found.model,
+            "value": value,
+            "answered_at": timezone.now(),
+            "state": JudgeAnswer.State.ANSWERED,
+        }
+        if value is None:
+            again = row.attempts < MOST_TRIES
+            values["state"] = JudgeAnswer.State.WAITING if again else JudgeAnswer.State.FAILED
+        return values
+
+    def _write(self, row: JudgeAnswer, most: int, cost: int, values: Mapping[str, Any]) -> None:
+        """Store the reply once, unless another run took over the row."""
+        with transaction.atomic():
+            own = JudgeAnswer.objects.filter(pk=row.pk, state=JudgeAnswer.State.ASKED, attempts=row.attempts)
+            if own.update(reserved=0, cost=F("cost") + cost, **values):
+                Judge.objects.filter(pk=self.judge.pk).update(
+                    reserved=F("reserved") - most, spent=F("spent") + cost
+                )
+
+    def _requeue_stale(self) -> None:
+        """Requeue calls of killed runs; their maximal cost counts as spent."""
+        stale = self.judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE)
+        for row in stale:
+            self._write(row, row.reserved, row.reserved, {"state": JudgeAnswer.State.WAITING})
+
+    def _still_asked(self) -> str:
+        asked = self.judge.answers.filter(Q(state=JudgeAnswer.State.ASKED)).count()
+        if not asked:
+            return ""
+        minutes = int(STALE.total_seconds() // 60)
+        return f"{counted(asked, 'call')} of another run may be under way; ask again after {minutes} minutes."

@@ -1,0 +1,524 @@
+"""Compare judges with people: agreement, biases, the alternative annotator test, and savings."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+
+from evaluation.arrays import Flags, Floats, Ints, places_in
+from evaluation.data.judgment_sets.loaders import images_of, is_anonymous, load_judgments, study_units
+from evaluation.data.judgment_sets.signature import signature_of_study
+from evaluation.data.provenance import as_json, hash_with, json_float, signature
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis, Judge, JudgeAnswer
+from evaluation.results.judges.prompts import check_kind
+from evaluation.statistics.agreement import alpha_of_judgments
+from evaluation.statistics.clustering import ITEM, Clusters, renumbered, share_of_rows
+from evaluation.statistics.judges import (
+    ACCURACY,
+    EPSILON,
+    FEWEST_UNITS,
+    RMSE,
+    SHORTEST_CURVE,
+    alternative_annotator_test,
+    prediction_powered_mean,
+    savings_curve,
+)
+from evaluation.statistics.resampling import CONFIDENCE
+from judgments.kinds import Kind
+from judgments.models import Output, Study, Unit
+from judgments.studies.generation import no_progress
+from judgments.studies.studies import kind_of
+
+ROWS_AT_ONCE = 2_000
+UNDECIDED = -1  # a judge that answers otherwise in the other order
+DRAWS = 200
+SHARES_OF_PEOPLE = (0.1, 0.25, 0.5)
+FIRST = 1
+WORDS = 10.0  # by which a text is longer, where points are told per length
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A study's judged units, in order, and people's answers.
+
+    Attributes:
+        pk, image: (U,) row ids.
+        people, n: (U,) share of votes for the first candidate, or mean answer, nan without; and their number.
+        unit, worker, value: (N,) included judgments: positions of units, row ids, answers.
+        lengths: (U, 2) words of the candidates; nan without a second.
+        systems: name -> (U, 2) bool, whether it made the first or the second.
+    """
+
+    kind: Kind
+    pk: Ints
+    image: Ints
+    people: Floats
+    n: Ints
+    unit: Ints
+    worker: Ints
+    value: Floats
+    lengths: Floats
+    systems: Mapping[str, Flags]
+    anonymous: bool
+    data_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """A judge's answers, and per unit their mean `score` and common `label`."""
+
+    unit: Ints
+    value: Floats
+    swapped: Flags
+    score: Floats
+    label: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    study: Study
+    result: dict[str, Any]
+    settings: dict[str, Any]
+    signature: str
+    judgments: str
+    data_hash: str
+
+
+def compare_judges(
+    *,
+    study: Study,
+    epsilon: float = EPSILON,
+    seed: int = 0,
+    progress: Callable[[float, str], object] = no_progress,
+) -> Comparison:
+    """Compare all judges of a study with its people, without storing the result."""
+    kind = kind_of(study)
+    check_kind(kind)
+    judges = list(Judge.objects.filter(study=study).order_by("name"))
+    if not judges:
+        raise EvaluationError(
+            "This study has no judge yet; expected one that was imported or asked (docs/judges.md)."
+        )
+    table = load_judgments(study)
+    material = _load_material(study, kind, table)
+    if not len(material.unit):
+        raise EvaluationError(
+            "Nobody has judged anything that counts yet, so a judge cannot be compared with people."
+        )
+    digests, found = {}, []
+    for place, judge in enumerate(judges):
+        progress(place / len(judges), f"comparing {judge.name}")
+        answers, digest = _load_answers(judge, material)
+        digests[judge.name] = digest
+        found.append(_compare_judge(judge, answers, material, epsilon, seed))
+    settings = {"epsilon": epsilon, "seed": seed}
+    return Comparison(
+        study=study,
+        result={"judges": found, "people": _describe_people(material)},
+        settings=settings,
+        signature=signature("judges", settings),
+        judgments=str(signature_of_study(study, table=table)),
+        data_hash=hash_with(material.data_hash, digests),
+    )
+
+
+@transaction.atomic
+def store_comparison(found: Comparison) -> Analysis:
+    return Analysis.objects.replace(
+        study=found.study,
+        what=Analysis.What.JUDGES,
+        signature=found.signature,
+        data_hash=found.data_hash,
+        settings=found.settings,
+        judgments=found.judgments,
+        result=found.result,
+    )
+
+
+def _load_material(study: Study, kind: Kind, table: Any) -> Material:
+    units = study_units(study).judged
+    counted = table.counted
+    unit = places_in(units.pk, table.unit[counted])
+    value = table.value[counted]
+    n = np.bincount(unit, minlength=len(units))
+    scored = (value == FIRST).astype(np.float64) if kind.two_sided else value
+    with np.errstate(invalid="ignore"):
+        people = np.bincount(unit, weights=scored, minlength=len(units)) / np.where(n, n, np.nan)
+    lengths, systems = _caption_lengths_and_systems(study, units.pk)
+    return Material(
+        kind=kind,
+        pk=units.pk,
+        image=images_of(study, units),
+        people=people,
+        n=n,
+        unit=unit,
+        worker=table.worker[counted],
+        value=value,
+        lengths=lengths,
+        systems=systems,
+        anonymous=is_anonymous(study),
+        data_hash=table.data_hash,
+    )
+
+
+def _caption_lengths_and_systems(study: Study, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
+    lengths = np.full((len(pks), 2), np.nan)
+    made: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), 2), dtype=np.bool_))
+    names = ("pk", "item_id", "first_id", "first__text", "second__text")
+    rows = Unit.objects.filter(study=study, control=False).order_by()
+    of_pairs = ("pair__first_system__name", "pair__second_system__name")
+    by_text: dict[tuple[int, int], list[int]] = defaultdict(list)
+    place_of = {pk: place for place, pk in enumerate(pks.tolist())}
+    for pk, item, first, one, two, *systems in rows.values_list(*names, *of_pairs).iterator(ROWS_AT_ONCE):
+        place = place_of[pk]
+        for side, text in enumerate((one, two)):
+            if text is not None:
+                lengths[place, side] = len(text.split())
+        for side, name in enumerate(systems):
+            if name:
+                made[name][place, side] = True
+        if two is None:
+            by_text[item, first].append(place)
+    if by_text:
+        outputs = Output.objects.of_study(study).annotations().order_by()
+        wanted = (
+            outputs.filter(item__in={item for item, _ in by_text}) if len(by_text) < ROWS_AT_ONCE else outputs
+        )
+        for item, caption, name in wanted.values_list("item_id", "caption_id", "system__name").iterator(
+            ROWS_AT_ONCE
+        ):
+            for place in by_text.get((item, caption), ()):
+                made[name][place, 0] = True
+    return lengths, dict(sorted(made.items()))
+
+
+def _load_answers(judge: Judge, material: Material) -> tuple[Answers, str]:
+    rows = JudgeAnswer.objects.filter(judge=judge, state=JudgeAnswer.State.ANSWERED).order_by(
+        "unit_id", "rater", "swapped"
+    )
+    cells = list(rows.values_list("unit_id", "value", "swapped").iterator(ROWS_AT_ONCE))
+    table = np.array(cells, dtype=np.int64).reshape(-1, 3)
+    place = places_in(material.pk, table[:, 0])
+    value, swapped = table[:, 1].astype(np.float64), table[:, 2] == 1
+    size = len(material.pk)
+    n = np.bincount(place, minlength=size)
+    scored = (value == FIRST).astype(np.float64) if material.kind.two_sided else value
+    score = np.bincount(place, weights=scored, minlength=size) / np.where(n, n, np.nan)
+    label = score.copy()
+    if material.kind.aggregation.level == "nominal":
+        label = np.where(
+            score > 0.5, 1.0, np.where(score < 0.5, 2.0 if material.kind.two_sided else 0.0, UNDECIDED)
+        )
+        label[np.isnan(score)] = np.nan
+    digest = hashlib.sha256(np.column_stack([place, table[:, 1:]]).astype("<i8").tobytes()).hexdigest()
+    return Answers(place, value, swapped, score, label), digest
+
+
+def _compare_judge(
+    judge: Judge, answers: Answers, material: Material, epsilon: float, seed: int
+) -> dict[str, Any]:
+    nominal = material.kind.aggregation.level == "nominal"
+    found: dict[str, Any] = {
+        "name": judge.name,
+        "source": judge.source,
+        "model": judge.model,
+        "own_systems": judge.own_systems,
+        "answers": len(answers.unit),
+        "units": int((~np.isnan(answers.score)).sum()),
+        "all_units": len(material.pk),
+        "agreement": _agreement(answers, material) if nominal else None,
+        "alpha": _alpha(answers, material),
+        "difference": None if nominal else _difference_from_people(answers, material),
+        "side": _position_bias(answers, material) if material.kind.two_sided else None,
+        "length": _length_bias(answers, material),
+        "own": _own_family_bias(judge, answers, material),
+        "test": _annotator_test(answers, material, epsilon),
+    }
+    return found | _estimate_people(answers, material, seed)
+
+
+def _describe_people(material: Material) -> dict[str, Any]:
+    if material.kind.aggregation.level != "nominal":
+        return {"judgments": len(material.unit), "workers": len(np.unique(material.worker))}
+    n = material.n[material.unit] - 1.0
+    votes = material.people * material.n if material.kind.two_sided else _count_yes(material)
+    same = (
+        np.where(
+            material.value == FIRST, votes[material.unit], material.n[material.unit] - votes[material.unit]
+        )
+        - 1
+    )
+    keep = n > 0
+    share = same / np.where(keep, n, np.nan)
+    return {
+        "judgments": len(material.unit),
+        "workers": len(np.unique(material.worker)),
+        "agreement": _share_of_judgments(share, material, keep),
+    }
+
+
+def _count_yes(material: Material) -> Floats:
+    yes = (material.value == FIRST).astype(np.float64)
+    return np.bincount(material.unit, weights=yes, minlength=len(material.pk)).astype(np.float64)
+
+
+def _share_of_judgments(share: Floats, material: Material, keep: Flags) -> dict[str, Any]:
+    columns: dict[str, Ints] = {ITEM: material.image[material.unit]}
+    if not material.anonymous:
+        columns["rater"] = material.worker
+    interval = share_of_rows(np.nan_to_num(share), columns, CONFIDENCE, keep=keep)
+    value = float(share[keep].mean()) if keep.any() else math.nan
+    return {
+        "value": json_float(value),
+        "low": json_float(interval.low),
+        "high": json_float(interval.high),
+        "n": int(keep.sum()),
+    }
+
+
+def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
+    """Return the share of people's judgments equal to the judge's; half if its orders differ."""
+    score = answers.score[material.unit]
+    return _share_of_judgments(
+        np.where(material.value == FIRST, score, 1 - score), material, ~np.isnan(score)
+    )
+
+
+def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
+    said = material.people
+    if material.kind.aggregation.level == "nominal":
+        majority = np.where(said > 0.5, 1.0, 2.0 if material.kind.two_sided else 0.0)
+        said = np.where(said == 0.5, np.nan, majority)
+        said[np.isnan(material.people)] = np.nan
+    both = np.flatnonzero(~np.isnan(said) & ~np.isnan(answers.label) & (answers.label != UNDECIDED))
+    if not len(both):
+        return _undefined_estimate(0)
+    rows = np.concatenate([both, both])
+    found = alpha_of_judgments(
+        rows,
+        np.repeat([0, 1], len(both)),
+        np.concatenate([said[both], answers.label[both]]),
+        material.kind.aggregation.level,
+        clusters={ITEM: material.image[rows]},
+    )
+    return {**as_json(found, "value", "low", "high"), "n": len(both)}
+
+
+def _undefined_estimate(n: int) -> dict[str, Any]:
+    return {"value": None, "low": None, "high": None, "n": n}
+
+
+def _mean_estimate(values: Floats, images: Ints) -> dict[str, Any]:
+    if not len(values):
+        return _undefined_estimate(0)
+    clusters = Clusters.of_codes({ITEM: renumbered(images)})
+    mean = float(values.mean())
+    return _interval_around(mean, (values - mean) / len(values), clusters) | {"n": len(values)}
+
+
+def _interval_around(value: float, influences: Floats, clusters: Clusters) -> dict[str, Any]:
+    half = clusters.spread(influences).half(CONFIDENCE)
+    return {
+        "value": json_float(value),
+        "low": json_float(value - half),
+        "high": json_float(value + half),
+    }
+
+
+def _difference_from_people(answers: Answers, material: Material) -> dict[str, Any]:
+    both = np.flatnonzero(~np.isnan(answers.score) & ~np.isnan(material.people))
+    return _mean_estimate(answers.score[both] - material.people[both], material.image[both])
+
+
+def _position_bias(answers: Answers, material: Material) -> dict[str, Any]:
+    """Return how often the text shown first, and the same text in both orders, was chosen; units with both."""
+    size = len(material.pk)
+    straight = np.bincount(answers.unit[~answers.swapped], minlength=size)
+    turned = np.bincount(answers.unit[answers.swapped], minlength=size)
+    both = (straight > 0) & (turned > 0)
+    rows = both[answers.unit]
+    shown_first = ((answers.value == FIRST) != answers.swapped)[rows].astype(np.float64)
+    # The mean over both orders of each unit: a judge without a preference for a side has one half.
+    score = np.bincount(answers.unit[rows], weights=shown_first, minlength=size)[both]
+    n = (straight + turned)[both]
+    consistent = np.isin(answers.score[both], (0.0, 1.0)).astype(np.float64)
+    return {
+        "first_shown": _mean_estimate(score / n, material.image[both]),
+        "consistent": _mean_estimate(consistent, material.image[both]),
+    }
+
+
+def _length_bias(answers: Answers, material: Material) -> dict[str, Any]:
+    """Return how much more than people the judge favours longer texts.
+
+    For two candidates: its share of the longer one minus people's. For one: the rise of its answer above
+    people's per ten words.
+    """
+    gap = answers.score - material.people
+    if material.kind.two_sided:
+        longer = np.sign(material.lengths[:, 0] - material.lengths[:, 1])
+        both = np.flatnonzero(~np.isnan(gap) & (longer != 0))
+        return _mean_estimate(gap[both] * longer[both], material.image[both])
+    both = np.flatnonzero(~np.isnan(gap))
+    words = material.lengths[both, 0]
+    centred = words - words.mean() if len(both) else words
+    squares = float(centred @ centred)
+    if not squares > 0:
+        return _undefined_estimate(len(both))
+    slope = float(centred @ gap[both]) / squares
+    rest = gap[both] - gap[both].mean() - slope * centred
+    clusters = Clusters.of_codes({ITEM: renumbered(material.image[both])})
+    return _interval_around(WORDS * slope, WORDS * centred * rest / squares, clusters) | {"n": len(both)}
+
+
+def _own_family_bias(judge: Judge, answers: Answers, material: Material) -> dict[str, Any] | None:
+    """Return how much more than people the judge favours its family's systems; None without any."""
+    own = np.zeros((len(material.pk), 2), dtype=np.bool_)
+    for name in judge.own_systems:
+        own |= material.systems.get(name, False)
+    if not own.any():
+        return None
+    gap = answers.score - material.people
+    if material.kind.two_sided:
+        side = own[:, 0].astype(np.int64) - own[:, 1]
+        both = np.flatnonzero(~np.isnan(gap) & (side != 0))
+        return _mean_estimate(gap[both] * side[both], material.image[both])
+    there = ~np.isnan(gap)
+    of_own, of_others = np.flatnonzero(there & own[:, 0]), np.flatnonzero(there & ~own[:, 0])
+    if not len(of_own) or not len(of_others):
+        return _undefined_estimate(len(of_own))
+    rows = np.concatenate([of_own, of_others])
+    parts = [(gap[part] - gap[part].mean()) / len(part) for part in (of_own, of_others)]
+    clusters = Clusters.of_codes({ITEM: renumbered(material.image[rows])})
+    value = float(gap[of_own].mean() - gap[of_others].mean())
+    return _interval_around(value, np.concatenate([parts[0], -parts[1]]), clusters) | {"n": len(of_own)}
+
+
+def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dict[str, Any]:
+    """Return the alternative annotator test; people are identified by position."""
+    if material.anonymous:
+        return {"reason": "the people of this study are places in published totals, not persons"}
+    label = answers.label[material.unit]
+    keep = ~np.isnan(label)
+    found = alternative_annotator_test(
+        material.unit[keep],
+        material.worker[keep],
+        material.value[keep],
+        label[keep],
+        scoring=ACCURACY if material.kind.aggregation.level == "nominal" else RMSE,
+        epsilon=epsilon,
+        clusters={ITEM: material.image[material.unit[keep]]},
+    )
+    names = (
+        "winning_rate",
+        "advantage",
+        "low",
+        "high",
+        "left_out",
+        "all_units",
+        "epsilon",
+        "level",
+        "reason",
+    )
+    return {
+        **as_json(found, *names, "signature"),
+        "people": int((~np.isnan(found.p)).sum()),
+        "won": int(found.won.sum()),
+        "passed": found.passed,
+        "least_units": FEWEST_UNITS,
+        "each": [
+            {"units": units, "judge": json_float(judge), "person": json_float(person), "p": json_float(p), "won": won}
+            for units, judge, person, p, won in zip(
+                found.units.tolist(), found.judge_advantage.tolist(), found.rater_advantage.tolist(),
+                found.adjusted_p.tolist(), found.won.tolist(), strict=True,
+            )
+        ],
+    }  # fmt: skip
+
+
+def _estimate_people(answers: Answers, material: Material, seed: int) -> dict[str, Any]:
+    """Estimate people's answers to all units from the judge's, and what that saves."""
+    rows, longest = [], (0, np.empty(0), np.empty(0))
+    for name, sign, some in _estimated_targets(material):
+        some = some[~np.isnan(answers.score[some])]
+        if not len(some):
+            continue
+        people, judge = material.people[some], answers.score[some]
+        if sign is not None:
+            own = sign[some]
+            people, judge = np.where(own > 0, people, 1 - people), np.where(own > 0, judge, 1 - judge)
+        found = prediction_powered_mean(people, judge, clusters={ITEM: material.image[some]})
+        names = ("value", "low", "high", "people", "people_low", "people_high", "judge", "power", "effective")
+        counts = ("labelled", "unlabelled", "reason", "signature")
+        rows.append({"of": name, **as_json(found, *names, *counts), "saved": json_float(found.saved)})
+        if found.labelled > longest[0]:
+            there = ~np.isnan(people)
+            longest = (found.labelled, people[there], judge[there])
+    n, people, judge = longest
+    sizes = sizes_of_curve(n)
+    savings = []
+    if sizes and np.ptp(people) > 0:
+        curve = savings_curve(people, judge, sizes=sizes, draws=DRAWS, seed=seed)
+        columns = (curve.coverage, curve.width, curve.people_width, curve.effective)
+        savings = [
+            {
+                "people": size,
+                "coverage": json_float(cover),
+                "width": json_float(width),
+                "alone": json_float(alone),
+                "worth": json_float(worth),
+            }
+            for size, cover, width, alone, worth in zip(
+                curve.sizes, *(column.tolist() for column in columns), strict=True
+            )
+        ]  # fmt: skip
+    return {"estimates": rows, "savings": savings, "draws": DRAWS}
+
+
+def sizes_of_curve(n: int) -> list[int]:
+    """Return the numbers of judged items, of n, on the savings curve."""
+    sizes = [round(n * share) for share in SHARES_OF_PEOPLE]
+    return [size for size in sizes if SHORTEST_CURVE <= size <= n - SHORTEST_CURVE]
+
+
+def _estimated_targets(material: Material) -> list[tuple[str, Ints | None, Ints]]:
+    """Return (name, side, units) to estimate; for two candidates, `side` is 1 or -1 for a system's."""
+    every = np.arange(len(material.pk))
+    if not material.kind.two_sided:
+        found: list[tuple[str, Ints | None, Ints]] = [("", None, every)]
+        found += [(name, None, np.flatnonzero(made[:, 0])) for name, made in material.systems.items()]
+        return found
+    found = []
+    for name, made in material.systems.items():
+        side = made[:, 0].astype(np.int64) - made[:, 1]
+        found.append((name, side, np.flatnonzero(side)))
+    return found or [("", None, every)]
+
+
+def newest_comparison(study: Study) -> Analysis | None:
+    return Analysis.objects.newest_first(study, Analysis.What.JUDGES).first()
+
+
+def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
+    test, name = judge["test"], judge["name"]
+    gone = (
+        [f"{name} was removed since; its figures are of the answers that it had."]
+        if judge.get("removed_at")
+        else []
+    )
+    if test["reason"]:
+        return [f"{name}: not tested, as {test['reason']}.", *gone]
+    may = "may" if test["passed"] else "may not"
+    return [
+        f"{name}: {may} replace a person here: it won against {test['won']} of {test['people']} people "
+        f"(half are needed), with epsilon {test['epsilon']:g}.",
+        *gone,
+    ]

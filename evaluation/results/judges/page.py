@@ -1,0 +1,125 @@
+"""The page "Judges"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+
+from evaluation.models import Judge, JudgeAnswer
+from evaluation.results.judges.asking import MILLION
+from evaluation.results.judges.findings import newest_comparison
+from evaluation.results.judges.operations import ask_judge, compare_judges, import_judge, remove_judge
+from evaluation.results.judges.prompts import is_for_judges
+from judgments.admin.operations import add_operation
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.studies import kind_of
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
+from judgments.templatetags.judgments_tags import coefficient
+
+MOST_SHOWN = 100  # judges
+
+
+def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    answered = Count("answers", filter=Q(answers__state=JudgeAnswer.State.ANSWERED))
+    failed = Count("answers", filter=Q(answers__state=JudgeAnswer.State.FAILED))
+    newest = (
+        Judge.objects.filter(study=study)
+        .annotate(all_answers=Count("answers"), answered=answered, failed=failed)
+        .order_by("-pk")[: MOST_SHOWN + 1]
+    )
+    judges = list(newest)
+    analysis = newest_comparison(study)
+    compared = analysis.result["judges"] if analysis else []
+    context |= {
+        "refusal": take_refusal(request, study),
+        "judges": [
+            {
+                "judge": judge,
+                "open": judge.all_answers - judge.answered - judge.failed,
+                "money": _costs_in_words(judge),
+            }
+            for judge in sorted(judges[:MOST_SHOWN], key=lambda judge: judge.name)
+        ],
+        "most": MOST_SHOWN if len(judges) > MOST_SHOWN else None,
+        "analysis": analysis,
+        "people": analysis.result["people"] if analysis else {},
+        "compared": [{**one, "verdict": verdict_of(one["test"]), "biases": _biases(one)} for one in compared],
+        "two_sided": KINDS[study.protocol].two_sided,
+    }
+    return TemplateResponse(request, "evaluation/study_judges.html", context)
+
+
+def _costs_in_words(judge: Judge) -> str:
+    if not judge.prompt:
+        return ""
+    return f"{number_format(judge.spent / MILLION, 4)} / {number_format(judge.budget / MILLION, 2)}"
+
+
+def verdict_of(test: Mapping[str, Any]) -> str:
+    """Describe the alternative annotator test in one sentence."""
+    if test["reason"]:
+        return _("Not tested: %(reason)s.") % {"reason": test["reason"]}
+    words = (
+        _(
+            "It may replace a person here: it won against %(won)s of %(people)s people, and half are needed "
+            "(epsilon %(epsilon)s).",
+        )
+        if test["passed"]
+        else _(
+            "It may not replace a person here: it won against %(won)s of %(people)s people, and half are needed "
+            "(epsilon %(epsilon)s).",
+        )
+    )
+    return words % {"won": test["won"], "people": test["people"], "epsilon": coefficient(test["epsilon"])}
+
+
+def _biases(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
+    found: list[tuple[str, Mapping[str, Any], str]] = []
+    if one["side"] and one["side"]["first_shown"]["n"]:
+        found += [
+            (
+                _("chooses the text that is shown first"),
+                one["side"]["first_shown"],
+                coefficient(0.5),
+            ),
+            (_("says the same in both orders"), one["side"]["consistent"], coefficient(1)),
+        ]
+    if one["difference"]:
+        found.append((_("its answer less people's mean"), one["difference"], "0"))
+    if one["length"]["n"]:
+        words = (
+            _("chooses the longer text, more often than people")
+            if one["side"]
+            else _("points more than people for ten more words")
+        )
+        found.append((words, one["length"], "0"))
+    if one["own"]:
+        found.append((_("favours systems of its family, more than people"), one["own"], "0"))
+    return found
+
+
+def can_have_judges(study: Study) -> bool:
+    return is_for_judges(kind_of(study))
+
+
+add_page(
+    StudyPage(
+        name="judges",
+        label="Judges",
+        order=55,
+        view=show_judges,
+        shown=can_have_judges,
+        group=Group.FINDINGS,
+    )
+)
+add_operation(compare_judges, label="Compute now")
+add_operation(import_judge, label="Import")
+add_operation(ask_judge, label="Ask")
+add_operation(remove_judge, label="Remove a judge", fields=())

@@ -1,0 +1,278 @@
+"""Compute what people and unrelated texts reach by each metric, and how metrics order captions (WG16).
+
+Upper bounds score each caption against the others of its image (section 4). Lower bounds replace it (section
+5):
+
+    other-image      a caption of another image (random intra-dataset)
+    other-dataset    a caption of another dataset, which is drawn first (random inter-dataset)
+    corpus           a sentence of a corpus; WG16 take Brown (random Brown)
+    words-10         ten words, drawn by frequency in the dataset (gibberish dataset)
+    words-mean       as many words as its captions have on average
+    corpus-words-10, corpus-words-mean   the same with the words of the corpus (gibberish Brown)
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evaluation.arrays import Floats
+from evaluation.data.provenance import json_float
+from evaluation.errors import EvaluationError, as_sentence
+from evaluation.metrics.errors import MetricsError
+from evaluation.metrics.leave_one_out import (
+    HeldOut,
+    gibberish,
+    hold_out,
+    long_enough,
+    mean_length,
+    of_other_images,
+    of_other_sources,
+    score_held_out,
+)
+from evaluation.results.leave_one_out import WG16_METRICS, WG16_TOKENIZER
+from evaluation.statistics.correlation import kendall_tau_b
+from evaluation.statistics.significance.intervals import ScoreSummary, deviation_of, summary_of_scores
+
+WORDS = 10
+RESAMPLES = 1000
+
+_TAG = re.compile(r"/[^/\s]+(?=\s|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound(ScoreSummary):
+    """Scores of n captions.
+
+    `image_` figures are over images' means. `within` is the mean over images of their captions' standard
+    deviation, and `within_deviation` its own.
+    """
+
+    image_deviation: float
+    image_median: float
+    image_least: float
+    image_most: float
+    within: float
+    within_deviation: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Upper and lower bounds by metric, and tau-b between metrics.
+
+    lower: replacement -> metric -> bound. image_taus, caption_taus: (metrics, metrics), of images' mean
+    scores and of captions' scores.
+    """
+
+    upper: Mapping[str, Bound]
+    lower: Mapping[str, Mapping[str, Bound]]
+    image_taus: Floats
+    caption_taus: Floats
+    signatures: Mapping[str, str]
+    tokenizer: str
+    images: int
+    captions: int
+    alone: int
+    mean_length: int
+    seed: int
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain data; undefined values are None."""
+        names = list(self.upper)
+        return {
+            "metrics": {
+                name: {
+                    "upper": _bound_as_json(self.upper[name]),
+                    "lower": {what: _bound_as_json(own[name]) for what, own in self.lower.items()},
+                    "signature": self.signatures[name],
+                }
+                for name in names
+            },
+            "kendall_tau_b": {
+                "metrics": names,
+                "images": _matrix_as_json(self.image_taus),
+                "captions": _matrix_as_json(self.caption_taus),
+            },
+            "tokenizer": self.tokenizer,
+            "images": self.images,
+            "captions": self.captions,
+            "left_out": self.alone,
+            "mean_length": self.mean_length,
+            "resamples": RESAMPLES,
+            "seed": self.seed,
+            "warnings": list(self.warnings),
+        }
+
+
+def compute_bounds(
+    captions: Sequence[Sequence[str]],
+    *,
+    metrics: Iterable[str] = WG16_METRICS,
+    tokenizer: str = WG16_TOKENIZER,
+    others: Mapping[str, Sequence[str]] | None = None,
+    corpus: Sequence[str] = (),
+    most: int | None = None,
+    seed: int = 0,
+    progress: Callable[[float, str], object] = lambda share, words: None,
+) -> Bounds:
+    """Return the bounds of a dataset, image -> captions. Raise EvaluationError.
+
+    `others` are captions of other datasets by name, `corpus` sentences; without them these lower bounds are
+    absent. Upper bounds leave out every caption. Other texts replace `most` captions of each image, or all.
+    """
+    given = [texts for texts in captions if texts]
+    if not any(len(texts) > 1 for texts in given):
+        raise EvaluationError("No image has two captions, so none can be held against the others.")
+    generator = np.random.default_rng(seed)
+    try:
+        held = hold_out(given)
+        replaced = held if most is None else hold_out(given, most=most, generator=generator)
+        length = mean_length([text for texts in held.images for text in texts], tokenizer)
+        instead = _draw_replacements(replaced, others or {}, corpus, length, tokenizer, generator)
+        upper: dict[str, Floats] = {}
+        lower: dict[str, dict[str, Floats]] = {what: {} for what in instead}
+        signatures: dict[str, str] = {}
+        warnings: dict[str, None] = {}
+        named = list(metrics)
+        for place, metric in enumerate(named):  # one by one, as they share little and a dataset may be large
+            progress(place / len(named), f"scoring by {metric}")
+            found = score_held_out(held, [metric], tokenizer, instead=instead if replaced is held else {})
+            upper |= found.upper
+            signatures |= found.signatures
+            warnings |= dict.fromkeys(found.warnings)
+            floors = found.lower
+            if replaced is not held and instead:
+                floors = score_held_out(replaced, [metric], tokenizer, instead=instead).lower
+            for what, own in floors.items():
+                lower[what] |= own
+    except MetricsError as error:
+        raise EvaluationError(as_sentence(error)) from error
+    by_image = [_means_of_images(scores, held) for scores in upper.values()]
+    return Bounds(
+        upper={name: _estimate_bound(scores, held, seed) for name, scores in upper.items()},
+        lower={
+            what: {name: _estimate_bound(scores, replaced, seed) for name, scores in own.items()}
+            for what, own in lower.items()
+        },
+        image_taus=tau_matrix(by_image),
+        caption_taus=tau_matrix(list(upper.values())),
+        signatures=signatures,
+        tokenizer=tokenizer,
+        images=len(held.images),
+        captions=len(held.texts),
+        alone=held.alone,
+        mean_length=length,
+        seed=seed,
+        warnings=tuple(warnings),
+    )
+
+
+def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
+    """Return the lines of a text file, or of a folder's, with at least five tokens and ten characters.
+
+    Tags as in the Brown corpus of the Natural Language Toolkit (`The/at Fulton/np-tl`) are removed. Raise
+    EvaluationError.
+    """
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file() and _is_part(file.name))
+    else:
+        files = [path]
+    sentences: list[str] = []
+    for file in files:
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise EvaluationError(f"{file} cannot be read: {error.strerror}.") from error
+        except UnicodeDecodeError:
+            raise EvaluationError(f"{file} is no UTF-8 text, expected a sentence a line.") from None
+        sentences += [_remove_tags(line) for line in lines]
+    usable = long_enough(filter(None, sentences), tokenizer)
+    if not usable:
+        raise EvaluationError(
+            f"{path} holds no sentence of five words or more, expected text files with a sentence a line."
+        )
+    return usable
+
+
+def _is_part(name: str) -> bool:
+    return not name.startswith(".") and name.upper() not in ("README", "CONTENTS", "CATS.TXT")
+
+
+def _remove_tags(line: str) -> str:
+    words = line.split()
+    if words and all("/" in word for word in words):
+        return " ".join(_TAG.sub("", word) for word in words)
+    return line.strip()
+
+
+def tau_matrix(columns: Sequence[Floats]) -> Floats:
+    """Return (metrics, metrics) tau-b of (n,) scores; nan if one is constant."""
+    taus = np.eye(len(columns))
+    for first, second in combinations(range(len(columns)), 2):
+        taus[first, second] = taus[second, first] = kendall_tau_b(columns[first], columns[second])
+    return taus
+
+
+def _draw_replacements(
+    held: HeldOut,
+    others: Mapping[str, Sequence[str]],
+    corpus: Sequence[str],
+    length: int,
+    tokenizer: str,
+    generator: np.random.Generator,
+) -> dict[str, list[str]]:
+    """Return the replacements of captions, in the order of the module's list."""
+    own = [text for texts in held.images for text in texts]
+    instead: dict[str, list[str]] = {}
+    if len(held.images) > 1:
+        instead["other-image"] = of_other_images(held, generator)
+    if others:
+        instead["other-dataset"] = of_other_sources(
+            held, [others[name] for name in sorted(others)], generator
+        )
+    if corpus:
+        instead["corpus"] = of_other_sources(held, [corpus], generator)
+    for what, texts in (("words", own), ("corpus-words", corpus)):
+        if texts:
+            instead[f"{what}-{WORDS}"] = gibberish(held, texts, WORDS, generator, tokenizer)
+            instead[f"{what}-mean"] = gibberish(held, texts, length, generator, tokenizer)
+    return instead
+
+
+def _means_of_images(values: Floats, held: HeldOut) -> Floats:
+    sums = np.bincount(held.image_of, weights=values).astype(np.float64)
+    return np.asarray(sums / held.counts)
+
+
+def _estimate_bound(scores: Floats, held: HeldOut, seed: int) -> Bound:
+    means, counts = _means_of_images(scores, held), held.counts
+    squares = np.bincount(held.image_of, weights=(scores - means[held.image_of]) ** 2)
+    several = counts > 1
+    within = np.sqrt(squares[several] / (counts[several] - 1))
+    return Bound(
+        **asdict(summary_of_scores(scores, means, resamples=RESAMPLES, seed=seed)),
+        image_deviation=deviation_of(means),
+        image_median=float(np.median(means)),
+        image_least=float(means.min()),
+        image_most=float(means.max()),
+        within=float(within.mean()) if within.size else math.nan,
+        within_deviation=deviation_of(within),
+        n=scores.size,
+    )
+
+
+def _bound_as_json(bound: Bound) -> dict[str, Any]:
+    return {name: json_float(value) for name, value in asdict(bound).items()}
+
+
+def _matrix_as_json(taus: Floats) -> list[list[float | None]]:
+    return [[json_float(value) for value in row] for row in taus.tolist()]

@@ -1,0 +1,113 @@
+"""The page of a dataset's bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from common.errors import QuorumError
+from evaluation.results.leave_one_out import WG16_TOKENIZER
+from evaluation.results.leave_one_out.operations import JOB_KIND, LeaveOneOutRequest
+from judgments.access.roles import visible_rows
+from judgments.admin.base import signed_in
+from judgments.admin.operations import read_posted_parameters
+from judgments.datasets.page import DatasetPage, add_dataset_page
+from judgments.jobs import enqueue
+from judgments.models import Dataset, Job
+from judgments.studies.studies import find_dataset
+
+# What stood in the place of a caption (evaluation.results.leave_one_out.bounds), in short.
+INSTEAD = {
+    "other-image": gettext_noop("another image’s caption"),
+    "other-dataset": gettext_noop("another dataset’s caption"),
+    "corpus": gettext_noop("a sentence of a corpus"),
+    "words-10": gettext_noop("ten random words"),
+    "words-mean": gettext_noop("random words, as many as usual"),
+    "corpus-words-10": gettext_noop("ten random words of a corpus"),
+    "corpus-words-mean": gettext_noop("random words of a corpus, as many as usual"),
+}
+FIGURES = ("macro", "low", "high", "micro", "deviation", "median", "least", "most")
+
+
+def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any]) -> HttpResponse:
+    user = signed_in(request)
+    own = visible_rows(Job.objects.filter(kind=JOB_KIND, args__dataset=dataset.name), user)
+    refusal = ""
+    if request.method == "POST":
+        try:
+            _start_job(request, dataset)
+        except QuorumError as error:
+            refusal = str(error)
+        else:
+            return redirect("admin:judgments_dataset_bounds", dataset.pk)
+    done, last = own.filter(state=Job.State.DONE).order_by("-pk").first(), own.order_by("-pk").first()
+    splits = dataset.items.order_by("split").values_list("split", flat=True).distinct()
+    context |= {
+        "refusal": refusal,
+        "given": request.POST if refusal else {},
+        "tokenizers": _tokenizers(),
+        "usual": WG16_TOKENIZER,
+        "splits": [name for name in splits if name],
+        "others": Dataset.objects.visible_to(user).exclude(pk=dataset.pk).order_by("name"),
+        "jobs": [last] if last is not None and (last.is_under_way or last.error) else [],
+        "made": done,
+        **(_tables(done.result) if done is not None and done.result else {}),
+    }
+    return TemplateResponse(
+        request, "evaluation/dataset_bounds.html", context, status=400 if refusal else 200
+    )
+
+
+def _start_job(request: HttpRequest, dataset: Dataset) -> None:
+    values = read_posted_parameters(request, LeaveOneOutRequest, empty=False)
+    user = signed_in(request)
+    for other in values.get("others", ()):
+        find_dataset(other, user=user)
+    enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **values}, user=user, once=True)
+
+
+def _tokenizers() -> list[str]:
+    from evaluation.metrics.text import TOKENIZERS  # brings a compiler along
+
+    return list(TOKENIZERS)
+
+
+def _tables(result: dict[str, Any]) -> dict[str, Any]:
+    found = result["metrics"]
+    lower = list(next(iter(found.values()))["lower"])
+    taus = result["kendall_tau_b"]
+    return {
+        "bounds": result,
+        "upper": [
+            {"name": name, "figures": {figure: one["upper"][figure] for figure in FIGURES}}
+            for name, one in found.items()
+        ],
+        "instead": [_(INSTEAD[what]) for what in lower],
+        "lower": [
+            {
+                "name": name,
+                "upper": one["upper"]["macro"],
+                "cells": [one["lower"][what] for what in lower],
+            }
+            for name, one in found.items()
+        ],
+        "taus": [
+            {
+                "title": _(title),
+                "names": taus["metrics"],
+                "rows": list(zip(taus["metrics"], taus[of], strict=True)),
+            }
+            for of, title in (
+                ("images", gettext_noop("Kendall’s tau-b between metrics, over images")),
+                ("captions", gettext_noop("Kendall’s tau-b between metrics, over captions")),
+            )
+        ],
+    }
+
+
+add_dataset_page(DatasetPage("bounds", show_bounds))

@@ -1,0 +1,392 @@
+"""Compute strengths for the page, the command, the HTTP call and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from django.core.cache import cache
+from django.db.models import F, Max
+from django.utils.translation import gettext, gettext_noop
+from rest_framework import serializers
+
+from annotation.models import Judgment
+from annotation.work.arena import has_chances
+from common.parameters import Parameters
+from common.rows import columns_of
+from evaluation.arrays import Floats, Ints, places_in
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import NO_PAIR
+from evaluation.data.provenance import as_json, json_float
+from evaluation.errors import EvaluationError
+from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section
+from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.results.consensus import judgment_clusters
+from evaluation.statistics.aggregation import (
+    LuceResult,
+    RankBands,
+    StrengthResult,
+    luce_choice,
+    preference_strengths,
+    rank_bands,
+)
+from evaluation.statistics.aggregation.preferences import preferences_of
+from evaluation.statistics.aggregation.strengths import MODELS
+from evaluation.statistics.clustering import NAIVE, share_of_rows
+from evaluation.statistics.resampling import CONFIDENCE
+from judgments.design.tables import AskedAnswers
+from judgments.kinds import KINDS
+from judgments.kinds.spans.answers import words_of
+from judgments.models import CandidatePair, HITUnit, Output, Study, System, Unit
+from judgments.studies.studies import design_of
+
+LENGTH = "length"
+WEIGHTS = ("drawn", "none")
+NEXT_SHOWN = 3
+KEPT_SECONDS = 3600
+LUCE = "luce"
+PEOPLE = "people"  # who wrote what no system gave
+NO_PAIR_OF_TWO = gettext_noop(
+    "Study %(slug)r has no judgment that counts of a pair of two different systems."
+)
+NO_CAPTIONS_OF_TWO = gettext_noop(
+    "Study %(slug)r has no judgment that counts of captions of two different systems."
+)
+NOT_PAIRS = "Study {slug!r} compares no pairs and names no best one, so that no system won against another."
+
+
+class NothingToRank(EvaluationError):
+    """No judgment is of two systems; ``why`` says so in English."""
+
+    def __init__(self, why: str, slug: str) -> None:
+        super().__init__(gettext(why) % {"slug": slug})
+        self.why = why
+
+
+class StrengthsRequest(Parameters):
+    """How systems are ranked (docs/ties.md)."""
+
+    model = serializers.ChoiceField(
+        MODELS,
+        required=False,
+        initial=MODELS[0],
+        label="Model",
+        help_text="Of pairs: adjacent (with ties, Davidson's) or cumulative (with ties, Rao and Kupper's); default: "
+        "adjacent. The best of several has Luce's.",
+    )
+    control = serializers.ChoiceField(
+        ["none", LENGTH],
+        required=False,
+        initial="none",
+        label="Control for",
+        help_text="length: strengths of texts of equal length; default: none.",
+    )
+    weights = serializers.ChoiceField(
+        WEIGHTS,
+        required=False,
+        initial=WEIGHTS[0],
+        label="Weights",
+        help_text="drawn: one over the chance of what was drawn with unequal chances, in an arena the pair of systems, "
+        "or an item chosen by its usefulness; none: all judgments count alike.",
+    )
+
+
+def strengths_of(
+    study: Study, *, model: str = MODELS[0], control: str = "none", weights: str = WEIGHTS[0]
+) -> dict[str, Any]:
+    """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
+
+    Every included judgment of two systems is a comparison; "neither" counts as no difference. Intervals are
+    clustered by image and, unless anonymous, by person. In an arena each judgment weighs one over the
+    probability of its pair of systems, as if pairs were drawn evenly (Chiang et al. 2024, section 5).
+    Where people name the best of several captions, strengths are those of Luce's choice model.
+
+    Raises:
+        EvaluationError: the study compares no pairs and names no best one, or none of two systems, or its model has no
+            such setting.
+    """
+    if KINDS[study.protocol].names_best:
+        return _strengths_of_choices(study, model=model, control=control)
+    if not KINDS[study.protocol].compares_pairs:
+        raise EvaluationError(NOT_PAIRS.format(slug=study.slug))
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
+    pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
+    pks, first, second, *texts, keys = zip(*pairs, strict=True) if pairs else ((),) * 6
+    firsts = np.array([name or PEOPLE for name in first], dtype=object)
+    seconds = np.array([name or PEOPLE for name in second], dtype=object)
+    counted = np.flatnonzero(table.counted)
+    pair = units.pair[places_in(units.pk, table.unit[counted])]
+    kept = pair != NO_PAIR
+    place = places_in(np.array(pks, dtype=np.int64), pair[kept])
+    rows = counted[kept]
+    different = firsts[place] != seconds[place]
+    rows, place = rows[different], place[different]
+    if not len(rows):
+        raise NothingToRank(NO_PAIR_OF_TWO, study.slug)
+    clusters = judgment_clusters(
+        units,
+        loaders.images_of(study, units),
+        table.unit[rows],
+        table.worker[rows],
+        anonymous=loaders.is_anonymous(study),
+    )
+    covariates = None
+    if control == LENGTH:
+        covariates = _length_difference(*texts)[place]
+    preferences = np.nan_to_num(preferences_of(table.said[rows]), nan=0.0)
+    # What was chosen by usefulness, or drawn by the answers so far, counts by one over its chance.
+    chosen, inverse = design_of(study).chosen, None
+    if chosen and weights == WEIGHTS[0]:
+        inverse = 1 / np.array([chosen.chances[key] for key in keys])[place]
+    elif weights == WEIGHTS[0] and has_chances(study):
+        inverse = 1 / chances_of(study, table.unit[rows], table.worker[rows])
+        inverse /= inverse.mean()
+    found = preference_strengths(
+        firsts[place].tolist(),
+        seconds[place].tolist(),
+        preferences,
+        model=model,
+        covariates=covariates,
+        weights=inverse,
+        clusters=clusters or NAIVE,
+    )
+    return _as_result(found, preferences, control) | {"weighted": inverse is not None}
+
+
+def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str, Any]:
+    """Return strengths and rank bands from which caption of several was named the best.
+
+    A caption that several systems gave counts for each of them in part.
+    """
+    if model != MODELS[0] or control != "none":
+        raise EvaluationError(
+            gettext(
+                "Study %(slug)r asks for the best of several: its model is Luce's, and controls for nothing."
+            )
+            % {"slug": study.slug}
+        )
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    counted = table.counted
+    owners, options = _options_of(study)
+    given = table.given(counted)
+    shown = [options[unit] for unit in table.unit[counted].tolist()]
+    best = [row[one["best"] - 1] for row, one in zip(shown, given, strict=True)]
+    if len({name for row in set(map(tuple, shown)) for option in row for name in owners[option]}) < 2:
+        raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
+    clusters = judgment_clusters(
+        units,
+        loaders.images_of(study, units),
+        table.unit[counted],
+        table.worker[counted],
+        anonymous=loaders.is_anonymous(study),
+    )
+    found = luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE)
+    bands = _bands_of(found)
+    named = [(owners[one], row) for one, row in zip(best, shown, strict=True)]
+    shares = _shares_of_best(found, named, owners, clusters)
+    return {
+        "systems": [row | shares[row["system"]] for row in _system_rows(found, bands)],
+        "next": [],
+        "length": None,
+        "ties": 0.0,
+        "levels": [],
+        "cuts": [],
+        "control": control,
+        "clusters": dict(found.clusters),
+        "model": LUCE,
+        "comparisons": found.choices,
+        **as_json(found, "log_likelihood", "converged", "reason", "note", "signature"),
+        "ranks": bands.signature,
+        "weighted": False,
+    }
+
+
+def _options_of(study: Study) -> tuple[dict[tuple[int, str], list[str]], dict[int, list[tuple[int, str]]]]:
+    """Return the systems of each image and text that is shown, and the images and texts of each unit."""
+    judged = Unit.objects.filter(study=study, control=False)
+    outputs = Output.objects.annotations().filter(
+        system__in=System.objects.of_study(study), item__in=judged.values("item")
+    )
+    gave: dict[tuple[int, str], list[str]] = {}
+    for item, text, system in outputs.order_by("system__name").values_list(
+        "item", "caption__text", "system__name"
+    ):
+        gave.setdefault((item, text), []).append(system)
+    options = {
+        pk: [(item, option["text"]) for option in content["options"]]
+        for pk, item, content in judged.values_list("pk", "item", "content")
+    }
+    shown = {option for row in options.values() for option in row}
+    return {option: gave.get(option, [PEOPLE]) for option in shown}, options
+
+
+def _shares_of_best(
+    found: LuceResult,
+    rows: list[tuple[list[str], list[tuple[int, str]]]],
+    owners: dict[tuple[int, str], list[str]],
+    clusters: Mapping[str, Ints],
+) -> dict[str, dict[str, Any]]:
+    """Return, by system, in how many lists it was shown, and the share of those in which its caption was the best."""
+    shares = {}
+    there = [{name for option in shown for name in owners[option]} for _, shown in rows]
+    for name in found.items.tolist():
+        keep = np.array([name in systems for systems in there])
+        won = np.array([float(name in winners) for winners, _ in rows])
+        low = high = float("nan")
+        if clusters:
+            interval = share_of_rows(won, clusters, CONFIDENCE, keep=keep)
+            low, high = interval.low, interval.high
+        shares[str(name)] = {
+            "shown": int(keep.sum()),
+            "best": json_float(won[keep].mean()),
+            "best_low": json_float(low),
+            "best_high": json_float(high),
+        }
+    return shares
+
+
+def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
+    """Return (N,) probabilities by which an arena drew the judgments' pairs of systems.
+
+    Nobody judges a unit twice, so unit and person identify the HIT.
+    """
+    drawn = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
+    live = drawn.filter(hit__assignments__judgments__unit=F("unit")).order_by()
+    columns = columns_of(live.values_list("unit_id", "hit__assignments__worker_id", "chance"), 3)
+    of_unit, of_worker = columns[0].astype(np.int64), columns[1].astype(np.int64)
+    base = max(int(of_worker.max()), int(workers.max())) + 1
+    codes, first = np.unique(of_unit * base + of_worker, return_index=True)
+    place = places_in(codes, units * base + workers)
+    assert not (place < 0).any(), "each judged unit of an arena was drawn"
+    return columns[2][first][place]
+
+
+def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
+    """Return (P,) difference in words over their sum, in standard deviations (Chatbot Arena, 2024)."""
+    one, two = (
+        np.array([len(words_of(text)) for text in texts], dtype=np.float64) for texts in (first, second)
+    )
+    share = (one - two) / np.maximum(one + two, 1.0)
+    spread = share.std()
+    return share / spread if spread > 0 else share
+
+
+def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict[str, Any]:
+    names, bands = [str(name) for name in found.items.tolist()], _bands_of(found)
+    coefficient = None
+    if control == LENGTH and not found.reason:
+        coefficient = {
+            "value": json_float(found.coefficients[0]),
+            "low": json_float(found.coefficient_low[0]),
+            "high": json_float(found.coefficient_high[0]),
+        }
+    return {
+        "systems": _system_rows(found, bands),
+        "next": [] if found.reason else _next_comparisons(found, names),
+        "length": coefficient,
+        "ties": float((preferences == 0).mean()),
+        "levels": found.levels.tolist(),
+        "cuts": [json_float(cut) for cut in found.cuts.tolist()],
+        "control": control,
+        "clusters": dict(found.clusters),
+        **as_json(
+            found, "model", "comparisons", "log_likelihood", "converged", "reason", "note", "signature"
+        ),
+        "ranks": bands.signature,
+    }
+
+
+def _bands_of(found: StrengthResult | LuceResult) -> RankBands:
+    return rank_bands(found.log_strength, found.covariance, freedom=found.freedom.tolist())
+
+
+def _system_rows(found: StrengthResult | LuceResult, bands: RankBands) -> list[dict[str, Any]]:
+    names = [str(name) for name in found.items.tolist()]
+    return [
+        {
+            "system": names[at],
+            "strength": json_float(found.log_strength[at]),
+            "low": json_float(found.low[at]),
+            "high": json_float(found.high[at]),
+            "best_rank": int(bands.best[at]) or None,
+            "worst_rank": int(bands.worst[at]) or None,
+        }
+        for at in (found.order.tolist() or range(len(names)))
+    ]
+
+
+def _next_comparisons(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
+    """Return the pairs of systems with the largest gain of one more judgment, in nats."""
+    gains = np.triu(found.gains(), 1)
+    best = np.argsort(-gains, axis=None, kind="stable")[:NEXT_SHOWN]
+    return [
+        {
+            "first": names[at // len(names)],
+            "second": names[at % len(names)],
+            "gain": json_float(gains.flat[at]),
+        }
+        for at in best.tolist()
+        if gains.flat[at] > 0
+    ]
+
+
+def cached_strengths(study: Study, **asked: Any) -> dict[str, Any]:
+    """Return ``strengths_of``, cached for the same judgments and events of the study, or raise its NothingToRank."""
+    event = study.events.aggregate(last=Max("pk"))["last"]
+    options = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
+    key = f"strengths-{study.pk}-{event}-{options}"
+    judgments = Judgment.objects.filter(assignment__study=study)
+    newest: int
+    found: dict[str, Any]
+    newest, found = cache.get(key) or (-1, {})
+    if judgments.filter(pk__gt=newest).exists() or newest < 0:
+        from evaluation.data.judgment_sets.blocks import newest_judgment
+
+        newest = newest_judgment(study)
+        try:
+            found = strengths_of(study, **asked)
+        except NothingToRank as error:
+            found = {"nothing": error.why}
+        cache.set(key, (newest, found), KEPT_SECONDS)
+    if "nothing" in found:
+        raise NothingToRank(found["nothing"], study.slug)
+    return found
+
+
+def ranking_section(study: Study) -> Section | None:
+    """Return strengths and rank bands if probabilities or answers are unusual; else None."""
+    design = design_of(study)
+    kind = KINDS[study.protocol]
+    special = design.answers != AskedAnswers() or design.chosen is not None or has_chances(study)
+    if not ((kind.compares_pairs or kind.names_best) and special):
+        return None
+    try:
+        found = strengths_of(study)
+    except EvaluationError:  # nothing to rank yet
+        return None
+    if found["reason"]:
+        return section("ranking", empty=found["reason"])
+    rows = [
+        (
+            one["system"],
+            Estimate(one["strength"], one["low"], one["high"]),
+            one["best_rank"],
+            one["worst_rank"],
+        )
+        for one in found["systems"]
+    ]
+    luce = found["model"] == LUCE
+    data = table("ranking", rows, luce=luce)
+    best = [one["system"] for one in found["systems"] if one["best_rank"] == 1]
+    counts = {name: found[name] for name in ("comparisons", "ties", "weighted")}
+    sentence = say("ranking", best=best, luce=luce, **counts)
+    drawing = Dots(
+        tuple(name for name, *_ in rows),
+        (Panel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),
+        "log-strength, 95 % interval",
+        "number",
+        tuple(best),
+    )
+    return section("ranking", [sentence], [plot(sentence, drawing, data)], [data])

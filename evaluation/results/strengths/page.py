@@ -1,0 +1,111 @@
+"""The page "Ranking"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext, pgettext, pgettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from evaluation.errors import EvaluationError
+from evaluation.results.strengths.computing import LENGTH, cached_strengths
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.templatetags.judgments_tags import coefficient
+
+MODELS_IN_WORDS = (
+    ("adjacent", pgettext_lazy("staff", "Adjacent categories (Davidson)")),
+    ("cumulative", pgettext_lazy("staff", "Cumulative (Rao and Kupper)")),
+)
+CONTROLS_IN_WORDS = (
+    ("none", pgettext_lazy("staff", "Nothing")),
+    (LENGTH, pgettext_lazy("staff", "Length of the texts")),
+)
+
+
+class RankingForm(forms.Form):
+    model = forms.ChoiceField(
+        label=pgettext_lazy("staff", "Model"), choices=MODELS_IN_WORDS, widget=UnfoldAdminSelectWidget
+    )
+    control = forms.ChoiceField(
+        label=pgettext_lazy("staff", "Control for"), choices=CONTROLS_IN_WORDS, widget=UnfoldAdminSelectWidget
+    )
+
+
+def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    chosen = {"model": "adjacent", "control": "none"}
+    asked = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})
+    if asked.is_valid():
+        chosen = dict(asked.cleaned_data)
+    of_pairs = KINDS[study.protocol].compares_pairs  # the best of several has one model
+    context |= {"form": RankingForm(chosen) if of_pairs else None}
+    if not of_pairs:
+        chosen = {}
+    try:
+        found = cached_strengths(study, **chosen)
+    except EvaluationError as error:
+        return TemplateResponse(request, "evaluation/study_ranking.html", context | {"problem": str(error)})
+    # a reason that holds counts comes as the statistics say it, in English
+    reasons = [(gettext(said), gettext(said) == said) for said in (found["reason"], found["note"]) if said]
+    context |= {
+        "reasons": reasons,
+        "found": found,
+        "rows": _rows(found["systems"]),
+        "length": _length(found["length"]),
+    }
+    return TemplateResponse(request, "evaluation/study_ranking.html", context)
+
+
+def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with formatted figures, and positions on a common scale as SVG lengths."""
+    ends = [one[name] for one in systems for name in ("low", "high", "strength") if one[name] is not None]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    width = (high - low) * 1.04 or 1.0
+
+    def place(value: float | None) -> str:
+        return "" if value is None else f"{2 + 96 * (value - low) / width:.2f}%"
+
+    rows = []
+    for one in systems:
+        same = one["best_rank"] == one["worst_rank"]
+        words = "%(best)s" if same else pgettext("staff", "%(best)s to %(worst)s")
+        rows.append(
+            {
+                "system": one["system"],
+                "strength": with_sign(one["strength"]),
+                "range": [with_sign(one[name]) for name in ("low", "high")],
+                "ranks": words % {"best": one["best_rank"] or "–", "worst": one["worst_rank"] or "–"},
+                "places": {name: place(one[name]) for name in ("low", "strength", "high")},
+                "zero": place(0.0),
+                "best": one.get("best"),
+            }
+        )
+    return rows
+
+
+def with_sign(value: float | None) -> str:
+    if value is None:
+        return "–"
+    text = coefficient(abs(value))
+    return text if text == coefficient(0) else ("−" if value < 0 else "+") + text
+
+
+def _length(found: dict[str, float] | None) -> dict[str, str]:
+    return {name: with_sign(value) for name, value in found.items()} if found else {}
+
+
+add_page(
+    StudyPage(
+        name="ranking",
+        label="",
+        order=53,
+        view=show_ranking,
+        shown=lambda study: KINDS[study.protocol].compares_pairs or KINDS[study.protocol].names_best,
+        group=Group.FINDINGS,
+        under="results",
+    )
+)
