@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from evaluation.errors import ReplicationError
 
-SHIPPED = Path(__file__).parent / "packs"
+SHIPPED = Path(__file__).parent
 PACK, MODULE = "pack.toml", "pack.py"
 PER_CENT = "%"
 
