@@ -4,8 +4,6 @@ Each is read in a process of its own, as a job reads an upload. A line of JSON t
 memory in MiB.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

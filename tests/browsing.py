@@ -3,8 +3,6 @@
 A page of a context of its own needs a process, and that takes longer than all a person does on a page of work.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any

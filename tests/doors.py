@@ -1,7 +1,5 @@
 """The doors of an operation, called alike: a page, the HTTP interface, a command; and keys of a token."""
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Callable, Sequence

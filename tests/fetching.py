@@ -1,7 +1,5 @@
 """What the database is asked, and how many rows each answer hands to Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ needed (a constraint over several fields, words that code looks up), ``TOLD`` sa
 entry there fails with the constraint's name. For SQLite, on which the tests of query budgets run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any

@@ -3,8 +3,6 @@
 Each piece of code has a process of its own, so that none finds what another left behind.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import signal

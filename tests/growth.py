@@ -4,8 +4,6 @@ Three sizes, each twice the one before. The work is taken apart into what does n
 differences drop) and what does: the second step up is twice the first one for linear work, four times for quadratic.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Plots in tests: fonts of PDFs cut once in a process, and plots that are not drawn where nobody looks at them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache

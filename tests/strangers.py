@@ -1,7 +1,5 @@
 """Every address of the project, with the ids of one study's rows filled in; nothing here names a page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """Small datasets and studies for tests, made through the services people use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from annotation.models import Assignment, Worker

@@ -1,7 +1,5 @@
 """A HIT template with its inputs, and a study of them, made through the service people use."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """An eleventh kind, made of docs/adding-a-kind.md and nothing else, through the whole life of a study."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The calls of the schema: on their pages, and in the table that says where each page's data is."""
 
-from __future__ import annotations
-
 import csv
 import re
 from html import unescape

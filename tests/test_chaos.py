@@ -1,7 +1,5 @@
 """Web server, worker, database and broker are killed while people work: small runs of `python -m tests.chaos`."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.chaos.run import Chaos

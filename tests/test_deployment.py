@@ -1,7 +1,5 @@
 """What an administrator gets: backups that can be restored, pinned packages, and what docs/security.md promises."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -7,8 +7,6 @@ who answered meanwhile) is made here. Commands that never end or set a machine u
 nobody runs them here.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

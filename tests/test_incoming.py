@@ -1,7 +1,5 @@
 """What comes from outside is read within limits, or refused in one sentence."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The code stays below its ceilings, and ceilings follow what is won."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Work in parts: the same bytes from any number of processes, whichever is killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

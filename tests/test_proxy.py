@@ -1,7 +1,5 @@
 """deploy/nginx.conf in front of a server: which bodies it takes from whom, and what half-sent ones do to others."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

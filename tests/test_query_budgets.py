@@ -5,8 +5,6 @@ the admin are searched and filtered besides. Any other is looked at twice, and t
 (judgments/cached_figures.py) is counted between the two, as a job does. Nothing here depends on the clock.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import ExitStack
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The doors that sign in or take a password: which there are, and that nobody guesses or is locked out at one."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

@@ -1,8 +1,6 @@
 """Nobody without a part in a study sees anything of it or changes it, at whatever address. A new page is tried by
 standing in the list of addresses."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """The texts of workers, and those of staff, in every language that is shipped."""
 
-from __future__ import annotations
-
 from gettext import c2py
 
 import pytest

@@ -5,8 +5,6 @@ can follow with a pencil: two choose the sentence that shares more words with A,
 consensus is known without Quorum, and the left-clicker must be set aside by the control items.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A worker's client over HTTP: the calls of docs/api.md, and the problem documents they may give."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small dataset with real pictures, studies of it in any state, and a browser per person."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """What stands on a page for its reader, apart from captions: the study's own words, and English ones among them."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """People who take a HIT, let its lease end, or hand it in; and the books of slots."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A program that listens to webhooks, over real sockets, and can misbehave."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

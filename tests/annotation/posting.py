@@ -1,7 +1,5 @@
 """What a browser without scripts sees of a page of work, and what it sends back."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

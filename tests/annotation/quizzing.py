@@ -1,7 +1,5 @@
 """Studies with a quiz, and people who take it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from annotation.models import QuizAttempt

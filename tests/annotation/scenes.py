@@ -1,7 +1,5 @@
 """A small dataset of drawn scenes: pictures with labelled boxes, captions that speak of them, and a text."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

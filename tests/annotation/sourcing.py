@@ -1,7 +1,5 @@
 """Datasets whose items have a text: documents with summaries, segments with translations."""
 
-from __future__ import annotations
-
 from django.core.files.base import ContentFile
 
 from judgments.models import Caption, Dataset, Item, Output, System

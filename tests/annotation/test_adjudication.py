@@ -1,7 +1,5 @@
 """Disputed units before a chosen person: blind, once, and never more than the judgments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

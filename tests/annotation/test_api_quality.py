@@ -1,7 +1,5 @@
 """Quality over HTTP and on pages: detectors, control items, flags, exclusions, reviews and adjudications."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

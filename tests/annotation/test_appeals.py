@@ -1,7 +1,5 @@
 """Deciding with reasons that the rules found, and what workers say when they think that a rejection is wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages of an arena: drawn when somebody takes them, recorded, drawn again, counted."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

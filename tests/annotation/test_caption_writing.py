@@ -1,7 +1,5 @@
 """People write captions: each of an image by somebody else, and what is noticed of copies."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 

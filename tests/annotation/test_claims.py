@@ -1,7 +1,5 @@
 """Claims of HITs, and their leases."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta

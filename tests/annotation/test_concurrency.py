@@ -1,7 +1,5 @@
 """Many workers at once against real server processes, on both kinds of database."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter

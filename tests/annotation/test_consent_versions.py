@@ -1,7 +1,5 @@
 """A consent text that changes: who agreed to what, who is asked again, and what is held is not lost."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

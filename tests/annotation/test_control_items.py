@@ -1,7 +1,5 @@
 """Control items among workers: met once, counted by kind, suspected, struck, and an alarm when they run out."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any

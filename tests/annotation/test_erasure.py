@@ -1,7 +1,5 @@
 """Erasing a person: nothing tells who they were, results and releases hold, and copies are cleaned again."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import timedelta

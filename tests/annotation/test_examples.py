@@ -1,7 +1,5 @@
 """Worked examples before and during the work, and the versions of texts that stand with each assignment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An exclusion opens exactly the slots concerned, keeps every answer, and can be taken back."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction

@@ -1,8 +1,6 @@
 """What people see whom a crowd sends, in German: the panel's entry and outcomes, the frame, and the word against a
 rejection. No English is left on these pages."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

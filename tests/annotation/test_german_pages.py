@@ -1,7 +1,5 @@
 """The worker's pages in German: no English left on them, numbers for scripts as scripts read them."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape

@@ -1,7 +1,5 @@
 """A HIT template as its workers see and answer it: over the plain page and over the API."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How answers are written: counted where the design says so, told to participants, and at most a flag."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

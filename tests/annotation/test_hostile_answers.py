@@ -1,7 +1,5 @@
 """Answers, comments and reports that no page would send: each is kept or refused by name."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path

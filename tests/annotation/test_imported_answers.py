@@ -1,7 +1,5 @@
 """Answers of a file are checked as those of the page: with line and column, and nothing is stored of a bad file."""
 
-from __future__ import annotations
-
 import csv
 import json
 from io import StringIO

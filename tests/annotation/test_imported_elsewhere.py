@@ -1,7 +1,5 @@
 """``import_judgments`` for other platforms' files: a mapping in a file, a dry run, all or nothing."""
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 

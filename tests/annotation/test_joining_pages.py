@@ -1,7 +1,5 @@
 """The pages around the work as plain HTML: a study's link, joining, coming back, the last page."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

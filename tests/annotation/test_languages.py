@@ -1,7 +1,5 @@
 """A study's own texts in several languages, the page's direction, and what it promises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The page "Launch": what is missing before a study is opened, and its link afterwards."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The order that a worker sees: theirs alone, the same on every database, controls anywhere, repetitions apart."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Keywords and links as people give them: over the plain page and over the API."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Locks and races of claims, submissions and changes of a running study."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The worker's own page: what they did, what it pays, what is open; and nothing that would tell a control item."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Who sees which page and picture, what a page never tells, and what it never runs."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Personal data by page, HTTP and command, for participants and for researchers; and the checklist for a board."""
 
-from __future__ import annotations
-
 from io import StringIO
 from typing import Any
 

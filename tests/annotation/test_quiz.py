@@ -1,7 +1,5 @@
 """The quiz before the work: drawn once, answered once, and in the way of nobody who passed it; and its pages."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The quiz for clients that never open a page, and where a worker lives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

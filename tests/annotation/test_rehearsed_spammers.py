@@ -1,7 +1,5 @@
 """A rehearsal with sorts of careless people and the rules on: who is caught, who is hurt."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whom a study lets in and gives work to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

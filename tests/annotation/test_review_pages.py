@@ -1,7 +1,5 @@
 """The designer's pages about rules, cases and finished work."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Change a running study: pause, resume, extend, expire; by every door."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

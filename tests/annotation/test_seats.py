@@ -1,7 +1,5 @@
 """Seats are for people who work: a share for each address, and places that come back when answers stop."""
 
-from __future__ import annotations
-
 import heapq
 import random
 import re

@@ -1,7 +1,5 @@
 """Two texts on one screen: what a worker sees and sends, the order of the sides, a quiz, previews."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A source text beside what is judged, and items without a picture, in every kind."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

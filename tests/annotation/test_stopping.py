@@ -1,7 +1,5 @@
 """Overlap that stops when the outcome is settled: what later workers see, and what a HIT still asks for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

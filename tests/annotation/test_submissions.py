@@ -1,7 +1,5 @@
 """Submissions, and answers changed after them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Control items of HIT templates: rows that say what is right, rows that are shown again, and what comes of both."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The study's rules look after each page: a case, a pause, an exclusion; and a person decides."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Webhooks on their page and over HTTP: who may see and change them, and what it costs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Webhooks: what is noted when, what is sent, and what happens when the other side misbehaves."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """The work page by plain forms, and the calls of its script."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from itertools import product

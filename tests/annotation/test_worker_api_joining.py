@@ -1,7 +1,5 @@
 """A worker's client joins a study; its token opens its own work alone; wrong input is refused."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A worker's client accepts HITs, saves and submits answers, and reports a problem."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Times in words, what a form says, and template tags."""
 
-from __future__ import annotations
-
 import pytest
 from django.utils import translation
 

@@ -1,7 +1,5 @@
 """People who answer what they are given, by a rule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Workers with habits in a real study, through the services that people use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

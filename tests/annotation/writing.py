@@ -1,7 +1,5 @@
 """Studies of caption writing, and people who write in them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from annotation.models import Worker

@@ -1,7 +1,5 @@
 """What axe finds on a page; the one place that speaks to a package without types."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from axe_playwright_python.sync_playwright import Axe

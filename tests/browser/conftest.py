@@ -1,7 +1,5 @@
 """One installation for the browser tests: studies of every kind with real pictures, behind a real server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 

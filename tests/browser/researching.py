@@ -1,7 +1,5 @@
 """A researcher in a browser: their account, a small dataset to upload, and how each page is looked at."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

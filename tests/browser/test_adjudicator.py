@@ -1,7 +1,5 @@
 """An adjudicator in a real browser: by keyboard alone, on a phone, and as axe sees the pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The board in a real browser: what somebody else hands in shows up without loading the page again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

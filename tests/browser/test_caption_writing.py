@@ -1,7 +1,5 @@
 """Captions are written: by keyboard alone, on a phone, without scripts; page and server read the rules alike."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

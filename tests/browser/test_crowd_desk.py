@@ -1,7 +1,5 @@
 """A researcher's way through a study at Mechanical Turk, in a real browser: open, compare, approve, top up, close."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

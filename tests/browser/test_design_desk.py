@@ -1,8 +1,6 @@
 """A study designed at one desk in a real browser: by mouse and by keyboard, wide and on a phone, with scripts and
 without."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A designer in a real browser: from signing in to the link that workers get, with a real background worker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

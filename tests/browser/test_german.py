@@ -1,7 +1,5 @@
 """The worker's pages in German in a real browser: times survive, and the language is chosen by a button."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page, expect
 
 from tests.browser.working import NewPage, count_of, stored

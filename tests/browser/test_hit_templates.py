@@ -1,7 +1,5 @@
 """A HIT template in a real browser: filled in by mouse and by keys, restored, refused, on a phone, without scripts."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

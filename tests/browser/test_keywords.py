@@ -1,7 +1,5 @@
 """Keywords in a real browser: typed, clicked, ticked, by keys alone, on a phone, without scripts."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page, expect
 
 from judgments.drawing.phrases import normalise_phrase, vocabulary

@@ -1,7 +1,5 @@
 """A study's work in Mechanical Turk's frame, in a real browser: another site frames the page, no cookie is ours."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A panel sends a person in a real browser, who works and is taken back: every outcome, two browsers, no scripts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

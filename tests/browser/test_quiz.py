@@ -1,7 +1,5 @@
 """The quiz and the worker's own page in a real browser: by keyboard alone, by touch, without scripts, in two tabs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

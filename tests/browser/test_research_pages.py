@@ -1,8 +1,6 @@
 """The researcher's single pages in a browser: scores, plans, rehearsals, challenges, webhooks, tokens, and the
 board without scripts."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

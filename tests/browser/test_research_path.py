@@ -1,7 +1,5 @@
 """From a question to a publishable table, all of it in browsers: one researcher without further rights, two workers."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A source text beside what is judged, as people read it."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 

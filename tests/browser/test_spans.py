@@ -1,7 +1,5 @@
 """Marking spans, and linking words to boxes, in a browser."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages of work for assistive technology and on small screens, in a browser."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Page, expect
 

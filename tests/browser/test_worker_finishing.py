@@ -1,7 +1,5 @@
 """The end of a page of work, and what a page costs, in a browser."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """A person judges by best-worst and by slider in a real browser: keyboard alone, mouse, phone, without scripts."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Other tabs, and answers changed after the submission, in a browser."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """The time of a page of work, and a connection that is lost, in a browser."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

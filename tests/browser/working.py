@@ -1,7 +1,5 @@
 """A person who works in a browser: the way to the first page of work, and what came of it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`python -m tests.chaos --seed 1 [--seeds 50] [--each 2] [--database sqlite] [--broker rabbitmq]`"""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """People at work while the ground shakes: some here by the API, some in the frame of the emulated Mechanical Turk."""
 
-from __future__ import annotations
-
 import http.client
 import random
 import re

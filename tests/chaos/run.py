@@ -1,7 +1,5 @@
 """One run of chaos: what is done, what is killed, and what must agree afterwards."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

@@ -3,8 +3,6 @@
 Each function prints one line of JSON; they run in processes of their own, on the installation's database.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

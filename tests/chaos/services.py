@@ -1,7 +1,5 @@
 """A PostgreSQL and a broker of a run's own, to be killed and started again."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

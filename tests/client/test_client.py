@@ -1,7 +1,5 @@
 """The Python client against a live installation, and how it bears a server that is busy or away."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

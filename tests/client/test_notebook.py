@@ -1,7 +1,5 @@
 """The notebook of the documentation, run from top to bottom against a live installation with the demo in it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

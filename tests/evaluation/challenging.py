@@ -1,7 +1,5 @@
 """A challenge for tests: a few images, people who submit, and the jobs done at once."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small study for each export format, in several parts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small judged studies, their reports as the command and the page make them, and the files of release bundles."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

@@ -1,7 +1,5 @@
 """Small studies written down by hand: rows as the services store them, answers as people gave them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """What an adjudicator decides, in the consensus, in exports, and on the designer's page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What workers wrote becomes part of the dataset, and no worker is shown a caption of their own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

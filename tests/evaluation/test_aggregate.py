@@ -1,7 +1,5 @@
 """What ``aggregate`` says of small studies whose answer is known without it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

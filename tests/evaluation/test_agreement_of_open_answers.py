@@ -1,7 +1,5 @@
 """The interval of agreement about open answers goes by image, and by people only where they are known."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers in words, put together: on the results page, in the list of consensus, and what the board says instead."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Consensus, reports and exports over HTTP."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The dashboard, error analysis, plans, rehearsals, known items and reports over HTTP."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The best of several, without the worst: from the study file to the ranking of systems."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

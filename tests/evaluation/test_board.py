@@ -1,7 +1,5 @@
 """The dashboard: what it shows, what it costs, and who sees it."""
 
-from __future__ import annotations
-
 import html
 import re
 from datetime import UTC, datetime, timedelta

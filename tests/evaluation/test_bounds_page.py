@@ -1,7 +1,5 @@
 """The page of a dataset's bounds: it starts the job, shows its figures, and keeps others out."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

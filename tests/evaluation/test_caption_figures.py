@@ -1,7 +1,5 @@
 """Written captions held against each other (WG16 §4), as numbers, on the results page and in the terminal."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

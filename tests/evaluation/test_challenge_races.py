@@ -1,7 +1,5 @@
 """Many at the same moment: never more uploads than a day takes, and no reference that becomes readable meanwhile."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

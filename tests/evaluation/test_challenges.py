@@ -1,7 +1,5 @@
 """The evaluation server: captions are checked, counted, scored and ranked; references stay hidden."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Items are chosen for a draft by scores at hand, and what people say of them is weighed back to all."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Error analysis: where metrics and people disagree, one pair from all sides, and the next batch from such pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two studies beside each other: the page, the call, the command, and who may see them."""
 
-from __future__ import annotations
-
 import json
 from io import StringIO
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two releases of a study side by side."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Which systems gave a caption goes out with the judgments, and comes back into a dataset that knows no system."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Marked errors by system: WMT's scores by hand, the page, the call, the command, and files that come back."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from io import StringIO

@@ -1,7 +1,5 @@
 """Metrics against people: on small studies counted by hand, and on the published figures of PASCAL-50S."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

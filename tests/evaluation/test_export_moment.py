@@ -1,7 +1,5 @@
 """An export holds one moment: what people do while it is written, or before it goes on, is not in it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

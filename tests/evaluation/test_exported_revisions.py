@@ -1,7 +1,5 @@
 """Revised and invalidated answers in exported files: marked, kept, and back as they went."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Exported files: their columns, what they keep, what they refuse, and that they come back as they went."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

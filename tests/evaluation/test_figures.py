@@ -1,7 +1,5 @@
 """Figures as a page and a screen reader meet them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

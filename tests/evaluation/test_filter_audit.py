@@ -1,7 +1,5 @@
 """What an audit of the filter says: the missed share with its interval, and what it comes to in all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

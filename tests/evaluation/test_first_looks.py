@@ -1,7 +1,5 @@
 """The first look at a large study: its pages say that they are being counted, and fill in when a job is done."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 from django.utils import timezone

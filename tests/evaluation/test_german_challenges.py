@@ -1,7 +1,5 @@
 """The evaluation server's pages in German: whoever chose the language gets all of them in it."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client

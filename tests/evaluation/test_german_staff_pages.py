@@ -1,8 +1,6 @@
 """A study's pages in German, from the draft to its findings: no English sentence is left on them, numbers are written
 alike, and times are in the reader's zone."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Services that walk a study's rows do twice the work for twice the judgments, not four times."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol

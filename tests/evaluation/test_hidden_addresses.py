@@ -1,7 +1,5 @@
 """No address answers with a word of a challenge's references to whom is no member of its dataset."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

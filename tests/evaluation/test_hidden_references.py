@@ -1,7 +1,5 @@
 """A challenge's references stay hidden: by refusal of what would show them, at every address, and in figures."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import timedelta

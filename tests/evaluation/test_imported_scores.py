@@ -1,7 +1,5 @@
 """Scores of metrics that were computed elsewhere: imported, and beside the built-in metrics wherever those stand."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

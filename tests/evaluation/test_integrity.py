@@ -1,7 +1,5 @@
 """Each invariant, broken by hand and found by ``check_integrity``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of paid work that nobody but a person with the database in hand could have broken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Layouts, revisions, quizzes, cases, adjudications and spared slots: each broken by hand and found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Aggregation, evaluation and export as background jobs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

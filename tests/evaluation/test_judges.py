@@ -1,7 +1,5 @@
 """Judges that are no people: imported, asked at an endpoint with faults, and never part of what people say."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

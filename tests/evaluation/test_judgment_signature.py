@@ -1,7 +1,5 @@
 """The judgment signature: what it says of a study, what changes it, and that it is verified from the rows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A worker that is killed while it writes a release leaves none; another makes it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

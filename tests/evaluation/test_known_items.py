@@ -1,7 +1,5 @@
 """Units on which everybody agreed become known items of a later study's design."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

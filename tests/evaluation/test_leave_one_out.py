@@ -1,7 +1,5 @@
 """Upper and lower bounds of a dataset's captions, and how metrics order them (WG16), from the command."""
 
-from __future__ import annotations
-
 import json
 import math
 from functools import partial

@@ -1,7 +1,5 @@
 """Gold standards of keywords and links: from answers to the measures that take them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

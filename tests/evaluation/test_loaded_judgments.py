@@ -1,7 +1,5 @@
 """A study's judgments as arrays: the same, digit for digit, as row by row, whatever happened to them."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

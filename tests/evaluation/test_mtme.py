@@ -1,7 +1,5 @@
 """mt-metrics-eval's folder: read back as its README describes the files, and compared with the study."""
 
-from __future__ import annotations
-
 import zipfile
 from collections import defaultdict
 from pathlib import Path

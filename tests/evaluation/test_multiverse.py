@@ -1,7 +1,5 @@
 """A multiverse: which conclusions hold under other choices, what moves them, and where it is drawn."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers in sentences for staff."""
 
-from __future__ import annotations
-
 from django.utils.translation import override
 
 from annotation.words import spell_seconds

@@ -1,7 +1,5 @@
 """The packs of H13, WG16, WG15 and MC12 on small stand-ins for their data."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import product

@@ -1,7 +1,5 @@
 """Pages and lists with little on them: they say what they are for, what comes next, and numbers as people read them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

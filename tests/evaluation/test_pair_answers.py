@@ -1,7 +1,5 @@
 """No difference, neither, strength and confidence: from the design over the page to consensus and agreement."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """The planner's page, job and command."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How far a study is."""
 
-from __future__ import annotations
-
 import pytest
 
 from annotation.models import Assignment

@@ -1,7 +1,5 @@
 """Releases go to Zenodo and to the Hugging Face Hub: each once, whatever goes wrong, and nothing without --send."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import io

@@ -1,7 +1,5 @@
 """The systems of H13: kernels against slow, obvious forms, KCCA against closed forms, and a run that is imported."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

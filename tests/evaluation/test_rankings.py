@@ -1,7 +1,5 @@
 """How systems rank, by hand: S@k, R-precision, R@k and the median rank of H13 §4.3."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Readings in reports, and naive intervals, which are said and stay out of reports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

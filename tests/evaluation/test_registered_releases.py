@@ -1,7 +1,5 @@
 """A registered plan in a release: what became of it follows from the rows, and two releases tell its change."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

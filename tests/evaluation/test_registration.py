@@ -1,7 +1,5 @@
 """Registered studies: the plan is fixed with a hash before opening, and what was done otherwise is told."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Registering at each door; the page: a form before the study opens, afterwards what became of the plan."""
 
-from __future__ import annotations
-
 import html
 import json
 from pathlib import Path

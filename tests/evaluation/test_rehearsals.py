@@ -1,7 +1,5 @@
 """Rehearsal from the page: a copy is answered, held against the truth, and can be deleted."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page Releases: bundles made by a job, taken home, verified and compared."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Releases: the same study gives the same bytes, nothing of people's names, and any change is found."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A release of each kind: its report is that of the study, and follows from its rows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Reports: the figures and files of a study, the same bytes for the same judgments, and its page."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """Floors and ceilings of a report's figures, numbers worked out by hand; and numbers as they are printed."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

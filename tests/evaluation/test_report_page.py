@@ -1,7 +1,5 @@
 """The report of a study on its page and over HTTP: what is shown, whose it is, and each of its files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

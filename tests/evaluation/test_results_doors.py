@@ -1,7 +1,5 @@
 """What is asked for of a study's results, at each door: the same work, the same sentence about a mistake."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path

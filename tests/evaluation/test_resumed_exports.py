@@ -1,7 +1,5 @@
 """Exports that were stopped and go on: the finished file is that of an export that was not."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

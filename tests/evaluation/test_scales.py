@@ -1,7 +1,5 @@
 """Best-worst and slider studies from design to figures, by a simulated crowd."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

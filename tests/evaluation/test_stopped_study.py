@@ -1,7 +1,5 @@
 """A study that stopped early: what its results say of it."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 

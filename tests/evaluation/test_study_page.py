@@ -1,7 +1,5 @@
 """The results page of a study: what a designer reads there, and when it says that figures are old."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

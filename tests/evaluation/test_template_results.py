@@ -1,7 +1,5 @@
 """What the answers to a form say together: numbers worked out by hand, and the files that take them home."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Who is ahead, said alike by pages, dashboard, report, API, command and library."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -6,8 +6,6 @@ a file counts once it is committed. The Hub: repositories, preupload, Git LFS, c
 (https://huggingface.co/docs/hub/api). By hand: `python -m tests.fakes.archives` (docs/publishing.md).
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

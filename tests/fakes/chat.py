@@ -4,8 +4,6 @@ Rules come from OpenAI's public reference of chat completions: the body's `model
 `choices[0].message.content` and `usage`; errors as `{"error": {"message": ...}}`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

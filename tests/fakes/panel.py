@@ -1,8 +1,6 @@
 """A panel's own site, as small as it can be: a page that sends a person to a study, and the address that takes them
 back. It keeps what came back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

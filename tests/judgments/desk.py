@@ -1,7 +1,5 @@
 """What tests of the designer's pages share: addresses, what a browser posts, a page as text."""
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Any

@@ -4,8 +4,6 @@ An image stands for the bag of words of some of its captions, never of caption #
 (H13 §3: nearest neighbour by IDF-weighted F1). Stand-ins that read captions, not models that see pictures.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Codes with which people join a study: long enough, or made here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The designer's way in the admin: from a preset to a study that is open, answered by a rehearsal, or deleted."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

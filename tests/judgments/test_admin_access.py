@@ -1,7 +1,5 @@
 """What the designer's pages cost, and who may see them and act on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Datasets, candidates and judgments that come by upload."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

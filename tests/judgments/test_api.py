@@ -1,7 +1,5 @@
 """The researchers' side of the API: who may, what is listed, how it is paged, and studies made over HTTP."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Designs and reviews over HTTP."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

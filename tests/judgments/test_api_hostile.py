@@ -1,7 +1,5 @@
 """What no client of good will sends: each gets one sentence in a problem document, and changes nothing."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

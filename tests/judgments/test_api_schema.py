@@ -11,8 +11,6 @@ requests that the description allows, and of a third as many that break it. Of S
   command makes (docs/api.md).
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Best-worst scaling as a kind: its lists, its control items, its answers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations
 from typing import Any

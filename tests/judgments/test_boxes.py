@@ -1,7 +1,5 @@
 """Boxes on a page: labels in words, and tags that do not cover each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """New study → Bring a HIT template: look at it first, then create it."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

@@ -1,7 +1,5 @@
 """Figures of a large study are kept: nobody waits for a million rows to be counted. Of a small one they never are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Caption writing as a kind: what is generated, which answers are taken, what they say together."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which captions are judged with which images: each source of pairs, the filter and the fill-up on what was drawn."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from typing import Any

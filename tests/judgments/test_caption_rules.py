@@ -1,7 +1,5 @@
 """What a written caption is refused for, rule by rule, and what people wrote for the published datasets."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Four kinds of control items: what each holds, which answer is right, and that they mix in equal shares."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Who reads a dataset and the systems in it: its members, the people of its studies, researchers, everybody."""
 
-from __future__ import annotations
-
 import json
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """A damaged caption has lost words that matter, and gained none that fit."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The desk of a design: what is looked at without being saved, and what is wrong said beside its field."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A preset cut to what its dataset has: own data never opens in error, and what was cut is said."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The study form's fields about quizzes, examples and requirements: typed, checked, and read back."""
 
-from __future__ import annotations
-
 import pytest
 
 from judgments.design.editing.form import DesignForm, starting_values, value_in_words, values_from_toml

@@ -1,7 +1,5 @@
 """Designs used again: copies, presets of this installation, and what differs between two designs."""
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 from typing import Any

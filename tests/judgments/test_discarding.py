@@ -1,7 +1,5 @@
 """The way back from pages of work to a draft, while nobody was let in."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Downloads that break off and go on: ranges, validators, and what is refused."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Audited filters and named units: what is drawn beyond what passes, and drawn again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The staff's pages in German: no English left on them, and English where it is stored or sent."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

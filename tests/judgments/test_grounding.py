@@ -1,7 +1,5 @@
 """Grounding: words linked to boxes, and what several people's links say together (WG15 §3)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """HIT templates: what is read of them, what is left out and said, and that nothing hostile gets onto a page."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from typing import Any
 

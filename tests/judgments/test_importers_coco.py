@@ -1,7 +1,5 @@
 """MS COCO's captions and results files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whatever a file holds, it is read or refused by name: no other error, and never a half sentence."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The demo: its files are what its script makes, every photograph is credited, every study fits."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

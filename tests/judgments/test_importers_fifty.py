@@ -1,7 +1,5 @@
 """PASCAL-50S and ABSTRACT-50S (V15): references, candidate pairs, votes and winners."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

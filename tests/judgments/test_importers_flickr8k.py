@@ -1,7 +1,5 @@
 """Flickr8k's captions, expert grades and crowd judgments (H13), small and whole."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

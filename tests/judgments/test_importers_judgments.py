@@ -1,7 +1,5 @@
 """Judgments in the columns in which they are exported: what goes out comes in again."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

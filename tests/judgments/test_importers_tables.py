@@ -1,7 +1,5 @@
 """Datasets and candidates in JSON lines and CSV."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Encodings, compression and broken bytes, seen through the CSV and JSON lines readers."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

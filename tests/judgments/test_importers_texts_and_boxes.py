@@ -1,7 +1,5 @@
 """What images bring besides captions: a text that stands with them, and labelled boxes."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

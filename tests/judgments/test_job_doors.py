@@ -1,7 +1,5 @@
 """Jobs at the doors: who cancels them and has them done again, and what page, call and command say of the line."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

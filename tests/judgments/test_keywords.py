@@ -1,7 +1,5 @@
 """Keywords: what is offered, what is taken, and what several people's keywords say together (MC12 §3.2)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

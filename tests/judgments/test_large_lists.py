@@ -1,7 +1,5 @@
 """Lists of many rows: they count no further than anybody leafs, and say so; filters know their values."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

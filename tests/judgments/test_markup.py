@@ -1,7 +1,5 @@
 """Texts of a design as HTML: what a designer may write, and what a hostile one cannot."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The panel's keys of a study file: presets, addresses that people may be sent to, the form, and TOML."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The words of a text, and the runs of words that are offered with it."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

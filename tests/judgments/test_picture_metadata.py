@@ -1,7 +1,5 @@
 """Pictures are served without what a camera wrote into them, and look the same."""
 
-from __future__ import annotations
-
 import io
 import os
 import zlib

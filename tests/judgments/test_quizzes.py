@@ -1,7 +1,5 @@
 """What a quiz can ask, and the known items that generation sets aside for it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Systems' ranked lists: TREC runs into outputs, and the designs of H13 §4 that judge their first items."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

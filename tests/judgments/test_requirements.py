@@ -1,7 +1,5 @@
 """Whom a study asks for: the papers' requirements as data, and which crowd can state them."""
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Any

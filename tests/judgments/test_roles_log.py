@@ -1,7 +1,5 @@
 """Whatever a person does to a study, by its pages, over HTTP or by a command, stands in the study's log."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

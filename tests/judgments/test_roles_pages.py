@@ -1,7 +1,5 @@
 """The pages People and Log of a study: roles given, changed and taken; what was done, to read and to take home."""
 
-from __future__ import annotations
-
 import csv
 import json
 from typing import Any

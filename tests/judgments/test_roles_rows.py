@@ -1,8 +1,6 @@
 """What accounts with roles find: the rows of their studies alone, at a cost that does not grow; and how researchers
 begin."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

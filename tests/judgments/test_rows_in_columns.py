@@ -1,7 +1,5 @@
 """Rows that are given as columns."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import DataError
 

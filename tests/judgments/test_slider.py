@@ -1,7 +1,5 @@
 """The slider as a kind: graded on a finer scale, in one module."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

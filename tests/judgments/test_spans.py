@@ -1,7 +1,5 @@
 """Marked spans: what an answer may be, consensus, MQM's weights, check questions, documents, and a simulated crowd."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """What a design that stops early comes to, before anybody is asked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

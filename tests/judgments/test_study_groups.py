@@ -1,7 +1,5 @@
 """A study has a few places: everything is two clicks away, and what is looked at is marked."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 import pytest

@@ -1,7 +1,5 @@
 """A title list for a study of keywords: only what its texts can offer is kept."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tokens of the HTTP interface: what they open, what they never do, and what changed answers look like."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from importlib import import_module
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Archives that people upload: unpacked where they are harmless, refused in one sentence where they are not."""
 
-from __future__ import annotations
-
 import io
 import os
 import stat

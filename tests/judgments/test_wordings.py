@@ -1,7 +1,5 @@
 """What is judged gives a page its words: in English, in German, and in the study's own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

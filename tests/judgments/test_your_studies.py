@@ -1,7 +1,5 @@
 """The first page of an account: its studies, what of them waits for a person, and the next thing to do."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

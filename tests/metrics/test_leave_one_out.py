@@ -1,7 +1,5 @@
 """Captions left out in turn, and the texts that stand in their place (WG16 4 and 5)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

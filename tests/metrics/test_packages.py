@@ -1,7 +1,5 @@
 """Metrics of other packages: found by their entry points, loaded when named, and signed with package and version."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """References that are cut into words once give what scoring from texts gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

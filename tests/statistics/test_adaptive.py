@@ -1,7 +1,5 @@
 """Adaptive drawing: what is asked next, with which chance, and what weights make of it."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """What clustered intervals and tests say where rows share much, or too little to say anything."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Intervals and tests by item and by rater: their parts by hand, what copies of rows do, and their level."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clusters of grouped correlations, pairwise accuracy, best-worst scores and medians; and small sums beside them."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Luce's choice model: what one of several being the best says of all of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Power by simulation, against exact sums and closed forms from outside."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Soft pairwise accuracy (Thompson et al. 2024)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 

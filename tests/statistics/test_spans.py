@@ -1,7 +1,5 @@
 """Agreement on spans of text: printed values of alpha-U, a slow obvious form, and F1 over characters."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations, permutations
 from typing import Any

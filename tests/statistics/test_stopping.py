@@ -1,7 +1,5 @@
 """Early stopping: what is fixed, how much it saves, and that it flips nothing."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

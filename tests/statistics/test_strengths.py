@@ -1,7 +1,5 @@
 """Ordinal Bradley-Terry models: ties, strength, covariates, weights; rank bands; the next comparison."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

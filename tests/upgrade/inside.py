@@ -1,7 +1,5 @@
 """What the test of the upgrade does inside the installation; what tells something prints one line of JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

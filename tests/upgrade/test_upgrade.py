@@ -4,8 +4,6 @@
 emulated Mechanical Turk, a saved preset and a waiting job.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import socket

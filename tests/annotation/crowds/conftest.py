@@ -1,7 +1,5 @@
 """What the tests of crowds share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """HITs of every kind as rows in memory, with pictures at https addresses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from judgments.design.reading import make_design

@@ -1,7 +1,5 @@
 """A panel's list of submissions as a requester downloads it, beside the people it tells of."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import QuerySet

@@ -1,7 +1,5 @@
 """Studies that a panel sends people to, and the browsers they come with."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A study at the emulated Prolific, and the people who come from there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any

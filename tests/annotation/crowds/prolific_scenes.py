@@ -1,7 +1,5 @@
 """What happens inside an installation whose processes are killed: each function prints one line of JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """A topic of our own: SNS messages signed with a key whose certificate the tests hand out."""
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A crowd that this version does not know is one module: everything else goes by what it says of itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

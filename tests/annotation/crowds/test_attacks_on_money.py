@@ -1,7 +1,5 @@
 """What would pay twice, lose money or stop everything at Mechanical Turk: each a way that was open once."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any

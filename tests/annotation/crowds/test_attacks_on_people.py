@@ -1,7 +1,5 @@
 """Made-up people, ids that repeat, and ids that would stay where nobody looks for them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What `manage.py check` says of settings that could spend real money by mistake."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The crowd's page at work: every form with good and bad input, who may use them, and what the pages cost."""
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Any

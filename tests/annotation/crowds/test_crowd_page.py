@@ -1,7 +1,5 @@
 """The crowd's page in the admin: what it shows of money and wages, and what it lets nobody do."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

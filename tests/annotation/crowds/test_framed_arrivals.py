@@ -1,7 +1,5 @@
 """What Mechanical Turk's frame loads first: a preview, somebody with an assignment, or something made up."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote
 

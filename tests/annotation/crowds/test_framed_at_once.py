@@ -1,7 +1,5 @@
 """Frames that load at the same moment, on both kinds of database."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request

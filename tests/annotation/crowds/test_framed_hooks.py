@@ -1,7 +1,5 @@
 """Mechanical Turk's notifications as posted by SNS: a hint to look, from Amazon alone."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request

@@ -1,7 +1,5 @@
 """Who may frame which page, what a ticket opens, and that no cookie and no address leaves the frame."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

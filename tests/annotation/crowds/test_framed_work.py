@@ -1,7 +1,5 @@
 """The work inside Mechanical Turk's frame: saving, handing in, being late, and ids that go on to somebody else."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from typing import Any

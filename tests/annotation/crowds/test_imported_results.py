@@ -1,7 +1,5 @@
 """Old result files of Mechanical Turk as studies of their own."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Limits above studies: who is stopped, at what sum, and what a second person confirms."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

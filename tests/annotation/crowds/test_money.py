@@ -1,7 +1,5 @@
 """The books of a study: nothing beyond the budget, nothing twice, nothing lost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Money over HTTP: looked at first, confirmed once, by who may spend it and with a token that says so."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """The same money asked for at the same moment: by programs, by the page, and by both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A study's whole way through the emulated Mechanical Turk."""
 
-from __future__ import annotations
-
 from annotation.crowds.publishing import close_study, open_study
 from annotation.models import Assignment, CrowdSession, Judgment, Publication
 from annotation.quality.reviews import approve_assignments, reject_assignments

@@ -1,7 +1,5 @@
 """QuestionFormAnswers: what workers send is read whole, or refused by name; it never does anything."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """HITs that are over are deleted at Mechanical Turk: once, and never before their work and money are stored here."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

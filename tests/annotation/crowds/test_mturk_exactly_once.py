@@ -1,7 +1,5 @@
 """Whatever breaks on the way to Mechanical Turk: one HIT, one approval, one rejection, one bonus."""
 
-from __future__ import annotations
-
 import random
 from datetime import timedelta
 from typing import Any

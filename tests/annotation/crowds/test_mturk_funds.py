@@ -1,7 +1,5 @@
 """An account that holds too little: nothing is begun that could not be paid, and it goes on once there is money."""
 
-from __future__ import annotations
-
 import pytest
 
 from annotation.crowds.publishing import close_study, open_study

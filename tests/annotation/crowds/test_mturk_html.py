@@ -1,7 +1,5 @@
 """A study on pages of Mechanical Turk's own: answers come by the service alone."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Notifications: believed only when Amazon signed them for our topic, just now, for the first time."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Set
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The self-contained page of a HIT: small, closed, the same templates as the page of work, and read back exactly."""
 
-from __future__ import annotations
-
 import html
 import re
 from dataclasses import replace

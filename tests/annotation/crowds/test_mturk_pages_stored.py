@@ -1,7 +1,5 @@
 """The answers of a self-contained page become the judgments that were meant, whichever layout was shown."""
 
-from __future__ import annotations
-
 import pytest
 
 from annotation.crowds.mturk.pages import answers_of_page, html_question

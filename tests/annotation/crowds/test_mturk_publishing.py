@@ -1,7 +1,5 @@
 """What a study puts up at Mechanical Turk, for whom, and at what price."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The XML of a HIT's question: what the service would refuse is refused here, by name."""
 
-from __future__ import annotations
-
 import pytest
 from defusedxml.ElementTree import fromstring
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """A quiz as a qualification test, and requirements: graded there as here, within the service's limits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import boto3

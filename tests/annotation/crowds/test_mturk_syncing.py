@@ -1,7 +1,5 @@
 """What people do and the clocks bring, on both sides of Mechanical Turk, brought together."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """What an operation asks of the crowd: at once where the caller waits, by a job where a page does not."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 

@@ -1,7 +1,5 @@
 """Active time comes from a worker's browser: what is paid of it never goes beyond what the server saw."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

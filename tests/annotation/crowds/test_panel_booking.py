@@ -1,7 +1,5 @@
 """What confirming a panel's list books, whom it pays, and the lists that are handed back."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

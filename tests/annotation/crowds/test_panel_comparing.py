@@ -1,7 +1,5 @@
 """A panel's list of submissions beside our own sessions: how it is read, and what each line means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """More people than places arrive at once, each in two browsers, at real server processes on both kinds of database."""
 
-from __future__ import annotations
-
 import json
 import re
 import urllib.error

@@ -1,7 +1,5 @@
 """The door for people whom a panel sends: looking, starting, coming back, wrong links."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """How a panel's session ends, what the person is told, where they go back to, and what becomes of the money."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The panel's page of a study in the admin: what is copied from it, lists, and who may use it."""
 
-from __future__ import annotations
-
 import html
 import re
 from pathlib import Path

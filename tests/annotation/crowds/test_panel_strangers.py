@@ -1,7 +1,5 @@
 """Ids that nobody sent: signed links, people whom Prolific names, codes of one's own, and the limit per address."""
 
-from __future__ import annotations
-
 import csv
 import io
 from typing import Any

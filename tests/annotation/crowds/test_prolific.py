@@ -1,7 +1,5 @@
 """A study at Prolific by its API: put up once, with the places that were reserved, and taken down again."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from decimal import Decimal
 

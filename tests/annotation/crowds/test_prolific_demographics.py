@@ -1,7 +1,5 @@
 """What Prolific says of people goes into the data as far as the design names it, and can be forgotten."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

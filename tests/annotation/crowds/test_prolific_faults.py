@@ -1,7 +1,5 @@
 """A whole study at Prolific while a share of the calls fails in drawn ways: what both sides' books say afterwards."""
 
-from __future__ import annotations
-
 import random
 from datetime import timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Who may take part is said to Prolific, so that nobody comes who would be sent away unpaid."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

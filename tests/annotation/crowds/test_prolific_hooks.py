@@ -1,7 +1,5 @@
 """Prolific's webhooks: what is signed lets us look sooner, and what is not changes nothing."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

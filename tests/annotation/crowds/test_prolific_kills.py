@@ -1,7 +1,5 @@
 """A study at Prolific while calls fail and the process that asks is killed: both sides' books agree in the end."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

@@ -1,7 +1,5 @@
 """Work at Prolific decided once, and bonuses paid once, whatever is lost on the way."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

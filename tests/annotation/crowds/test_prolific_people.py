@@ -1,7 +1,5 @@
 """People of Prolific: groups, messages, their states there, and the way there and back."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit

@@ -1,7 +1,5 @@
 """People who are screened out by Prolific's API are paid as the design says, and the books know it."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 

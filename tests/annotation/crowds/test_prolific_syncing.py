@@ -1,7 +1,5 @@
 """Prolific's side of a study brought together with ours: what people and researchers did there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The people of a pilot are kept out of the study, or are the only ones in it, on every crowd."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 from pytest_django import Settings

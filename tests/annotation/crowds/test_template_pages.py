@@ -1,7 +1,5 @@
 """A HIT template as a self-contained page at Mechanical Turk: out, and back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

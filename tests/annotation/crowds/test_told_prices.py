@@ -1,7 +1,5 @@
 """The worked examples of docs/crowds are what the product counts, to the cent."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
 from typing import Any

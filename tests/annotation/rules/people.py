@@ -1,7 +1,5 @@
 """Workers of a made-up study, page by page, for the rules."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Signs that a program wrote an answer: found where they are, and only flagged."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Detectors on made-up histories: their chances, when they look, and replays."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small files as people send them, and the sentence a reader refuses them with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

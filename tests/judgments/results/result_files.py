@@ -1,7 +1,5 @@
 """Small result files in the forms of fifteen years; people, pictures and words are ours."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping

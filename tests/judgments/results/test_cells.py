@@ -1,7 +1,5 @@
 """Times, money and answers in the forms in which they were found."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest

@@ -1,7 +1,5 @@
 """Old result files as judgments: the columns are named by whoever imports them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path

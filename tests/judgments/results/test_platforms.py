@@ -1,7 +1,5 @@
 """Results of Turkle, in files made here in the shape that it documents."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Result files in the forms of fifteen years, and files that are none."""
 
-from __future__ import annotations
-
 import csv
 import io
 import tracemalloc
