@@ -12,7 +12,7 @@ from annotation.importing import judgments as importing
 from annotation.models.privacy import erasure_committed
 from annotation.privacy import retention
 from common.audit import acting_person
-from judgments.access.datasets import require_editor
+from judgments.access.roles import require_editor
 from judgments.datasets import uploads
 from judgments.importers.textio import read_whole
 from judgments.jobs import Run

@@ -58,8 +58,7 @@ from evaluation.results.meta_evaluation import (
     store_evaluation,
 )
 from evaluation.results.readings import Readings
-from judgments.access.datasets import require_editor
-from judgments.access.roles import Right, has_right
+from judgments.access.roles import Right, has_right, require_editor
 from judgments.datasets import uploads
 from judgments.importers.textio import read_whole
 from judgments.jobs import LostClaim, Run

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.audit import acting_person
 from common.errors import WrongState
-from judgments.access.datasets import require_editor
+from judgments.access.roles import require_editor
 from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, uploads
 from judgments.datasets.understanding import Part

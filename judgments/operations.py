@@ -13,9 +13,8 @@ from judgments.access.roles import Right, give_role, person_named, take_role
 from judgments.cached_figures import MANY_ROWS
 from judgments.design import saved_presets
 from judgments.models import Study, StudyRole
-from judgments.studies.discarding import discard_hits
 from judgments.studies.generation import Progress, generate_hits, plan_study
-from judgments.studies.studies import design_of, duplicate_study
+from judgments.studies.studies import design_of, discard_hits, duplicate_study
 from judgments.study_operations import Outcome, operation
 
 

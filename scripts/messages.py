@@ -44,8 +44,8 @@ WORKERS_CODE = (
     "annotation/work/worksheet.py",
     "common/rate_limits.py", "evaluation/results/challenges/page.py", "evaluation/results/challenges/submissions.py",
     "evaluation/results/challenges/views.py", "judgments/countries.py", "judgments/design/wordings.py",
-    "judgments/hit_templates/answers.py", "judgments/hit_templates/cleaning.py", "judgments/hit_templates/filling.py",
-    "judgments/hit_templates/kind.py", "judgments/kinds",
+    "judgments/hit_templates/filling.py", "judgments/hit_templates/kind.py", "judgments/hit_templates/reading.py",
+    "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
     "templates/annotation", "templates/evaluation/challenges", "templates/base.html", "templates/home.html",
@@ -101,7 +101,7 @@ def _data() -> Iterator[tuple[str, str]]:
     from annotation import errors as of_answers
     from common import errors
     from judgments.countries import COUNTRIES
-    from judgments.design.presets import PRESETS
+    from judgments.design.reading import PRESETS
     from judgments.design.requirements import QUIZ_PRESETS
     from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
@@ -147,11 +147,11 @@ def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]
 def _staff_data() -> Iterator[tuple[str, str]]:
     """Yield declared words that staff pages translate."""
     from config.admin_site import declared_names, fields_with_choices, site
-    from judgments.access import datasets, people_page
+    from judgments.access import people_page, roles
     from judgments.access.tokens import SCOPES
     from judgments.datasets.understanding import ENCODINGS
     from judgments.jobs_in_words import LABELS, QUEUES, WORDS
-    from judgments.studies.front_page import NEEDS
+    from judgments.studies.list_page import NEEDS
 
     yield from (("the admin's theme", text) for text in THEME)
     yield from _of_study_pages()
@@ -166,7 +166,9 @@ def _staff_data() -> Iterator[tuple[str, str]]:
         yield from ((f"need {need.name}", text) for text in (*need.words, need.button))
     for sentences in (WORDS, LABELS, QUEUES):
         yield from (("judgments/jobs_in_words.py", text) for text in sentences.values())
-    yield from (("judgments/access", text) for row in (*people_page.ROLES, *datasets.ROLES) for text in row)
+    yield from (
+        ("judgments/access", text) for row in (*people_page.ROLES, *roles.DATASET_ROLES) for text in row
+    )
     yield from (("judgments/access", text) for text in SCOPES.values())
     yield from (("judgments/datasets/understanding.py", text) for text in ENCODINGS.values())
 
@@ -193,10 +195,9 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
 def _of_design_pages() -> Iterator[tuple[str, str]]:
     from django.conf import settings
 
-    from judgments.design.editing.form import DesignForm, starting_values
+    from judgments.design.editing.form import STEP_WORDS, DesignForm, starting_values
     from judgments.design.editing.rows import RowsField
-    from judgments.design.editing.sections import STEP_WORDS
-    from judgments.design.presets import PRESETS
+    from judgments.design.reading import PRESETS
     from judgments.kinds import KINDS
 
     path = "judgments/design"

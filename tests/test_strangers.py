@@ -20,8 +20,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from config.api.urls import router
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from judgments.access.datasets import share_dataset
-from judgments.access.roles import RIGHTS, give_role
+from judgments.access.roles import RIGHTS, give_role, share_dataset
 from judgments.design.reading import make_design
 from judgments.models import Caption, Job, Output, Study, System
 from judgments.studies.studies import change_design, create_study, delete_study

@@ -45,12 +45,20 @@ from annotation.snapshots import has_many_assignments
 from annotation.words import spell_cents
 from annotation.work.operations import extend
 from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
-from judgments.admin.operations import add_operation
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.design.requirements import Workers
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
+from judgments.studies.study_page import (
+    STEPS,
+    Context,
+    Group,
+    Refusal,
+    StudyPage,
+    add_operation,
+    add_page,
+    take_refusal,
+)
 from judgments.templatetags.judgments_tags import cents
 
 SHOWN = 20

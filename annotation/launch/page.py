@@ -24,16 +24,22 @@ from annotation.crowds.publishing import obstacles
 from annotation.money.costs import Forecast, forecast_of_design, top_up
 from common.amounts import thousands
 from judgments.admin.base import public_address, signed_in
-from judgments.admin.operations import add_operation
 from judgments.cached_figures import cached_figures
 from judgments.design.editing.form import html_name
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.discarding import can_be_discarded
 from judgments.studies.hits_page import plan_of
-from judgments.studies.studies import design_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address, was_opened
+from judgments.studies.studies import can_be_discarded, design_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    add_operation,
+    add_page,
+    page_address,
+    was_opened,
+)
 from judgments.templatetags.judgments_tags import cents
 
 

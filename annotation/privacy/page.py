@@ -15,10 +15,9 @@ from annotation.privacy.erasing import erasure_of, find_person, preview
 from annotation.privacy.operations import change, decline_request, erase
 from annotation.privacy.retention import retention_of
 from common.errors import NotThere
-from judgments.admin.operations import add_operation
 from judgments.models import Study
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, study_context
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, study_context
 from judgments.study_operations import Outcome
 
 MOST_SHOWN = 100

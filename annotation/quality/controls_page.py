@@ -18,13 +18,12 @@ from annotation.quality.controls import ControlItemTest, check_control_items, co
 from annotation.quality.operations import strike
 from annotation.snapshots import has_many_assignments
 from judgments.admin.base import picture_address
-from judgments.admin.operations import add_operation
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import Kind
 from judgments.models import Item, Study, Unit
 from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page
 
 LONGEST_CELL = 300  # characters of a row's cell on the page
 ITEMS_ON_A_PAGE = 60

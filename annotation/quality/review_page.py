@@ -36,11 +36,10 @@ from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from common.markup import render_markdown
 from judgments.admin.base import signed_in
-from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page
 
 ANSWERS_DRAWN = 100
 TIMES_SAMPLED = 1_000  # latest times of the study, for their median

@@ -38,7 +38,6 @@ from annotation.quality.rules import (
 )
 from annotation.snapshots import has_many_assignments
 from common.errors import QuorumError, WrongState, sentence_of
-from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.cached_figures import Figures, add_figures, cached_figures
 from judgments.design.editing.rows import DETECTORS
 from judgments.models import Study
@@ -48,9 +47,11 @@ from judgments.studies.study_page import (
     Group,
     StudyPage,
     StudyStep,
+    add_operation,
     add_page,
     add_step,
     page_address,
+    read_posted_parameters,
 )
 
 MOST_TO_REPLAY = 50_000  # judgments; more are replayed by the command only

@@ -20,8 +20,7 @@ from common.markup import render_inline
 from evaluation.statistics.aggregation.preferences import SURE
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import normalise_phrase
-from judgments.hit_templates.answers import checked_answer, first_answer
-from judgments.hit_templates.filling import fill_page, filled_questions
+from judgments.hit_templates.filling import checked_answer, fill_page, filled_questions, first_answer
 from judgments.hit_templates.reading import read_template
 from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import MISSING, PHRASE

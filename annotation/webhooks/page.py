@@ -13,9 +13,8 @@ from annotation.models.webhooks import EVENTS
 from annotation.webhooks import operations
 from annotation.webhooks.webhooks import secret_of
 from judgments.access.roles import Right
-from judgments.admin.operations import add_operation
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, study_context
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, study_context
 from judgments.study_operations import Outcome
 
 ON_A_PAGE = 50

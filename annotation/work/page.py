@@ -14,10 +14,9 @@ from annotation.crowds.operations import close
 from annotation.models import Assignment, Invitation, Participation
 from annotation.work.operations import expire, extend, invite, pause, resume
 from judgments.admin.base import public_address
-from judgments.admin.operations import add_operation
 from judgments.models import Study
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, was_opened
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, was_opened
 
 ON_A_PAGE = 100
 

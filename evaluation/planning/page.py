@@ -27,7 +27,6 @@ from evaluation.planning.rehearsals import newest_rehearsal
 from evaluation.results.consensus import components_sentence
 from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in
-from judgments.admin.operations import add_operation
 from judgments.design.study_design import USUAL_CURRENCY
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
@@ -39,6 +38,7 @@ from judgments.studies.study_page import (
     StartPage,
     StudyPage,
     StudyStep,
+    add_operation,
     add_page,
     add_start_page,
     add_step,

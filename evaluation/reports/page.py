@@ -20,9 +20,8 @@ from evaluation.reports.storage import (
     report_parts,
 )
 from evaluation.results.tables_page import as_markup
-from judgments.admin.operations import add_operation
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page
 
 ROWS_OPEN = 25  # longer tables are folded
 ROWS_TO_COPY = 60  # longer ones are only there as files

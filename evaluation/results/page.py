@@ -52,7 +52,6 @@ from evaluation.results.tables_page import (
 )
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
 from judgments.admin.base import signed_in
-from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -64,10 +63,12 @@ from judgments.studies.study_page import (
     StepForm,
     StudyPage,
     StudyStep,
+    add_operation,
     add_page,
     add_step,
     never,
     page_address,
+    read_posted_parameters,
 )
 
 WORKERS_SHOWN = 200

@@ -1,25 +1,50 @@
-"""The pages "Access" and "Log" of a study."""
+"""The pages "Access" and "Log" of a study, and the admin pages of accounts, groups and API tokens."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group as AccountGroup
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html
 from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.cache import never_cache
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from judgments.admin.base import MOST_OFFERED, BoundedPaginator, signed_in
-from judgments.admin.operations import add_operation
+from judgments.access.tokens import SCOPES, create_token, revoke_token
+from judgments.admin.base import (
+    MOST_OFFERED,
+    PER_PAGE,
+    BoundedChoices,
+    BoundedPaginator,
+    ReadOnlyAdmin,
+    short_time,
+    signed_in,
+)
 from judgments.importers.textio import guard_formula
-from judgments.models import Study, StudyEvent, StudyRole
+from judgments.models import ApiToken, Study, StudyEvent, StudyRole
 from judgments.operations import give, take
-from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page
 
 ON_A_PAGE = 50
 LONGEST_NAME = 150  # characters
@@ -146,3 +171,177 @@ add_page(StudyPage(name="log", label="Log", order=81, view=show_log, group=Group
 add_page(StudyPage(name="log-file", label="", order=82, view=download_log))
 for _operation in (give, take):
     add_operation(_operation, label=_operation.summary, beside=False, leads_to=lambda study: "people")
+
+
+GOOD_FOR = [
+    ("30", gettext_lazy("30 days")),
+    ("90", gettext_lazy("90 days")),
+    ("365", gettext_lazy("a year")),
+    ("", gettext_lazy("until it is revoked")),
+]
+
+
+admin.site.unregister(User)
+admin.site.unregister(AccountGroup)
+
+
+@admin.register(User)
+class AccountAdmin(UserAdmin, ModelAdmin):
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_fullwidth = True
+    list_per_page = PER_PAGE
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    filter_horizontal = ()  # the two lists of Django's script have barriers for screen readers
+    list_filter = ("is_staff", "is_superuser", "is_active", ("groups", BoundedChoices))
+
+
+@admin.register(AccountGroup)
+class AccountGroupAdmin(GroupAdmin, ModelAdmin):
+    filter_horizontal = ()  # as above
+    list_fullwidth = True
+    list_per_page = PER_PAGE
+    paginator = BoundedPaginator
+    show_full_result_count = False
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(
+        max_length=100,
+        label=gettext_lazy("What it is for"),
+        help_text=gettext_lazy("Such as: notebook of the pilot."),
+    )
+    scopes = forms.MultipleChoiceField(
+        choices=lambda: [(scope, f"{scope}: {gettext(words)}") for scope, words in SCOPES.items()],
+        widget=forms.CheckboxSelectMultiple,
+        label=gettext_lazy("What it opens"),
+        help_text=gettext_lazy("Never more than your own account may do. Who may write may read too."),
+    )
+    studies = forms.ModelMultipleChoiceField(
+        queryset=Study.objects.none(),
+        to_field_name="slug",
+        required=False,
+        label=gettext_lazy("Only these studies"),
+        help_text=gettext_lazy("None chosen: all that you may see, now and later."),
+    )
+    good_for = forms.ChoiceField(
+        choices=GOOD_FOR, required=False, initial="90", label=gettext_lazy("Good for")
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["studies"]
+        assert isinstance(field, forms.ModelMultipleChoiceField)
+        field.queryset = Study.objects.visible_to(user).order_by("slug")
+
+    @property
+    def expires_at(self) -> datetime | None:
+        days = self.cleaned_data["good_for"]
+        return timezone.now() + timedelta(days=int(days)) if days else None
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    empty_words = "A token lets a program use the HTTP interface on your behalf."
+    list_display = ("token", "user", "opens", "created_at", "last_used", "good_until", "revoke")
+    list_display_links = None
+    list_select_related = ("user",)
+    search_fields = ("name", "prefix", "user__username")
+    add_label = "Make a token"
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return request.user.is_staff  # asked on the page for signing in too, where nobody is signed in
+
+    def has_view_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        return obj is None or obj.user_id == request.user.pk or super().has_view_permission(request, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.is_staff  # asked on the page for signing in too, where nobody is signed in
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiToken]:
+        rows: QuerySet[ApiToken] = self.all_rows(request).prefetch_related("studies")
+        return rows if super().has_view_permission(request) else rows.filter(user=signed_in(request))
+
+    @display(description="token", ordering="name")
+    def token(self, token: ApiToken) -> SafeString:
+        return format_html('<span class="q-name">{}</span> <code>{}…</code>', token.name, token.prefix)
+
+    @display(description="opens")
+    def opens(self, token: ApiToken) -> str:
+        studies = [study.slug for study in token.studies.all()]
+        only = f" ({', '.join(studies) or gettext('no study any more')})" if token.limited else ""
+        return f"{', '.join(token.scopes)}{only}"
+
+    @display(description="last used", ordering="last_used_at", empty_value=gettext_lazy("never"))
+    def last_used(self, token: ApiToken) -> str | None:
+        return short_time(token.last_used_at) if token.last_used_at else None
+
+    @display(description="good until", ordering="expires_at")
+    def good_until(self, token: ApiToken) -> str:
+        if token.revoked_at is not None:
+            return gettext("revoked %(at)s") % {"at": short_time(token.revoked_at)}
+        return short_time(token.expires_at) if token.expires_at else gettext("it is revoked")
+
+    @display(description="")
+    def revoke(self, token: ApiToken) -> SafeString | str:
+        if not token.usable_at(timezone.now()):
+            return ""
+        address = reverse("admin:judgments_apitoken_revoke", args=[token.pk])
+        return format_html('<a class="q-button" href="{}">{}</a>', address, gettext("Revoke"))
+
+    def get_urls(self) -> list[URLPattern]:
+        revoking = path(
+            "<int:pk>/revoke/", self.admin_site.admin_view(self.revoke_view), name="judgments_apitoken_revoke"
+        )
+        return [revoking, *super().get_urls()]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        return redirect("admin:judgments_apitoken_changelist")
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = TokenForm(request.POST or None, user=signed_in(request))
+        made: dict[str, Any] = {}
+        if request.method == "POST" and form.is_valid():
+            token, key = create_token(
+                user=signed_in(request),
+                name=form.cleaned_data["name"],
+                scopes=form.cleaned_data["scopes"],
+                studies=list(form.cleaned_data["studies"]),
+                expires_at=form.expires_at,
+            )
+            made = {"token": token, "key": key}
+        return self._page(request, "judgments/token_new.html", gettext("Make a token"), form=form, **made)
+
+    def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        token = self.get_queryset(request).filter(pk=pk).first()
+        if token is None:
+            raise Http404
+        if request.method == "POST":
+            revoke_token(token=token)
+            messages.success(
+                request, gettext("The token %(name)s opens nothing any more.") % {"name": token.name}
+            )
+            return redirect("admin:judgments_apitoken_changelist")
+        return self._page(
+            request,
+            "judgments/token_revoke.html",
+            gettext("Revoke %(name)s?") % {"name": token.name},
+            token=token,
+        )
+
+    @method_decorator(never_cache)
+    def _page(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
+        context = {**self.admin_site.each_context(request), "opts": ApiToken._meta, "title": title, **more}
+        return TemplateResponse(request, template, context)

@@ -1,4 +1,4 @@
-"""The rights of requests to the HTTP interface.
+"""The rights of requests to the HTTP interface, and who may cancel a job or have it done again.
 
 A token allows at most what its account, its scopes and its studies allow.
 """
@@ -18,9 +18,11 @@ from rest_framework.request import Request
 
 from common.audit import log_about
 from common.errors import NotThere
-from judgments.access.roles import OF_DATASETS, PERMISSIONS, Right, has_right, visible_rows
+from judgments.access.roles import OF_DATASETS, PERMISSIONS, Right, has_right, has_role, visible_rows
 from judgments.access.tokens import scope_allows
-from judgments.models import ApiToken, DatasetRole, Study, StudyRole
+from judgments.models import ApiToken, Dataset, DatasetRole, Job, Study, StudyRole
+from judgments.models.jobs import IMPORTS_STUDY
+from judgments.study_operations import operation_of
 
 
 def staff_of(request: Request) -> User:
@@ -131,3 +133,33 @@ class NoWorker(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return not (request.auth and not request.user.is_staff)
+
+
+def may_cancel(user: User, job: Job) -> bool:
+    """Return whether a person who sees the job asked for it, or may change the study or dataset it is about."""
+    if user.is_superuser or (user.is_active and job.created_by_id == user.pk):
+        return True
+    study, dataset = _study_of(job), Dataset.objects.filter(name=job.args.get("dataset", "")).first()
+    if study is not None:
+        return has_right(user, Right.CHANGE, study)
+    return dataset is not None and has_role(user, dataset, "editor")
+
+
+def may_retry(user: User, job: Job) -> bool:
+    """Return whether they may cancel it, and could still ask for it: roles change meanwhile."""
+    if user.is_superuser or not may_cancel(user, job):
+        return user.is_superuser
+    study, operation = _study_of(job), operation_of(job.kind)
+    if study is not None and not has_right(user, operation.right if operation else Right.CHANGE, study):
+        return False
+    pilots = {job.args.get("pilot", "")} - {""}
+    datasets = {job.args.get("dataset", ""), *job.args.get("others", ())} - {""}
+    seen = Study.objects.visible_to(user).filter(slug__in=pilots)
+    read = Dataset.objects.visible_to(user).filter(name__in=datasets)
+    return seen.count() == len(pilots) and read.count() == len(datasets)
+
+
+def _study_of(job: Job) -> Study | None:
+    if job.kind == IMPORTS_STUDY:  # a study of this name is another one
+        return None
+    return Study.objects.filter(slug=job.args.get("study", "")).first()

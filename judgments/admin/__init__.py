@@ -1,1 +1,0 @@
-"""Rows and helpers of the designer's pages. `pages` loads all pages."""

@@ -1,18 +1,16 @@
 """The designer's pages in the admin, and the rows behind them to look at."""
 
-from judgments.access import accounts_page, people_page
-from judgments.admin import jobs, rows
+from judgments.access import people_page
+from judgments.admin import rows
 from judgments.datasets import page as datasets_page
 from judgments.design.editing import page as design_page
 from judgments.studies import hits_page
 from judgments.studies import list_page as studies_admin
 
 __all__ = [
-    "accounts_page",
     "datasets_page",
     "design_page",
     "hits_page",
-    "jobs",
     "people_page",
     "rows",
     "studies_admin",

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_noop
 from common.downloads import Fingerprint, batched, fingerprint_of
 from common.errors import DataConflict, DesignError
 from common.rows import insert_rows, refresh_statistics
-from judgments.access.datasets import has_role
+from judgments.access.roles import has_role
 from judgments.datasets.uploads import PictureCopy, checked_pictures, is_address, picture_address
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign

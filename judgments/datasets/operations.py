@@ -18,13 +18,13 @@ from django.utils.translation import gettext_lazy
 from rest_framework import serializers
 
 from common.parameters import Parameters
-from judgments.access.datasets import (
+from judgments.access.roles import (
     give_dataset_role,
+    person_named,
     publish_system,
     share_dataset,
     take_dataset_role,
 )
-from judgments.access.roles import person_named
 from judgments.models import Dataset, DatasetRole
 from judgments.operations import PersonRequest
 

@@ -35,11 +35,9 @@ from unfold.widgets import (
 from common.errors import QuorumError
 from common.incoming import BeyondHead
 from common.rate_limits import TooMany
-from judgments.access.datasets import ROLES, has_role
 from judgments.access.people_page import offered_accounts
-from judgments.access.roles import Person, visible_rows
+from judgments.access.roles import DATASET_ROLES, Person, has_role, visible_rows
 from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
-from judgments.admin.operations import read_posted_parameters
 from judgments.datasets import uploads
 from judgments.datasets.operations import OPERATIONS
 from judgments.datasets.understanding import (
@@ -56,6 +54,7 @@ from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FOR
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, PublishedPair, Study, System
+from judgments.studies.study_page import read_posted_parameters
 
 SAMPLE = 8  # images on a dataset's page
 IMPORTS = ["import_dataset", "import_candidates", "import_rankings", "import_judgments"]
@@ -627,7 +626,7 @@ class DatasetAdmin(QuorumAdmin):
             .filter(dataset=dataset)
             .select_related("user", "given_by")
             .order_by("given_at", "pk"),
-            "roles": ROLES,
+            "roles": DATASET_ROLES,
             "sharings": Dataset.Sharing.choices,
             "me": signed_in(request),
             **(offered_accounts() if may_own else {}),

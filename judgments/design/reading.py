@@ -1,12 +1,21 @@
-"""Read, check and complete designs by presets and the rules of the kinds."""
+"""Read, check, complete and compare designs, by presets and the rules of the kinds.
+
+A preset is a paper's protocol as a file of study_presets/: a study file without ``name`` and ``dataset``. Its table
+``[about]`` holds what lists show; its ``ours`` names the keys that the paper does not give, so that they are not cited
+as published. Most instructions are in our words, from what the paper says its workers were told. No paper prints
+worked examples, and an example teaches what to prefer, so that no preset has any.
+"""
 
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, get_args
 
 import tomli_w
@@ -16,11 +25,57 @@ from pydantic import BaseModel, ValidationError
 
 from common.errors import DesignError
 from judgments.design.panels import SIGNATURE, makes_own_links
-from judgments.design.presets import PRESETS, Preset
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
 from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, AskedAnswers, Writing
 from judgments.kinds import KINDS, Kind
+
+PRESET_FOLDER = Path(__file__).with_name("study_presets")
+# In display order.
+PRESET_NAMES = (
+    "vedantam-2015-triplet",
+    "vedantam-2015-pairwise",
+    "hodosh-2013-relevance",
+    "hodosh-2013-graded",
+    "hodosh-2013-captions",
+    "vedantam-2015-captions",
+    "mason-charniak-2012-keywords",
+    "wang-gaizauskas-2015-grounding",
+    "our-best-worst",
+    "our-slider",
+    "direct-assessment-translation",
+    "kocmi-2024-esa",
+    "freitag-2021-mqm",
+    "our-summaries",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A published protocol.
+
+    Attributes:
+        ours: dotted keys whose values the paper does not give.
+        needs: the data it needs, in words.
+        choose: when to choose it, as the end of a sentence.
+    """
+
+    title: str
+    source: str
+    values: dict[str, Any]
+    ours: tuple[str, ...] = ()
+    needs: str = ""
+    choose: str = ""
+
+
+def _read_preset(name: str) -> Preset:
+    values = tomllib.loads((PRESET_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    about = values.pop("about")
+    return Preset(values=values, ours=tuple(about.pop("ours")), **about)
+
+
+PRESETS: dict[str, Preset] = {name: _read_preset(name) for name in PRESET_NAMES}
+
 
 NO_PRESETS: Mapping[str, Preset] = {}
 # the tables of a design that Quorum wrote, which names every key of its version; nobody types all of them
@@ -449,3 +504,90 @@ def line_of(text: str, key: str) -> int:
     while key and key not in lines:
         key = key.rpartition(".")[0]
     return lines.get(key, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A key with two values as in a study file; '' if a side lacks it."""
+
+    key: str
+    this: str
+    that: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The differences by table ('' for top-level keys), and a unified diff of the study files."""
+
+    tables: dict[str, list[Difference]]
+    lines: list[str]
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.tables.values()))
+
+
+def compare_designs(
+    this: StudyDesign | dict[str, Any],
+    that: StudyDesign | dict[str, Any],
+    *,
+    names: tuple[str, str] = ("this", "that"),
+) -> Comparison:
+    first, second = _values(this), _values(that)
+    tables: dict[str, list[Difference]] = {}
+    before, after = dict(_keys(first)), dict(_keys(second))
+    for key in _in_file_order(before, after):
+        if key in before and key in after and before[key] == after[key]:
+            continue
+        table, _, _ = key.rpartition(".")
+        difference = Difference(
+            key=key,
+            this=_written(before[key]) if key in before else "",
+            that=_written(after[key]) if key in after else "",
+        )
+        tables.setdefault(table, []).append(difference)
+    lines = difflib.unified_diff(
+        dump_toml(first).splitlines(), dump_toml(second).splitlines(), *names, lineterm="", n=2
+    )
+    return Comparison(tables=tables, lines=list(lines))
+
+
+def changed_keys(this: dict[str, Any], that: dict[str, Any]) -> list[str]:
+    return [one.key for rows in compare_designs(this, that).tables.values() for one in rows]
+
+
+def _values(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
+    return design.model_dump(mode="json") if isinstance(design, StudyDesign) else design
+
+
+def _keys(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        dotted = f"{table}.{key}" if table else key
+        if isinstance(value, dict) and value:
+            yield from _keys(value, dotted)
+        elif value != {}:
+            yield dotted, value
+
+
+def _in_file_order(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Put top-level keys first."""
+    keys = [*before, *(key for key in after if key not in before)]
+    roots = [*StudyDesign.model_fields]
+
+    def place(key: str) -> tuple[int, int]:
+        root, _, inner = key.partition(".")
+        return roots.index(root) + 1 if inner and root in roots else 0, keys.index(key)
+
+    return sorted(keys, key=place)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str):
+        return value if "\n" in value else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        rows = [one for one in value if isinstance(one, dict)]
+        if rows:
+            kept = [{key: one for key, one in row.items() if one not in ("", [], {}, None)} for row in rows]
+            return "\n\n".join(dump_toml(row).strip() for row in kept)
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)

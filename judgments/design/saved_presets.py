@@ -13,8 +13,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
 from common.errors import DataConflict, DesignError, NotThere, WrongState
-from judgments.design.presets import PRESETS, Preset
-from judgments.design.reading import make_design, read_toml
+from judgments.design.reading import PRESETS, Preset, make_design, read_toml
 from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies.studies import design_of

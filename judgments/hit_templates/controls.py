@@ -23,8 +23,7 @@ from django.utils.translation import gettext
 from common.errors import DesignError
 from judgments.drawing.controls import KNOWN_GOOD, REPEATED, Known
 from judgments.drawing.material import Group, Image, UnitSpec, content_key, shuffled
-from judgments.hit_templates.answers import NoTemplateAnswer, checked_answer
-from judgments.hit_templates.filling import filled_questions
+from judgments.hit_templates.filling import NoTemplateAnswer, checked_answer, filled_questions
 from judgments.hit_templates.questions import Question, as_number
 from judgments.hit_templates.reading import Template
 

@@ -25,7 +25,6 @@ from judgments.drawing.material import (
     draw_images,
     rng_for,
 )
-from judgments.hit_templates.answers import answer_of_form, checked_answer
 from judgments.hit_templates.controls import (
     control_contradictions,
     draw_answer_to,
@@ -36,7 +35,7 @@ from judgments.hit_templates.controls import (
     known_rows,
     meets_expectation,
 )
-from judgments.hit_templates.filling import filled_questions
+from judgments.hit_templates.filling import answer_of_form, checked_answer, filled_questions
 from judgments.hit_templates.questions import Question
 from judgments.hit_templates.reading import Template, TemplateProblem, read_template
 from judgments.kinds.base import (

@@ -43,7 +43,7 @@ from judgments.drawing.material import (
     rng_for,
     shuffled,
 )
-from judgments.drawing.tuples import balanced_lists
+from judgments.drawing.packing import balanced_lists
 from judgments.kinds.base import (
     CaptionScore,
     Comparison,

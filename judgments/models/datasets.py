@@ -107,7 +107,7 @@ class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
 
 
 class DatasetRole(models.Model):
-    """A person's role in a dataset; each includes the rights of the ones before (judgments.access.datasets)."""
+    """A person's role in a dataset; each includes the rights of the ones before (judgments.access.roles)."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "viewer"

@@ -1,4 +1,4 @@
-"""Generate the units, control items and HITs of a study from its design."""
+"""Generate the units, control items, quiz items and HITs of a study from its design."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate, chain, repeat
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +33,8 @@ from judgments.design.requirements import own_record_needed, requirements_not_st
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED
 from judgments.drawing.controls import ControlPool, pool_of
-from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
+from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec, rng_for, shuffled
 from judgments.drawing.pairing import system_names
-from judgments.drawing.quiz_items import quiz_groups, set_aside
 from judgments.drawing.stopping import expected_share, full_depth_hits
 from judgments.kinds import KINDS
 from judgments.models import (
@@ -55,6 +54,86 @@ from judgments.models import (
 )
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+LEAST_IMAGES = 2  # a wrong caption is one of another image
+QUIZ = "quiz"
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A dataset divided for a quiz.
+
+    Attributes:
+        images: those of the quiz; no judged or control item is about them.
+        others: sources of wrong answers in the quiz.
+    """
+
+    rest: Material
+    images: tuple[Image, ...]
+    others: tuple[Image, ...]
+
+
+def set_aside(design: StudyDesign, material: Material) -> SetAside:
+    """Draw the quiz images from the control split, enough for all attempts if possible.
+
+    Control items keep enough images for a HIT. If no split is reserved for controls, the quiz takes at most half of
+    the images.
+    """
+    items = design.quiz.items
+    if not items:
+        return SetAside(rest=material, images=(), others=())
+    split, per_hit = design.controls.split, design.controls.per_hit
+    has_splits = material.has_splits
+    own_split = has_splits and split != design.sampling.split
+    pool = [image for image in material.images if image.split == split or not has_splits]
+    makers = KINDS[design.protocol].control_items(design)
+    usable = [image for image in pool if makers.quiz_usable(image)]
+    kept = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
+    most = len(usable) - kept
+    if most < items or len(usable) < LEAST_IMAGES:
+        raise DesignError(
+            gettext(
+                "quiz.items asks for %(items)s known items, but the control split %(split)r has "
+                "%(n)s images that can give one, of which the study itself keeps %(kept)s."
+            )
+            % {"items": items, "split": split, "n": len(usable), "kept": kept},
+            field="quiz.items",
+        )
+    wanted = min(max(items * design.quiz.attempts, LEAST_IMAGES), most)
+    images = tuple(shuffled(usable, rng_for(design.seed, "quiz images"))[:wanted])
+    names = {image.name for image in images}
+    rest = replace(
+        material,
+        images=tuple(image for image in material.images if image.name not in names),
+        published=tuple(pair for pair in material.published if pair.image not in names),
+    )
+    return SetAside(rest=rest, images=images, others=tuple(pool) if own_split else images)
+
+
+def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
+    make, rng = KINDS[design.protocol].control_items(design).reference, rng_for(design.seed, "quiz")
+    if not aside.images:
+        return ()
+    if make is None:
+        raise DesignError(
+            gettext(
+                "quiz.items is %(items)s, but protocol %(protocol)r has no items whose answer is "
+                "known; ask questions instead."
+            )
+            % {"items": design.quiz.items, "protocol": design.protocol},
+            field="quiz.items",
+        )
+    groups = []
+    for index, image in enumerate(aside.images):
+        group = make(f"quiz.{index}", image, aside.others, rng)
+        units = tuple(replace(unit, control=True, control_kind=QUIZ) for unit in group.units)
+        groups.append(Group(group.image, units))
+    return tuple(groups)
+
 
 ROWS_AT_ONCE = 2_000
 EVERY_PLACE = 2**31 - 1  # of a ranked list

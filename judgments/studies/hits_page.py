@@ -11,7 +11,6 @@ from django.template.response import TemplateResponse
 
 from common.errors import DesignError, QuorumError
 from judgments.access.roles import Right
-from judgments.admin.operations import add_operation
 from judgments.cached_figures import MANY_ROWS, Figures, add_figures, cached_figures, required_figures
 from judgments.design.editing.form import field_of_key
 from judgments.design.study_design import StudyDesign
@@ -19,10 +18,17 @@ from judgments.drawing.controls import ControlPool
 from judgments.drawing.stopping import expected_share
 from judgments.models import HIT, Study, System, Unit
 from judgments.operations import discard, generate
-from judgments.studies.discarding import can_be_discarded, what_would_go, why_not_discarded
 from judgments.studies.generation import Plan, plan_study
-from judgments.studies.studies import design_of
-from judgments.studies.study_page import PLAN_PARTS, Context, Group, StudyPage, add_page, page_address
+from judgments.studies.studies import can_be_discarded, design_of, what_would_go, why_not_discarded
+from judgments.studies.study_page import (
+    PLAN_PARTS,
+    Context,
+    Group,
+    StudyPage,
+    add_operation,
+    add_page,
+    page_address,
+)
 
 
 @dataclass(frozen=True, slots=True)

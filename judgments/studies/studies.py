@@ -1,29 +1,43 @@
-"""A study's life cycle: create, open, close, duplicate, and delete a draft."""
+"""A study's life cycle: create, open, close, duplicate, discard its pages of work, and delete a draft."""
 
 from __future__ import annotations
 
 import json
 import secrets
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from django.db import IntegrityError, transaction
+from django.contrib.auth.models import User
+from django.db import IntegrityError, models, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.audit import log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState
-from judgments.access.datasets import refuse_other_readers
-from judgments.access.roles import visible_rows
-from judgments.design.diff import changed_keys
-from judgments.design.reading import make_design, refuse_guessable_code
+from judgments.access.roles import refuse_other_readers, visible_rows
+from judgments.design.reading import changed_keys, make_design, refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SHORTEST_CODE, Access, Plan
 from judgments.kinds import KINDS, Kind
-from judgments.models import Dataset, Job, Study, StudyRole
-from judgments.models.jobs import DELETED_STUDY, of_studies
+from judgments.models import (
+    HIT,
+    CachedFigures,
+    CandidatePair,
+    Dataset,
+    DrawState,
+    HITUnit,
+    Job,
+    OutcomeBounds,
+    Study,
+    StudyRole,
+    SystemPair,
+    Unit,
+)
+from judgments.models.jobs import DELETED_STUDY, QUIET_JOBS, of_studies
+from judgments.models.studies import pages_discarded, pages_in_use
 from judgments.studies.log import note_event
 
 if TYPE_CHECKING:
@@ -306,3 +320,98 @@ def _require(study: Study, state: Study.State, otherwise: str) -> None:
             gettext("Study %(slug)r is %(state)s; %(otherwise)s.")
             % {"slug": study.slug, "state": gettext(study.state), "otherwise": otherwise}
         )
+
+
+KEPT_NOTES = ("left_out",)  # of an imported template; all other notes are of the draw
+NEVER_OPENED = (Study.State.DRAFT, Study.State.GENERATED)
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """How many rows go."""
+
+    hits: int
+    units: int
+    controls: int
+    withdrawn: int
+
+
+def what_would_go(study: Study) -> Discarded:
+    units = Unit.objects.filter(study=study)
+    return Discarded(
+        hits=HIT.objects.filter(study=study).count(),
+        units=units.filter(control=False).count(),
+        controls=units.filter(control=True).count(),
+        withdrawn=units.filter(withdrawn=True).count(),
+    )
+
+
+def why_not_discarded(study: Study) -> str:
+    """Return in a sentence why the pages of work cannot be discarded; or ""."""
+    about = {"slug": study.slug}
+    if study.source != Study.Source.DESIGNED:
+        return gettext("Study %(slug)r holds imported judgments; it has no pages of work to discard.") % about
+    if study.state == Study.State.DRAFT:
+        return gettext("Study %(slug)r is a draft; it has no pages of work to discard.") % about
+    for _receiver, words in pages_in_use.send(sender=Study, study=study):
+        if words:
+            return str(words)
+    if study.state not in NEVER_OPENED or study.opened_at is not None:
+        return gettext("Study %(slug)r was opened to participants; duplicate the study instead.") % about
+    if is_registered(study):
+        return gettext("The design of study %(slug)r was registered; duplicate the study instead.") % about
+    under_way = Job.objects.under_way().filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)
+    if under_way.exists():
+        return gettext("A job of study %(slug)r is under way; try again when it is done.") % about
+    return ""
+
+
+def can_be_discarded(study: Study) -> bool:
+    """Return whether the pages of work can be discarded; a study in another state costs no query."""
+    return study.state == Study.State.GENERATED and not why_not_discarded(study)
+
+
+@transaction.atomic
+def discard_hits(*, study: Study, by: User | None = None) -> Discarded:
+    """Delete units, control items and HITs; the study is a draft again.
+
+    The row of the study is locked against rows that refer to it: nobody opens the study, joins it or asks a judge
+    meanwhile. The HITs are not touched before it is known that nobody holds one.
+
+    Raises:
+        WrongState: it was opened or registered, something refers to its pages of work, or there are none.
+    """
+    if Study.objects.select_for_update().filter(pk=study.pk).first() is None:
+        raise NotThere(gettext("There is no study %(slug)r any more.") % {"slug": study.slug})
+    study.refresh_from_db()
+    if problem := why_not_discarded(study):
+        raise WrongState(problem)
+    gone = what_would_go(study)
+    pages_discarded.send(sender=Study, study=study)
+    rows: tuple[models.QuerySet[models.Model], ...] = (
+        HITUnit.objects.filter(hit__study=study),
+        OutcomeBounds.objects.filter(unit__study=study),
+        HIT.objects.filter(study=study),
+        Unit.objects.filter(study=study),
+        CandidatePair.objects.filter(study=study),
+        SystemPair.objects.filter(study=study),
+        DrawState.objects.filter(study=study),
+        CachedFigures.objects.filter(study=study),
+    )
+    for some in rows:
+        # without loading a million rows; what else refers to one of them stops it, by its foreign key
+        some._raw_delete(some.db)
+    generated_at = study.generated_at
+    study.state, study.generated_at = Study.State.DRAFT, None
+    study.notes = {name: study.notes[name] for name in KEPT_NOTES if name in study.notes}
+    study.save(update_fields=["state", "generated_at", "notes"])
+    note_event(
+        study=study,
+        what="discarded",
+        words=f"{gone.hits} HITs were discarded, with {gone.units} units and {gone.controls} control items; the design "
+        "is a draft again.",
+        by=by,
+        generated_at=str(generated_at),
+        **asdict(gone),
+    )
+    return gone

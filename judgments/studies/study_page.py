@@ -1,28 +1,33 @@
-"""The registry of a study's pages and steps in the admin."""
+"""The registry of a study's pages and steps in the admin, and operations offered as steps with a form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext
+from rest_framework.exceptions import ValidationError
 
-from common.errors import DesignError
+from common.errors import DesignError, QuorumError, sentence_of
 from common.parameters import Parameters
-from judgments.access.roles import Right, rights_of
+from judgments.access.roles import Right, has_right, rights_of
 from judgments.admin.base import preview_address, signed_in
 from judgments.cached_figures import newest_figures_job
 from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
 from judgments.models.jobs import QUIET_JOBS, of_studies
 from judgments.studies.studies import design_of, kind_of
+from judgments.study_operations import Operation, Outcome
 
 REFUSAL = "quorum-refusal"
 LONGEST_KEPT = 5000  # characters of a field
@@ -319,3 +324,110 @@ def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpR
     answer = TemplateResponse(request, "judgments/study/counting.html", context)
     answer["Cache-Control"] = "no-store"
     return answer
+
+
+def add_operation(
+    operation: Operation,
+    *,
+    label: str,
+    name: str = "",
+    fields: tuple[str, ...] | None = None,
+    needed: tuple[str, ...] = (),
+    hidden: tuple[str, ...] = (),
+    offered: Callable[[Study], bool] = never,
+    primary_in: Collection[str] = (),
+    primary_on: Collection[str] = (),
+    leads_to: Callable[[Study], str] | None = None,
+    leads_away: str = "",
+    also: str = "",
+    beside: bool | None = None,
+    done: str = "",
+    refused_at: Callable[[Study, str], str] | None = None,
+    shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
+) -> None:
+    """Offer an operation on a study's pages as a step (``StudyStep``).
+
+    Args:
+        name: of the step, if one operation has several.
+        fields: the parameters in the step's form; None for all, () for a form written by hand.
+        needed: optional parameters that this form requires.
+        hidden: arguments of the operation that are no parameters, in hidden fields.
+        leads_to: the name of the page to show afterwards; None for the one that the post came from.
+        leads_away: the page to show of the study that the operation made.
+        beside: whether a refusal is shown beside the form; None if there is one.
+        shows: answers with a page of its own, for what is shown once.
+    """
+    asked = tuple(operation.parameters().fields) if fields is None else fields
+    form = StepForm(operation.parameters, asked, needed, hidden)
+    add_step(
+        StudyStep(
+            name=name or operation.name,
+            label=label,
+            done=done,
+            also=also,
+            run=partial(
+                _run,
+                operation=operation,
+                needed=needed,
+                hidden=hidden,
+                leads_to=leads_to,
+                leads_away=leads_away,
+                shows=shows,
+            ),
+            offered=offered,
+            primary_in=frozenset(primary_in),
+            primary_on=frozenset(primary_on),
+            permission=operation.right,
+            job=operation.job,
+            beside=bool(asked) if beside is None else beside,
+            refused_at=refused_at,
+            form=form,
+        )
+    )
+
+
+def read_posted_parameters(
+    request: HttpRequest,
+    parameters: type[Parameters] | Operation,
+    *,
+    needed: Collection[str] = (),
+    empty: bool = True,
+) -> dict[str, Any]:
+    """Return the checked parameters of a form. Raise QuorumError if one is missing or wrong.
+
+    With ``empty=False``, fields that were left empty keep their defaults.
+    """
+    sent = request.POST.copy()
+    if not empty:
+        for name in [name for name in sent if not any(sent.getlist(name))]:
+            del sent[name]
+    try:
+        return parameters.read(sent, needed=needed)
+    except ValidationError as error:
+        raise QuorumError(sentence_of(error.detail)) from error
+
+
+def _run(
+    request: HttpRequest,
+    study: Study,
+    operation: Operation,
+    needed: tuple[str, ...],
+    hidden: tuple[str, ...],
+    leads_to: Callable[[Study], str] | None,
+    leads_away: str,
+    shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None,
+) -> HttpResponse | None:
+    values = read_posted_parameters(request, operation, needed=needed)
+    if operation.job:
+        operation.start(study, values, by=signed_in(request), page=True)
+    else:
+        more = {name: request.POST.get(name, "") for name in hidden}
+        outcome = operation.run(study, values, by=signed_in(request), wait=False, **more)
+        if shows is not None:
+            return shows(request, study, outcome)
+        messages.success(request, outcome.words)
+        if leads_away:
+            return redirect(page_address(outcome.value, leads_away))
+    if not has_right(request.user, Right.VIEW, study):  # who just gave up their own right
+        return redirect("admin:judgments_study_changelist")
+    return None if leads_to is None else redirect(page_address(study, leads_to(study)))

@@ -12,8 +12,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from common.errors import DesignError
 from evaluation.data.export.exporting import export_judgments
-from judgments.design.presets import PRESETS
-from judgments.design.reading import make_design
+from judgments.design.reading import PRESETS, make_design
 from judgments.models import Study, StudyRole
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study

@@ -13,7 +13,7 @@ from django.test import Client, RequestFactory
 from django.utils import timezone, translation
 
 from annotation.models import Assignment, Judgment, Participation
-from judgments.design.presets import PRESETS
+from judgments.design.reading import PRESETS
 from judgments.design.requirements import QUIZ_PRESETS
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Output, Study, System

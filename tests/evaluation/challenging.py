@@ -10,7 +10,7 @@ from django.test import Client
 from evaluation.models import Challenge, Submission
 from evaluation.results.challenges.challenges import make_challenge
 from evaluation.results.challenges.submissions import About, submit_captions
-from judgments.access.datasets import share_dataset
+from judgments.access.roles import share_dataset
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job
 from tests.evaluation.studies import make_dataset

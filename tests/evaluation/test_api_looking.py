@@ -10,7 +10,7 @@ from annotation.rehearsal.rehearsal import rehearsals_of
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.design.presets import PRESETS
+from judgments.design.reading import PRESETS
 from judgments.jobs import run_job
 from judgments.models import Job, SavedPreset, Study
 from tests.annotation import casting

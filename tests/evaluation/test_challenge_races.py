@@ -47,7 +47,7 @@ from django.db import connection
 from common.errors import DesignError, WrongState
 from evaluation.errors import ChallengeError
 from evaluation.models import Challenge
-from judgments.access.datasets import share_dataset
+from judgments.access.roles import share_dataset
 from judgments.design.reading import make_design
 from judgments.models import Dataset
 from judgments.studies.studies import create_study

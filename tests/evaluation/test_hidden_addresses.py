@@ -10,7 +10,7 @@ from django.test import Client
 
 from annotation.work.claims import claim_assignment
 from evaluation.models import Challenge
-from judgments.access.datasets import give_dataset_role
+from judgments.access.roles import give_dataset_role
 from judgments.models import Caption, Item, Study
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.doors import key_of

@@ -21,7 +21,7 @@ from evaluation.models import Challenge, Submission
 from evaluation.results.challenges.challenges import change_challenge, close_challenge
 from evaluation.results.challenges.scoring import UNSCORED
 from evaluation.results.challenges.submissions import About, submit_captions
-from judgments.access.datasets import give_dataset_role, share_dataset
+from judgments.access.roles import give_dataset_role, share_dataset
 from judgments.design.reading import make_design
 from judgments.models import Study
 from judgments.studies.studies import change_design, create_study

@@ -9,8 +9,7 @@ from django.urls import reverse
 
 from annotation.models import Invitation
 from judgments.design.editing.form import DesignForm, starting_values
-from judgments.design.presets import PRESETS
-from judgments.design.reading import make_design, read_toml
+from judgments.design.reading import PRESETS, make_design, read_toml
 from judgments.jobs import enqueue, run_job
 from judgments.kinds import KINDS
 from judgments.models import Job, Study, Unit

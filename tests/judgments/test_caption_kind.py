@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from common.errors import DesignError
-from judgments.design.presets import PRESETS
-from judgments.design.reading import make_design
+from judgments.design.reading import PRESETS, make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Material
 from judgments.kinds import KINDS

@@ -8,8 +8,7 @@ import pytest
 
 from common.errors import DesignError
 from judgments.design.editing.form import PairsField
-from judgments.design.presets import PRESETS
-from judgments.design.reading import make_design, write_toml
+from judgments.design.reading import PRESETS, make_design, write_toml
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.studies.generation import batch_lines
 from tests.judgments.material import animals, batch_of, units_of

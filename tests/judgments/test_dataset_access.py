@@ -17,13 +17,13 @@ from annotation.snapshots import snapshot_from_json
 from common.errors import DataConflict, WrongState
 from evaluation.data.export.credits import Credits
 from evaluation.data.export.snapshot import take_snapshot
-from judgments.access.datasets import (
+from judgments.access.roles import (
     give_dataset_role,
+    give_role,
     publish_system,
     share_dataset,
     take_dataset_role,
 )
-from judgments.access.roles import give_role
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import make_design
 from judgments.jobs import enqueue, run_job

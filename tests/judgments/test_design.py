@@ -3,8 +3,7 @@
 import pytest
 
 from common.errors import DesignError
-from judgments.design.presets import FOLDER, PRESETS
-from judgments.design.reading import make_design, problems_in, read_toml, write_toml
+from judgments.design.reading import PRESET_FOLDER, PRESETS, make_design, problems_in, read_toml, write_toml
 
 LEAST = {"name": "Similar sentences?", "dataset": "animals", "protocol": "triplet"}
 
@@ -157,7 +156,7 @@ def test_a_file_that_is_not_toml_names_the_line() -> None:
 
 
 def test_every_preset_file_is_offered_under_its_own_name() -> None:
-    assert {path.stem for path in FOLDER.iterdir()} == set(PRESETS)
+    assert {path.stem for path in PRESET_FOLDER.iterdir()} == set(PRESETS)
     assert all(preset.values["preset"] == name for name, preset in PRESETS.items())
 
 

@@ -8,8 +8,7 @@ from django.urls import reverse
 
 from judgments.design.editing.fitting import fit_to_dataset, holdings_of
 from judgments.design.editing.form import starting_values
-from judgments.design.presets import PRESETS
-from judgments.design.reading import make_design
+from judgments.design.reading import PRESETS, make_design
 from judgments.models import Dataset, Item, Job, System
 from judgments.studies.generation import plan_study
 from tests.judgments.desk import do, page, words

@@ -11,10 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from common.errors import DataConflict, DesignError, WrongState
-from judgments.design.diff import compare_designs
 from judgments.design.editing.form import DesignForm
-from judgments.design.presets import PRESETS
-from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.reading import PRESETS, compare_designs, make_design, read_toml, write_toml
 from judgments.design.saved_presets import delete_preset, rename_preset, save_preset, saved_presets
 from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies.studies import change_design, create_study, design_of

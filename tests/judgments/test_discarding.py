@@ -21,9 +21,8 @@ from evaluation.models import Judge
 from judgments.access.roles import give_role
 from judgments.jobs import enqueue
 from judgments.models import HIT, CandidatePair, HITUnit, Study, SystemPair, Unit
-from judgments.studies.discarding import discard_hits
 from judgments.studies.generation import generate_hits, withdraw_control
-from judgments.studies.studies import change_design, design_of
+from judgments.studies.studies import change_design, design_of, discard_hits
 from tests.doors import DOORS, Call
 from tests.installations import Installation
 from tests.judgments.desk import do, page, words
@@ -199,7 +198,7 @@ from annotation.work.claims import claim_assignment
 from common.errors import QuorumError
 from evaluation.data.integrity import check_integrity
 from judgments.models import Study, StudyEvent
-from judgments.studies.discarding import discard_hits
+from judgments.studies.studies import discard_hits
 from judgments.studies.generation import generate_hits
 from tests.studies import make_study, make_worker
 

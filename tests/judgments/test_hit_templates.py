@@ -7,10 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgments.hit_templates.answers import NoTemplateAnswer, answer_of_form, checked_answer, first_answer
-from judgments.hit_templates.cleaning import clean_filled_page
-from judgments.hit_templates.filling import fill_page, filled_questions
-from judgments.hit_templates.reading import TemplateProblem, read_template
+from judgments.hit_templates.filling import (
+    NoTemplateAnswer,
+    answer_of_form,
+    checked_answer,
+    fill_page,
+    filled_questions,
+    first_answer,
+)
+from judgments.hit_templates.reading import TemplateProblem, clean_filled_page, read_template
 from tests.templating import TONE
 
 CELLS = {"id": "a1", "text": "Wunderbar & <schön>"}

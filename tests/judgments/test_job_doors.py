@@ -19,8 +19,7 @@ from evaluation.data.export.parts import lock_output
 from evaluation.planning.page import as_initial
 from evaluation.planning.planning import Assumptions
 from judgments import jobs
-from judgments.access.datasets import give_dataset_role
-from judgments.access.roles import give_role, take_role
+from judgments.access.roles import give_dataset_role, give_role, take_role
 from judgments.jobs import enqueue, run_job
 from judgments.models import Job, Study
 from judgments.studies.studies import delete_study

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import DesignError
-from judgments.design.presets import PRESETS
-from judgments.design.reading import make_design
+from judgments.design.reading import PRESETS, make_design
 from judgments.drawing.material import Image, Material, Pair, Text, candidate_key
 from judgments.drawing.pairing import PAIR_KINDS, DrawnPairs, draw_pairs, pairs_left_out
 from judgments.importers import open_dataset

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.editing.form import DesignForm, starting_values
-from judgments.design.editing.sections import sections_for
+from judgments.design.editing.form import DesignForm, sections_for, starting_values
 from judgments.design.panels import (
     OUTCOMES,
     PANEL_PRESETS,

@@ -10,8 +10,8 @@ from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.requirements import QUIZ_PRESETS, draw_questions, questions_of, reaches_pass_mark
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Image, Material, Text, rng_for
-from judgments.drawing.quiz_items import quiz_groups, set_aside
 from judgments.kinds import KINDS
+from judgments.studies.generation import quiz_groups, set_aside
 
 ENGLISH = QUIZ_PRESETS["hodosh-2013-english"].questions
 OWN = {

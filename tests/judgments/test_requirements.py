@@ -11,8 +11,7 @@ from django.test import Client
 from annotation.models import Judgment
 from common.errors import DesignError
 from judgments.countries import COUNTRIES
-from judgments.design.presets import PRESETS
-from judgments.design.reading import make_design
+from judgments.design.reading import PRESETS, make_design
 from judgments.design.requirements import (
     approval_is_enough,
     own_record_needed,

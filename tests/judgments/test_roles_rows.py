@@ -15,8 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.errors import DesignError
-from judgments.access.datasets import share_dataset
-from judgments.access.roles import give_role, take_role
+from judgments.access.roles import give_role, share_dataset, take_role
 from judgments.design.reading import make_design, write_toml
 from judgments.jobs import enqueue, run_job
 from judgments.models import Caption, Dataset, Job, Study, StudyEvent, StudyRole

@@ -8,8 +8,7 @@ from django.utils import translation
 
 from common.errors import DesignError
 from judgments.design.editing.form import DesignForm, html_name, starting_values, value_at
-from judgments.design.presets import PRESETS
-from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.reading import PRESETS, make_design, read_toml, write_toml
 from judgments.design.wordings import JUDGED
 from judgments.kinds import KINDS, Kind
 from tests.judgments.desk import filled

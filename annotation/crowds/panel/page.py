@@ -55,7 +55,7 @@ from common.incoming import HEAD, TextRefused, uploaded_text
 from common.incoming.documents import load_json
 from judgments.access.roles import Right
 from judgments.admin.base import row_or_404, signed_in
-from judgments.admin.jobs import LEADS_TO
+from judgments.admin.rows import LEADS_TO
 from judgments.datasets import uploads
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS, session_parameter
 from judgments.design.study_design import StudyDesign

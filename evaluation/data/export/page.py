@@ -11,9 +11,8 @@ from evaluation.data.export.exporting import JOB_KIND, exported_file
 from evaluation.data.export.formats import FORMATS, formats_for
 from evaluation.data.export.operations import export
 from judgments.admin.base import signed_in
-from judgments.admin.operations import add_operation
 from judgments.models import Job, Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, was_opened
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, was_opened
 
 NEWEST = 20
 

@@ -16,8 +16,8 @@ from evaluation.data.imported_scores.operations import ScoresRequest
 from evaluation.data.imported_scores.reading import check_names, read_score_rows
 from evaluation.data.imported_scores.storing import import_scores, signature_of
 from evaluation.models import ImportedMetric
-from judgments.access.datasets import require_editor
 from judgments.access.permissions import staff_of, token_of
+from judgments.access.roles import require_editor
 from judgments.api.resources import Related, RowSerializer
 from judgments.importers.records import Record
 from judgments.models import Dataset

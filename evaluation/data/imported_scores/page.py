@@ -16,10 +16,8 @@ from evaluation.data.imported_scores.storing import import_scores, signature_of
 from evaluation.models import ImportedMetric
 from evaluation.presentation.content import p_value
 from evaluation.results.comparing.metrics import comparison_in_words
-from judgments.access.datasets import has_role, require_editor
-from judgments.access.roles import Right
+from judgments.access.roles import Right, has_role, require_editor
 from judgments.admin.base import signed_in
-from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.datasets.page import import_or_queue
 from judgments.models import Job, Study
 from judgments.studies.study_page import (
@@ -27,8 +25,10 @@ from judgments.studies.study_page import (
     Group,
     StudyPage,
     StudyStep,
+    add_operation,
     add_page,
     add_step,
+    read_posted_parameters,
     take_refusal,
 )
 

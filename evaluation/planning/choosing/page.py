@@ -13,10 +13,17 @@ from evaluation.planning.choosing.operations import SAVE, WEIGH, choice_savings,
 from evaluation.planning.choosing.selecting import EVEN, choice_in_words
 from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in
-from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal, was_opened
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    add_operation,
+    add_page,
+    take_refusal,
+    was_opened,
+)
 
 METHODS_IN_WORDS = {
     "disagreement": gettext_noop("disagreement"),

@@ -17,7 +17,7 @@ from common.errors import DataConflict, WrongState
 from common.rows import refresh_statistics
 from evaluation.data.export.formats.consensus import CollectedCaption, check_writes, written_captions
 from evaluation.data.export.snapshot import take_snapshot
-from judgments.access.datasets import require_editor
+from judgments.access.roles import require_editor
 from judgments.datasets.importing import check_own, store_candidates
 from judgments.drawing.material import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System

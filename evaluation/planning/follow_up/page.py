@@ -26,7 +26,6 @@ from evaluation.planning.follow_up.operations import TakeRequest
 from evaluation.planning.follow_up.units import MARGIN, candidate_of, take_known_items, units_for_known_items
 from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.admin.base import BoundedPaginator
-from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.models import Study, Unit
 from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
@@ -34,9 +33,11 @@ from judgments.studies.study_page import (
     Group,
     StudyPage,
     StudyStep,
+    add_operation,
     add_page,
     add_step,
     page_address,
+    read_posted_parameters,
 )
 
 ON_A_PAGE = 50

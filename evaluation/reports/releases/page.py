@@ -14,9 +14,16 @@ from evaluation.data.publishing.operations import publish_release
 from evaluation.data.releases.storage import find_release, is_stored, next_version, release_file, release_name
 from evaluation.models import Release
 from evaluation.reports.releases.operations import compare, release, verify
-from judgments.admin.operations import add_operation
 from judgments.models import Job, Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal, was_opened
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    add_operation,
+    add_page,
+    take_refusal,
+    was_opened,
+)
 
 MOST_SHOWN = 100
 FLIPPED_SHOWN = 20

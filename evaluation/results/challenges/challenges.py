@@ -103,7 +103,7 @@ def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge
 
 
 def _lock(dataset: Dataset) -> None:
-    """Keep it from being shared and studied meanwhile (judgments.access.datasets.refuse_other_readers)."""
+    """Keep it from being shared and studied meanwhile (judgments.access.roles.refuse_other_readers)."""
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
 
 

@@ -23,11 +23,10 @@ from evaluation.results.dashboard.progress import (
 )
 from evaluation.results.dashboard.snapshot import draw_plots
 from evaluation.results.tables_page import as_markup, cached_drawing, worker_note
-from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, take_refusal
 
 EVERY_SECONDS = 5
 MEASURED_LATER = gettext_noop("Of answers in words, agreement is measured on the page Results.")

@@ -29,7 +29,6 @@ from evaluation.results.disagreement.operations import (
     remove_predictions,
 )
 from judgments.admin.base import signed_in
-from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.datasets.page import import_or_queue
 from judgments.importers.textio import read_whole
 from judgments.models import Study
@@ -39,8 +38,10 @@ from judgments.studies.study_page import (
     Group,
     StudyPage,
     StudyStep,
+    add_operation,
     add_page,
     add_step,
+    read_posted_parameters,
 )
 
 JUDGES_SHOWN = 20

@@ -29,11 +29,10 @@ from evaluation.results.error_analysis.analysis import (
     other_scores,
 )
 from judgments.admin.base import picture_address
-from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, page_address
 
 ON_A_PAGE = 25
 

@@ -16,11 +16,10 @@ from evaluation.results.judges.asking import MILLION
 from evaluation.results.judges.findings import newest_comparison
 from evaluation.results.judges.operations import ask_judge, compare_judges, import_judge, remove_judge
 from evaluation.results.judges.prompts import is_for_judges
-from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, take_refusal
 from judgments.templatetags.judgments_tags import coefficient
 
 MOST_SHOWN = 100  # judges

@@ -15,11 +15,11 @@ from evaluation.results.leave_one_out import WG16_TOKENIZER
 from evaluation.results.leave_one_out.operations import JOB_KIND, LeaveOneOutRequest
 from judgments.access.roles import visible_rows
 from judgments.admin.base import signed_in
-from judgments.admin.operations import read_posted_parameters
 from judgments.datasets.page import DatasetPage, add_dataset_page
 from judgments.jobs import enqueue
 from judgments.models import Dataset, Job
 from judgments.studies.studies import find_dataset
+from judgments.studies.study_page import read_posted_parameters
 
 # What stood in the place of a caption (evaluation.results.leave_one_out.bounds), in short.
 INSTEAD = {

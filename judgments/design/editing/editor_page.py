@@ -16,10 +16,16 @@ from common.errors import DesignError, QuorumError
 from common.incoming.documents import load_json
 from judgments.access.roles import visible_rows
 from judgments.design.editing.fitting import fit_to_dataset
-from judgments.design.editing.form import DesignForm, field_of_key, html_name, values_from_toml
-from judgments.design.editing.sections import IN_SIGHT, STEP_WORDS, Step
-from judgments.design.presets import Preset
-from judgments.design.reading import dump_toml, make_design
+from judgments.design.editing.form import (
+    IN_SIGHT,
+    STEP_WORDS,
+    DesignForm,
+    Step,
+    field_of_key,
+    html_name,
+    values_from_toml,
+)
+from judgments.design.reading import Preset, dump_toml, make_design
 from judgments.design.requirements import (
     APPROVAL_RATE,
     APPROVED,

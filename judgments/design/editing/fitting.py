@@ -14,17 +14,15 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from common.amounts import thousands
 from common.errors import DesignError
 from judgments.access.roles import Person
-from judgments.design.presets import Preset
-from judgments.design.reading import make_design
+from judgments.design.reading import Preset, make_design
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import divide_images
 from judgments.drawing.material import Material
 from judgments.drawing.pairing import DEFAULT_PER_KIND, count_pairs
-from judgments.drawing.quiz_items import set_aside
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Item, Output, System
-from judgments.studies.generation import load_material
+from judgments.studies.generation import load_material, set_aside
 
 MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
 PAIR_WORDS = {

@@ -24,8 +24,6 @@ from common.errors import DataConflict, DesignError, QuorumError
 from common.markup import render_inline, render_markdown
 from judgments.access.roles import rights_of, visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
-from judgments.admin.operations import add_operation
-from judgments.design.diff import compare_designs
 from judgments.design.editing.editor_page import (
     NO_SAVE,
     EditorPage,
@@ -41,13 +39,12 @@ from judgments.design.editing.form import (
     StudyFileForm,
     html_name,
     is_money,
+    sections_for,
     starting_values,
     value_at,
     value_in_words,
 )
-from judgments.design.editing.sections import sections_for
-from judgments.design.presets import PRESETS, Preset
-from judgments.design.reading import read_toml, slugify_name, write_toml
+from judgments.design.reading import PRESETS, Preset, compare_designs, read_toml, slugify_name, write_toml
 from judgments.design.saved_presets import (
     NamedDesign,
     delete_preset,
@@ -63,8 +60,7 @@ from judgments.design.tables import Plan
 from judgments.kinds import KINDS
 from judgments.models import Dataset, SavedPreset, Study
 from judgments.operations import duplicate, generate, save_preset
-from judgments.studies.discarding import can_be_discarded
-from judgments.studies.studies import change_design, create_study, design_of, next_copy
+from judgments.studies.studies import can_be_discarded, change_design, create_study, design_of, next_copy
 from judgments.studies.study_page import (
     PAGES,
     START_PAGES,
@@ -72,6 +68,7 @@ from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,
+    add_operation,
     add_page,
     page_address,
     take_refusal,

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from common.commands import QuorumCommand
-from judgments.design.diff import compare_designs
+from judgments.design.reading import compare_designs
 from judgments.design.saved_presets import find_design
 from judgments.models import Study
 
