@@ -195,14 +195,14 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
 def _of_design_pages() -> Iterator[tuple[str, str]]:
     from django.conf import settings
 
-    from judgments.design.editing.form import STEP_WORDS, DesignForm, starting_values
+    from judgments.design.editing.form import STEPS, DesignForm, starting_values
     from judgments.design.editing.rows import RowsField
     from judgments.design.reading import PRESETS
     from judgments.kinds import KINDS
 
     path = "judgments/design"
     languages = dict(settings.LANGUAGES).values()  # which Django translates
-    yield from ((path, text) for step in STEP_WORDS.items() for text in step)
+    yield from ((path, text) for step in STEPS.items() for text in step)
     for preset in PRESETS.values():
         yield from (
             (path, text) for text in (preset.title, preset.needs, preset.choose, preset.source) if text

@@ -107,6 +107,15 @@ PanelCode = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z
 WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_address)]
 
 
+def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
+    """Return titles and descriptions for the form; the first outcome alone is described."""
+    outcomes = ("finished", "screened out", "out of time", "given back", "no place left")
+    keys = zip(OUTCOMES, outcomes, strict=True)
+    return {
+        name: (f"{title}: {outcome}", description if name == "completed" else "") for name, outcome in keys
+    }
+
+
 class Panel(Part):
     """How a panel sends its people and takes them back (docs/crowds)."""
 
@@ -150,7 +159,9 @@ class Panel(Part):
         },
     )
     codes: dict[Outcome, PanelCode] = Field(
-        default_factory=dict, description="A completion code per outcome; left out: one is made."
+        default_factory=dict,
+        description="A completion code per outcome; left out: one is made.",
+        json_schema_extra={"keys": _keys_by_outcome("Code", "Left empty, one is made.")},
     )
     personal_codes: bool = Field(
         False,
@@ -160,6 +171,9 @@ class Panel(Part):
     addresses: dict[Outcome, WebAddress] = Field(
         default_factory=dict,
         description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
+        json_schema_extra={
+            "keys": _keys_by_outcome("Address back", "{code}, {worker} and {session} are filled in.")
+        },
     )
     api: bool = Field(
         False, title="Prolific by its API", description="Places, approvals and bonuses at Quorum's word."

@@ -36,6 +36,14 @@ class Sampling(Part):
     pairs: dict[PairKind, Count] = Field(
         default_factory=dict,
         description="Candidate pairs of each kind (V15 §3); empty: 100 of each, or as many as there are.",
+        json_schema_extra={
+            "keys": {
+                "HC": ["Two people", "Both captions by people, of the image itself (HC)."],
+                "HI": ["Another image", "Both by people, one of them of another image (HI)."],
+                "HM": ["Person and system", "One caption by a person, one by a system (HM)."],
+                "MM": ["Two systems", "Both captions by systems (MM)."],
+            }
+        },
     )
     references: AllOrCount = Field(
         "all", title="Captions of each image", description="'all' or a number, drawn with the seed."

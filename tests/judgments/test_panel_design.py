@@ -130,7 +130,7 @@ def test_a_wrong_address_is_said_beside_its_field() -> None:
 
 
 def test_every_key_of_crowd_and_panel_can_be_asked_for_in_the_form() -> None:
-    asked = {key for section in sections_for(KINDS["triplet"]) for key in section.entries}
+    asked = {key for section in sections_for(KINDS["triplet"]) for key in section.fields}
     values = starting_values(protocol="triplet")
     wanted = {f"crowd.{key}" for key in values["crowd"]} | {f"panel.{key}" for key in values["panel"]}
     wanted -= {"panel.codes", "panel.addresses"}

@@ -18,9 +18,8 @@ from judgments.access.roles import visible_rows
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form import (
     IN_SIGHT,
-    STEP_WORDS,
+    STEPS,
     DesignForm,
-    Step,
     field_of_key,
     html_name,
     values_from_toml,
@@ -127,22 +126,23 @@ class EditorPage:
 
 
 def steps_of(form: DesignForm) -> list[dict[str, Any]]:
-    steps: dict[Step, dict[str, Any]] = {
+    steps: dict[str, dict[str, Any]] = {
         step: {
-            "title": step.value,
-            "at": f"s-{step.value.lower()}",
-            "words": words,
+            "title": step,
+            "at": f"s-{step.lower()}",
+            "words": text,
             "in_sight": [],
+            "pairs": [],
             "groups": [],
         }
-        for step, words in STEP_WORDS.items()
+        for step, text in STEPS.items()
     }
     pairs = {html_name(key) for key in form.pair_keys_in_sight()}
     seen = {html_name(key) for key in IN_SIGHT} | pairs
     for section, fields in form.groups():
         step = steps[section.step]
         step["in_sight"] += [one for one in fields if one.name in seen and one.name not in pairs]
-        step.setdefault("pairs", []).extend(one for one in fields if one.name in pairs)
+        step["pairs"] += [one for one in fields if one.name in pairs]
         folded = [one for one in fields if one.name not in seen]
         if folded:
             step["groups"].append({"section": section, "fields": folded})
@@ -152,7 +152,7 @@ def steps_of(form: DesignForm) -> list[dict[str, Any]]:
         step["wrong_folded"] = any(one.errors for one in folded)
         step["wrong"] = any(one.errors for one in [*step["in_sight"], *step["pairs"], *folded])
         step["said"] = form.folded_values(group["section"] for group in step["groups"])
-        step["next"] = f"s-{following.value.lower()}" if following else "panes"
+        step["next"] = f"s-{following.lower()}" if following else "panes"
     return list(steps.values())
 
 

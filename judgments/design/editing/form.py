@@ -5,11 +5,11 @@ Labels and help are those of the design's fields. Each step has fields in sight 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Annotated, Any, get_args, get_origin
+from dataclasses import field as dataclass_field
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -54,23 +54,13 @@ from judgments.design.tables import PAIR_KINDS, Access, Crowd
 from judgments.kinds import KINDS, Kind
 from judgments.templatetags.judgments_tags import cents
 
-
-class Step(StrEnum):
-    """The steps that hold fields, in order. "Check" and "Launch" follow."""
-
-    DATA = "Data"
-    QUESTION = "Question"
-    PEOPLE = "People"
-    QUALITY = "Quality"
-    COST = "Cost"
-
-
-STEP_WORDS = {
-    Step.DATA: "What is judged, and how much of it.",
-    Step.QUESTION: "What participants read.",
-    Step.PEOPLE: "Where they come from, and how many judge each item.",
-    Step.QUALITY: "How careful answers are told from careless ones.",
-    Step.COST: "How long a page of work is, and what it pays.",
+# Those that hold fields, in order; "Check" and "Launch" follow.
+STEPS = {
+    "Data": "What is judged, and how much of it.",
+    "Question": "What participants read.",
+    "People": "Where they come from, and how many judge each item.",
+    "Quality": "How careful answers are told from careless ones.",
+    "Cost": "How long a page of work is, and what it pays.",
 }
 # In sight at first; all other fields are folded under "Advanced".
 IN_SIGHT = {
@@ -78,303 +68,214 @@ IN_SIGHT = {
     "judgments_per_unit", "units_per_hit", "images_per_hit", "captions_per_image", "controls.per_hit",
     "crowd.reward_cents", "crowd.budget_cents",
 }  # fmt: skip
-OUTCOME_WORDS = {
-    "completed": "finished",
-    "screened-out": "screened out",
-    "timed-out": "out of time",
-    "returned": "given back",
-    "full": "no place left",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    label: str
-    help: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A group of the form, for one ``crowd`` or all ('')."""
+    """A group of the form, for one ``crowd`` or all ('').
 
-    step: Step
+    Attributes:
+        keys: dotted, with blanks between them; ``table.*`` stands for all keys of a table or mapping.
+        fields: those of ``keys`` that a kind uses, with its titles and descriptions.
+    """
+
+    step: str
     title: str
     text: str
-    entries: dict[str, Entry]
+    keys: str
     crowd: str = ""
+    fields: dict[str, FieldInfo] = dataclass_field(default_factory=dict)
 
 
-PAIR_ENTRIES = {
-    "HC": Entry("Two people", "Both captions by people, of the image itself (HC)."),
-    "HI": Entry("Another image", "Both by people, one of them of another image (HI)."),
-    "HM": Entry("Person and system", "One caption by a person, one by a system (HM)."),
-    "MM": Entry("Two systems", "Both captions by systems (MM)."),
+KIND_SECTION = "This kind"
+SECTIONS = (
+    Section("Data", "Names and seed", "", "name slug dataset seed"),
+    Section(
+        "Data", "Sampling", "Which images are judged.",
+        "sampling.pairs.* sampling.pairs_from sampling.k sampling.task sampling.references sampling.foils "
+        "sampling.listed sampling.source sampling.images sampling.split sampling.only",
+    ),
+    Section(
+        "Data", "Filter",
+        "Leaves out pairs of image and caption that share hardly a word with the image's own captions (Bleu-pre, "
+        "Hodosh et al. 2013).",
+        "filter.*",
+    ),
+    Section("Data", KIND_SECTION, "", ""),
+    Section(
+        "Question", "Texts", "Instructions may use Markdown.",
+        "question judged labels instructions examples language",
+    ),
+    Section(
+        "Question", "Source text",
+        "The text of an item, shown beside what is judged: the document of a summary, the original of a translation.",
+        "source.*",
+    ),
+    Section(
+        "Question", "Other languages",
+        "Participants choose the language of their page. A text that is left out is shown as it is written above.",
+        "translations",
+    ),
+    Section(
+        "People", "Crowd", "", "crowd.backend crowd.lease_minutes crowd.extensions judgments_per_unit"
+    ),
+    Section(
+        "People", "Consent", "What participants read before they join. It may use Markdown.", "consent contact"
+    ),
+    Section(
+        "People", "Personal data", "What is promised to participants. Say the same in the consent text.",
+        "erasure.* retention.*",
+    ),
+    Section(
+        "People", "Ethics board",
+        "What a board asks and no other field says; it stands in the checklist for the board.",
+        "ethics.*",
+    ),
+    Section("People", "Who may join", "Participants need no password.", "access.*"),
+    Section(
+        "People", "Who is asked for", "A crowd that cannot check a requirement refuses the study.",
+        "workers.requirements workers.countries workers.approval_above workers.approved_at_least "
+        "workers.hits_at_most workers.languages workers.devices workers.requires workers.forbids workers.grants "
+        "workers.quotas",
+    ),
+    Section(
+        "People", "Panel", "How it sends its people, and how they go back.",
+        "panel.preset panel.hits crowd.fee_percent panel.worker panel.session panel.project panel.signature "
+        "panel.finish panel.personal_codes panel.api crowd.screen_out_cents crowd.screen_outs crowd.demographics "
+        "panel.addresses.* panel.codes.*",
+        crowd="external",
+    ),
+    Section(
+        "People", "Mechanical Turk", "What its workers are shown, and which site it is.",
+        "crowd.question crowd.keywords crowd.masters crowd.live",
+        crowd="mturk",
+    ),
+    Section(
+        "Quality", "Check questions",
+        "Items whose right answer is known (control items). Participants cannot see which they are.",
+        "controls.per_hit controls.threshold controls.split controls.kinds controls.after controls.known",
+    ),
+    Section(
+        "Quality", "Quiz",
+        "What participants pass before the work. Without questions and items there is none.",
+        "quiz.*",
+    ),
+    Section(
+        "Quality", "Detectors", "They look for answers that are too fast, always on one side, or copied.",
+        "rules workers.show_accuracy",
+    ),
+    Section(
+        "Quality", "How answers are written",
+        "For the detectors of pasted text, typing and the hidden line. What they find is a sign and no proof.",
+        "writing.*",
+    ),
+    Section(
+        "Quality", "Early stopping",
+        "An item gets no more judgments than its outcome needs, and a page of work goes to no more participants than "
+        "its items need. The first rule loses nothing: the outcome is that of all votes.",
+        "stopping.*",
+    ),
+    Section(
+        "Cost", "Size and time", "",
+        "images_per_hit captions_per_image units_per_hit seconds_per_unit crowd.edit_minutes",
+    ),
+    Section(
+        "Cost", "Pay", "A study belongs to the crowd it is first opened to.",
+        "crowd.reward_cents crowd.budget_cents crowd.currency crowd.floor_cents_per_hour crowd.approve_after_hours "
+        "crowd.title crowd.description crowd.lifetime_hours",
+    ),
+)  # fmt: skip
+# Keys, tables and mappings that only some kinds use.
+USED_BY: dict[str, Callable[[Kind], object]] = {
+    "captions_per_image": lambda kind: kind.grouped,
+    "filter": lambda kind: kind.judges_one_caption,
+    "images_per_hit": lambda kind: kind.grouped,
+    "labels": lambda kind: kind.labelled,
+    "sampling.foils": lambda kind: kind.judges_one_caption,
+    "sampling.k": lambda kind: kind.judges_one_caption,
+    "sampling.listed": lambda kind: kind.judges_one_caption,
+    "sampling.only": lambda kind: kind.chosen_by_id,
+    "sampling.pairs": lambda kind: kind.compares_pairs,
+    "sampling.pairs_from": lambda kind: kind.judges_one_caption,
+    "sampling.references": lambda kind: kind.compares_pairs or kind.judges_one_caption,
+    "sampling.source": lambda kind: kind.compares_pairs,
+    "sampling.task": lambda kind: kind.judges_one_caption,
+    "source": lambda kind: not kind.no_source,
+    "stopping": lambda kind: kind.aggregation.settles,
+    "units_per_hit": lambda kind: not kind.grouped,
+    "writing": lambda kind: kind.writes_captions,
 }
 
 
-def field_of(key: str) -> FieldInfo | None:
-    """Return the design's field of a dotted key; None for a key within a mapping or a list."""
-    model: Any = StudyDesign
-    *tables, last = key.split(".")
-    for table in tables:
-        field = model.model_fields.get(table)
-        model = field.annotation if field else None
-        if not (isinstance(model, type) and issubclass(model, BaseModel)):
-            return None
-    found: FieldInfo | None = model.model_fields.get(last)
-    return found
-
-
-def extra_of(key: str) -> dict[str, Any]:
-    """Return a key's settings besides label and help.
-
-    ``words`` are those of the choices, by value; ``radio`` asks for radio buttons; ``rows`` is the height.
-    """
-    field = field_of(key)
-    return dict(field.json_schema_extra) if field and isinstance(field.json_schema_extra, dict) else {}
-
-
 def sections_for(kind: Kind) -> list[Section]:
-    return [
-        _section(Step.DATA, "Names and seed", "", ("name", "slug", "dataset", "seed")),
-        _sampling(kind),
-        *((_FILTER,) if kind.judges_one_caption else ()),
-        *((_section(Step.DATA, "This kind", "", kind.own_keys),) if kind.own_keys else ()),
-        _texts(kind),
-        *(() if kind.no_source else (_SOURCE,)),
-        _section(
-            Step.QUESTION,
-            "Other languages",
-            "Participants choose the language of their page. A text that is left out is shown as it is written above.",
-            ("translations",),
-        ),
-        _section(
-            Step.PEOPLE,
-            "Crowd",
-            "",
-            (*_keys("crowd", "backend", "lease_minutes", "extensions"), "judgments_per_unit"),
-        ),
-        _section(
-            Step.PEOPLE,
-            "Consent",
-            "What participants read before they join. It may use Markdown.",
-            ("consent", "contact"),
-        ),
-        _section(
-            Step.PEOPLE,
-            "Personal data",
-            "What is promised to participants. Say the same in the consent text.",
-            (*_keys("erasure", "offered", "way"), "retention.identities_days"),
-        ),
-        _section(
-            Step.PEOPLE,
-            "Ethics board",
-            "What a board asks and no other field says; it stands in the checklist for the board.",
-            _keys(
-                "ethics",
-                "board",
-                "minimum_age",
-                "vulnerable",
-                "risks",
-                "benefits",
-                "storage",
-                "recipients",
-                "funding",
-            ),
-        ),
-        _section(
-            Step.PEOPLE,
-            "Who may join",
-            "Participants need no password.",
-            _keys("access", "join", "code", "address_share"),
-        ),
-        _section(
-            Step.PEOPLE,
-            "Who is asked for",
-            "A crowd that cannot check a requirement refuses the study.",
-            (
-                *_keys("workers", "requirements", "countries", "approval_above", "approved_at_least"),
-                *_keys("workers", "hits_at_most", "languages", "devices", "requires", "forbids", "grants"),
-                "workers.quotas",
-            ),
-        ),
-        _panel(),
-        _MECHANICAL_TURK,
-        _section(
-            Step.QUALITY,
-            "Check questions",
-            "Items whose right answer is known (control items). Participants cannot see which they are.",
-            _keys("controls", "per_hit", "threshold", "split", "kinds", "after", "known"),
-            {"controls.per_hit": replace(_entry("controls.per_hit"), label="Check images on each page")}
-            if kind.grouped
-            else {},
-        ),
-        _section(
-            Step.QUALITY,
-            "Quiz",
-            "What participants pass before the work. Without questions and items there is none.",
-            _keys(
-                "quiz",
-                "preset",
-                "questions",
-                "ask",
-                "items",
-                "pass_mark",
-                "attempts",
-                "explain",
-                "qualification",
-            ),
-        ),
-        _section(
-            Step.QUALITY,
-            "Detectors",
-            "They look for answers that are too fast, always on one side, or copied.",
-            ("rules", "workers.show_accuracy"),
-        ),
-        *((_WRITING,) if kind.writes_captions else ()),
-        *((_STOPPING,) if kind.aggregation.settles else ()),
-        _section(
-            Step.COST,
-            "Size and time",
-            "",
-            (
-                *(("images_per_hit", "captions_per_image") if kind.grouped else ("units_per_hit",)),
-                "seconds_per_unit",
-                "crowd.edit_minutes",
-            ),
-        ),
-        _section(
-            Step.COST,
-            "Pay",
-            "A study belongs to the crowd it is first opened to.",
-            (
-                *_keys("crowd", "reward_cents", "budget_cents", "currency", "floor_cents_per_hour"),
-                *_keys("crowd", "approve_after_hours", "title", "description", "lifetime_hours"),
-            ),
-        ),
-    ]
+    sections = []
+    for section in SECTIONS:
+        keys = list(kind.own_keys) if section.title == KIND_SECTION else _keys_used(section, kind)
+        text = section.text
+        if section.title == "Sampling" and kind.judges_one_caption:
+            text = "Which captions are judged with which images."
+        elif section.title == "Sampling" and kind.compares_pairs:
+            text = "Leave all numbers of pairs empty to have 100 of each kind, or as many as there are."
+        if keys:
+            fields = {key: _field_for_kind(key, kind) for key in keys}
+            sections.append(replace(section, text=text, fields=fields))
+    return sections
 
 
-def _keys(table: str, *names: str) -> tuple[str, ...]:
-    return tuple(f"{table}.{name}" for name in names)
-
-
-def _entry(key: str) -> Entry:
-    field = field_of(key)
-    assert field is not None
-    return Entry(field.title or "", field.description or "")
-
-
-def _section(
-    step: Step,
-    title: str,
-    text: str,
-    keys: Iterable[str],
-    changed: dict[str, Entry] | None = None,
-    *,
-    crowd: str = "",
-) -> Section:
-    entries = {key: (changed or {}).get(key) or _entry(key) for key in keys}
-    return Section(step, title, text, entries, crowd)
-
-
-_SOURCE = _section(
-    Step.QUESTION,
-    "Source text",
-    "The text of an item, shown beside what is judged: the document of a summary, the original of a translation.",
-    _keys("source", "show", "language", "label"),
-)
-_FILTER = _section(
-    Step.DATA,
-    "Filter",
-    "Leaves out pairs of image and caption that share hardly a word with the image's own captions (Bleu-pre, "
-    "Hodosh et al. 2013).",
-    _keys("filter", "bleu_pre", "fill_to", "audit", "order"),
-)
-_STOPPING = _section(
-    Step.QUALITY,
-    "Early stopping",
-    "An item gets no more judgments than its outcome needs, and a page of work goes to no more participants than its "
-    "items need. The first rule loses nothing: the outcome is that of all votes.",
-    _keys("stopping", "rule", "full_depth", "minimum", "margin"),
-)
-_WRITING = _section(
-    Step.QUALITY,
-    "How answers are written",
-    "For the detectors of pasted text, typing and the hidden line. What they find is a sign and no proof.",
-    _keys("writing", "record", "hidden_line"),
-)
-_MECHANICAL_TURK = _section(
-    Step.PEOPLE,
-    "Mechanical Turk",
-    "What its workers are shown, and which site it is.",
-    _keys("crowd", "question", "keywords", "masters", "live"),
-    crowd="mturk",
-)
-
-
-def _texts(kind: Kind) -> Section:
-    places = ", ".join(map(str, kind.labelled))
-    return _section(
-        Step.QUESTION,
-        "Texts",
-        "Instructions may use Markdown.",
-        (
-            "question",
-            "judged",
-            *(("labels",) if kind.labelled else ()),
-            "instructions",
-            "examples",
-            "language",
-        ),
-        {"labels": replace(_entry("labels"), help=f"One a line, for {places}. Empty: built-in ones.")},
-    )
-
-
-def _sampling(kind: Kind) -> Section:
-    text = "Which images are judged."
+def _keys_used(section: Section, kind: Kind) -> list[str]:
     keys: list[str] = []
-    changed: dict[str, Entry] = {}
-    if kind.compares_pairs:
-        text = "Leave all numbers of pairs empty to have 100 of each kind, or as many as there are."
-        changed = {f"sampling.pairs.{name}": PAIR_ENTRIES[name] for name in PAIR_KINDS}
-        keys = [*changed, *_keys("sampling", "references", "source")]
-        changed["sampling.references"] = Entry(
-            "References for each pair", "'all' or a number, drawn with the seed. A triplet is made of each."
-        )
-        changed["sampling.only"] = replace(_entry("sampling.only"), label="Only these candidate pairs")
-    if kind.judges_one_caption:
-        text = "Which captions are judged with which images."
-        keys = [*_keys("sampling", "pairs_from", "k", "task", "references", "foils", "listed")]
-        changed["sampling.references"] = replace(
-            _entry("sampling.references"), help="For people's captions: 'all' or a number."
-        )
-    keys += _keys("sampling", "images", "split", *(("only",) if kind.chosen_by_id else ()))
-    return _section(Step.DATA, "Sampling", text, keys, changed)
+    for key in section.keys.split():
+        table = key.removesuffix(".*")
+        if all(is_used(kind) for name, is_used in USED_BY.items() if f"{table}.".startswith(f"{name}.")):
+            keys += [key] if table == key else [f"{table}.{name}" for name in _fields_in(field_of(table))]
+    return keys
 
 
-def _panel() -> Section:
-    section = _section(
-        Step.PEOPLE,
-        "Panel",
-        "How it sends its people, and how they go back.",
-        (
-            *_keys("panel", "preset", "hits"),
-            "crowd.fee_percent",
-            *_keys("panel", "worker", "session", "project", "signature", "finish", "personal_codes", "api"),
-            *_keys("crowd", "screen_out_cents", "screen_outs", "demographics"),
-        ),
-        crowd="external",
-    )
-    for name, label, text in (
-        ("addresses", "Address back", "{code}, {worker} and {session} are filled in."),
-        ("codes", "Code", "Left empty, one is made."),
-    ):
-        for outcome, words in OUTCOME_WORDS.items():
-            section.entries[f"panel.{name}.{outcome}"] = Entry(
-                f"{label}: {words}", text if outcome == "completed" else ""
-            )
-    return section
+def _fields_in(field: FieldInfo) -> dict[str, FieldInfo]:
+    """Return the fields of a table, or of the keys that a mapping lists with titles and descriptions."""
+    if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+        return field.annotation.model_fields
+    members = {}
+    for name, (title, description) in _extra(field).get("keys", {}).items():
+        members[name] = FieldInfo.from_annotation(get_args(field.annotation)[1])
+        members[name].title, members[name].description = title, description
+    return members
+
+
+def field_of(key: str) -> FieldInfo:
+    """Return the design's field of a dotted key. Raise KeyError."""
+    fields = StudyDesign.model_fields
+    for name in key.split("."):
+        field = fields[name]
+        fields = _fields_in(field)
+    return field
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    """Return a field's settings besides title and description.
+
+    ``words`` are those of the choices, by value; ``radio`` asks for radio buttons; ``rows`` is the height; ``keys``
+    are title and description of a mapping's keys.
+    """
+    return dict(field.json_schema_extra) if isinstance(field.json_schema_extra, dict) else {}
+
+
+def _field_for_kind(key: str, kind: Kind) -> FieldInfo:
+    """Return the field of a key with title and description in the words of a kind."""
+    field = copy(field_of(key))
+    if key == "controls.per_hit" and kind.grouped:
+        field.title = "Check images on each page"
+    elif key == "labels":
+        answers = ", ".join(map(str, kind.labelled))
+        field.description = f"One a line, for {answers}. Empty: built-in ones."
+    elif key == "sampling.only" and kind.compares_pairs:
+        field.title = "Only these candidate pairs"
+    elif key == "sampling.references" and kind.judges_one_caption:
+        field.description = "For people's captions: 'all' or a number."
+    elif key == "sampling.references" and kind.compares_pairs:
+        field.title = "References for each pair"
+        field.description = "'all' or a number, drawn with the seed. A triplet is made of each."
+    return field
 
 
 REQUIREMENTS = "workers.requirements"
@@ -473,14 +374,13 @@ def value_in_words(key: str, value: Any) -> str:
     if isinstance(value, dict):
         return translations_in_words(value)
     if isinstance(value, list):
-        field = field_of(key)
-        shown = _list_field(key, field, rows=1) if field else None
+        shown = _list_field(field_of(key))
         if isinstance(shown, RowsField):
             return rows_in_words(shown.columns, value)
         if isinstance(shown, PairsField):
             return str(shown.prepare_value(value))
         return ", ".join(value_in_words(key, one) for one in value)
-    words: dict[Any, str] = {"all": "all"} | extra_of(key).get("words", {})
+    words: dict[Any, str] = {"all": "all"} | _extra(field_of(key)).get("words", {})
     return gettext(words[value]) if value in words else str(value)
 
 
@@ -523,8 +423,8 @@ class DesignForm(forms.Form):
         ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
         asked = sources_by_key(base)
         for section in self.sections:
-            for key, entry in section.entries.items():
-                field = _field_for(key, entry, datasets)
+            for key, schema in section.fields.items():
+                field = _form_field(key, schema, datasets)
                 if key in ours:
                     chosen = gettext("Quorum chose the value, as the paper gives none.")
                     field.help_text = f"{field.help_text} {chosen}".strip()
@@ -544,7 +444,7 @@ class DesignForm(forms.Form):
 
     def groups(self) -> Iterator[tuple[Section, list[BoundField]]]:
         for section in self.sections:
-            yield section, [self[html_name(key)] for key in section.entries]
+            yield section, [self[html_name(key)] for key in section.fields]
 
     def pair_keys_in_sight(self) -> list[str]:
         """Return the kinds of pairs with a number; all if none has one."""
@@ -556,7 +456,7 @@ class DesignForm(forms.Form):
     def folded_values(self, sections: Iterable[Section]) -> list[tuple[str, str]]:
         found = []
         for section in sections:
-            for key, entry in section.entries.items():
+            for key, schema in section.fields.items():
                 value = value_at(self.base, key)
                 if (
                     section.crowd
@@ -567,7 +467,7 @@ class DesignForm(forms.Form):
                     continue
                 words = value_in_words(key, value)
                 if len(words) <= LONGEST_FOLDED and not key.startswith("sampling.pairs."):
-                    found.append((gettext(entry.label), words))
+                    found.append((gettext(schema.title or ""), words))
         return found[:MOST_FOLDED]
 
     def as_posted(self) -> dict[str, Any]:
@@ -666,7 +566,7 @@ class DesignForm(forms.Form):
         values = deepcopy(self.base)
         built_in = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:
-            for key in section.entries:
+            for key in section.fields:
                 if html_name(key) in cleaned:  # what its field refused keeps the value it had
                     _put(values, key, cleaned[html_name(key)])
         # a worked example that was added stays as it is written until it is translated
@@ -721,55 +621,56 @@ def value_at(values: dict[str, Any], key: str) -> Any:
     return found
 
 
-def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
-    options: dict[str, Any] = {"label": gettext(entry.label), "help_text": gettext(entry.help)}
-    text: dict[str, Any] = options | {"required": key == "name", "widget": UnfoldAdminTextInputWidget}
+def _form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
+    """Return the form's field for a key, by the type and limits of the design's field."""
+    extra, limits, kind = _extra(field), _limits(field), field.annotation
+    options: dict[str, Any] = {
+        "label": gettext(field.title or ""),
+        "help_text": gettext(field.description or ""),
+    }
+    bounds: dict[str, Any] = {"min_value": limits.get("ge"), "max_value": limits.get("le")}
     if key == "translations":
         return TranslationsField(**options)
     if key == "dataset":
         choices = [("", gettext("Choose a dataset")), *((name, name) for name in datasets)]
         return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
-    if key in ("sampling.references", "sampling.images", "sampling.options"):
-        return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)
-    if key.startswith("sampling.pairs."):
-        return forms.IntegerField(
-            required=False, min_value=0, widget=UnfoldAdminIntegerFieldWidget, **options
-        )
-    if key.startswith(("panel.codes.", "panel.addresses.")):
-        longest = 1000 if key.startswith("panel.addresses.") else 80
-        return forms.CharField(max_length=longest, empty_value=None, **text)
-    field, extra = field_of(key), extra_of(key)
-    assert field is not None
     if words := extra.get("words"):
         choices = [(value, gettext(label)) for value, label in words.items()]
-        if get_origin(field.annotation) is tuple:
+        if get_origin(kind) is tuple:
             several = UnfoldAdminCheckboxSelectMultipleWidget
             needed = bool(field.default)
             return forms.MultipleChoiceField(required=needed, choices=choices, widget=several, **options)
         widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
         return forms.ChoiceField(required=all(words), choices=choices, widget=widget, **options)
-    if rows := _list_field(key, field, rows=extra.get("rows", 1), **options):
+    if rows := _list_field(field, **options):
         return rows
-    limits = _limits(field)
-    bounds: dict[str, Any] = {"min_value": limits.get("ge"), "max_value": limits.get("le")}
-    if field.annotation is bool:
+    if kind is bool:
         return forms.BooleanField(required=False, widget=UnfoldBooleanWidget, **options)
     if is_money(key):  # the study file and its key hold cents
-        label = gettext(entry.label.removesuffix(IN_CENTS))
-        return AmountField(label, gettext(entry.help), required=True, most_cents=limits.get("le"))
-    if field.annotation is int:
-        return forms.IntegerField(widget=UnfoldAdminIntegerFieldWidget, **bounds, **options)
-    if field.annotation is float:
+        label = gettext((field.title or "").removesuffix(IN_CENTS))
+        return AmountField(label, options["help_text"], required=True, most_cents=limits.get("le"))
+    if kind is int:
+        needed = not key.startswith("sampling.pairs.")
+        return forms.IntegerField(required=needed, widget=UnfoldAdminIntegerFieldWidget, **bounds, **options)
+    if kind is float:
         widget = UnfoldAdminIntegerFieldWidget(attrs={"step": "any"})
         return forms.FloatField(widget=widget, **bounds, **options)
+    if Literal["all"] in get_args(kind):
+        return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)
+    widget = UnfoldAdminTextInputWidget
     if "rows" in extra:
-        text["widget"] = UnfoldAdminTextareaWidget(attrs={"rows": extra["rows"]})
-    return forms.CharField(max_length=limits.get("max_length"), **text)
+        widget = UnfoldAdminTextareaWidget(attrs={"rows": extra["rows"]})
+    if key.startswith(("panel.codes.", "panel.addresses.")):
+        options["empty_value"] = None
+    return forms.CharField(
+        required=key == "name", max_length=limits.get("max_length"), widget=widget, **options
+    )
 
 
-def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> forms.Field | None:
+def _list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
     if get_origin(field.annotation) is not tuple:
         return None
+    rows = _extra(field).get("rows", 1)
     (member, *_) = get_args(field.annotation)
     if get_origin(member) is Annotated:
         (member, *_) = get_args(member)

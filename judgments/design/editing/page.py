@@ -308,10 +308,10 @@ def _design_in_words(design: StudyDesign) -> list[tuple[str, list[tuple[str, str
             continue
         rows = [
             (
-                gettext(entry.label.removesuffix(IN_CENTS)),
+                gettext((field.title or "").removesuffix(IN_CENTS)),
                 _as_read(key, value_at(values, key), design.currency),
             )
-            for key, entry in section.entries.items()
+            for key, field in section.fields.items()
         ]
         shown.append((gettext(section.title), rows))
     if design.registration is not None:
@@ -392,10 +392,10 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign) -> list[dict[str, Any]]:
     titles = {
-        key: (gettext(section.title), gettext(entry.label))
+        key: (gettext(section.title), gettext(field.title or ""))
         for design in (that.design, this.design)
         for section in sections_for(KINDS[design.protocol])
-        for key, entry in section.entries.items()
+        for key, field in section.fields.items()
     }
     groups: dict[str, list[dict[str, Any]]] = {}
     for rows in tables.values():
