@@ -193,7 +193,7 @@ def filled_page(design: StudyDesign, row: Any) -> SafeString:
         read_template(design.template.html),
         row.shown["fields"],
         position=row.position,
-        held=held,
+        answer=held,
         picture=row.shown.get("picture", ""),
     )
 

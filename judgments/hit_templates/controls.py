@@ -30,7 +30,7 @@ from judgments.hit_templates.reading import Template
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-OWN = (KNOWN_GOOD, REPEATED)
+TEMPLATE_CONTROLS = (KNOWN_GOOD, REPEATED)
 TRIES = 20  # draws of a wrong answer
 WRITTEN = "An answer of a simulated worker."
 PREFIX, GOLD, REASON = "expected.", "_gold", "_gold_reason"
@@ -53,14 +53,14 @@ class ExpectedProblem(ValueError):
 def expected_columns(columns: Iterable[str], questions: Sequence[Question]) -> dict[str, str]:
     """Return expectation columns -> question; '' if the question is unknown."""
     names = {question.name for question in questions if question.shape != "fixed"}
-    found: dict[str, str] = {}
+    by_column: dict[str, str] = {}
     for column in columns:
         if column.lower().startswith(PREFIX):
-            asked = column[len(PREFIX) :].strip()
-            found[column] = asked if asked in names else ""
+            name = column[len(PREFIX) :].strip()
+            by_column[column] = name if name in names else ""
         elif column.lower().endswith(GOLD) and column[: -len(GOLD)] in names:
-            found[column] = column[: -len(GOLD)]
-    return found
+            by_column[column] = column[: -len(GOLD)]
+    return by_column
 
 
 def expected_of(questions: Sequence[Question], cells: Mapping[str, str]) -> Expected:
@@ -70,29 +70,29 @@ def expected_of(questions: Sequence[Question], cells: Mapping[str, str]) -> Expe
         ExpectedProblem: a cell is no possible answer, or its question is unknown.
     """
     by_name = {question.name: question for question in questions}
-    found: Expected = {}
+    expected: Expected = {}
     for column, name in expected_columns(cells, questions).items():
         cell = cells[column].strip()
         if not cell:
             continue
         if not name:
-            asked = [question.name for question in questions if question.shape != "fixed"]
+            names = [question.name for question in questions if question.shape != "fixed"]
             raise ExpectedProblem(
-                column, f"no such question; expected Expected. and one of {', '.join(asked[:8])}"
+                column, f"no such question; expected Expected. and one of {', '.join(names[:8])}"
             )
         try:
-            found[name] = READERS[by_name[name].shape](by_name[name], cell)
+            expected[name] = READERS[by_name[name].shape](by_name[name], cell)
         except ValueError as error:
             raise ExpectedProblem(column, f"{cell[:60]!r}; {error}") from None
-    return found
+    return expected
 
 
 def reason_of(cells: Mapping[str, str]) -> str:
-    said = [cell.strip() for column, cell in cells.items() if column.lower().endswith(REASON)]
-    return " ".join(text for text in said if text)[:500]
+    reasons = [cell.strip() for column, cell in cells.items() if column.lower().endswith(REASON)]
+    return " ".join(text for text in reasons if text)[:500]
 
 
-def _one_of(question: Question, cell: str) -> dict[str, Any]:
+def _read_choice(question: Question, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options if option.value]
     parts = [cell] if cell in values else _parts(cell)
     if not parts:
@@ -102,7 +102,7 @@ def _one_of(question: Question, cell: str) -> dict[str, Any]:
     return {"any": parts}
 
 
-def _ticks(question: Question, cell: str) -> dict[str, Any]:
+def _read_ticks(question: Question, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options]
     parts = [] if cell == NOTHING else [cell] if cell in values else _parts(cell)
     if not parts and cell != NOTHING:
@@ -110,7 +110,7 @@ def _ticks(question: Question, cell: str) -> dict[str, Any]:
     return {"all": _checked(question, parts)}
 
 
-def _about(question: Question, cell: str) -> dict[str, Any]:
+def _read_range(question: Question, cell: str) -> dict[str, Any]:
     low, dots, high = cell.partition("..")
     try:
         ends = [as_number(float(end)) for end in ((low, high) if dots else (low,))]
@@ -127,12 +127,12 @@ def _about(question: Question, cell: str) -> dict[str, Any]:
         question.high is not None and first > question.high
     ):
         raise ValueError(f"expected numbers that “{question.name}” takes")
-    if not _takes_one(question, first, last):
+    if not _range_has_answer(question, first, last):
         raise ValueError(f"expected a range with a number in it that “{question.name}” takes")
     return {"low": first, "high": last}
 
 
-def _takes_one(question: Question, first: float, last: float) -> bool:
+def _range_has_answer(question: Question, first: float, last: float) -> bool:
     if not question.step:
         return True
     start = question.low or 0.0
@@ -142,7 +142,7 @@ def _takes_one(question: Question, first: float, last: float) -> bool:
     return start + math.ceil((low - start - room) / question.step) * question.step <= high + room
 
 
-def _words(question: Question, cell: str) -> dict[str, Any]:
+def _read_texts(question: Question, cell: str) -> dict[str, Any]:
     parts = [part for part in _parts(cell) if normalise_answer(part)]
     if not parts:
         raise ValueError("expected a text with letters or digits")
@@ -160,7 +160,7 @@ def _checked(question: Question, value: Any) -> Any:
         raise ValueError(str(error)) from None
 
 
-READERS = {"choice": _one_of, "several": _ticks, "number": _about, "text": _words}
+READERS = {"choice": _read_choice, "several": _read_ticks, "number": _read_range, "text": _read_texts}
 
 
 def normalise_answer(text: str) -> str:
@@ -178,8 +178,8 @@ def _is_mark(sign: str) -> bool:
     return sign == " " or unicodedata.category(sign)[0] == "P"
 
 
-def meets_expectation(expected: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> bool:
-    return all(_value_meets(wanted, given.get(name)) for name, wanted in expected.items())
+def meets_expectation(expected: Mapping[str, Mapping[str, Any]], answer: Mapping[str, Any]) -> bool:
+    return all(_value_meets(wanted, answer.get(name)) for name, wanted in expected.items())
 
 
 def _value_meets(wanted: Mapping[str, Any], value: Any) -> bool:
@@ -195,22 +195,22 @@ def _value_meets(wanted: Mapping[str, Any], value: Any) -> bool:
     }
 
 
-def expected_on_repeat(questions: Sequence[Question], given: Mapping[str, Any]) -> Expected:
+def expected_on_repeat(questions: Sequence[Question], answer: Mapping[str, Any]) -> Expected:
     """Return the expectations of a repeated row from its first answer.
 
     A number may differ by ``data-within`` or by 15% of its range. Typed texts are not compared.
     """
-    found: Expected = {}
+    expected: Expected = {}
     for question in questions:
-        value = given.get(question.name)
+        value = answer.get(question.name)
         if question.shape == "several":
-            found[question.name] = {"all": list(value or ())}
+            expected[question.name] = {"all": list(value or ())}
         elif question.shape == "choice" or (question.shape == "number" and value is None):
-            found[question.name] = {"any": ["" if value is None else value]}
+            expected[question.name] = {"any": ["" if value is None else value]}
         elif question.shape == "number" and isinstance(value, int | float):
             wide = _width_of(question)
-            found[question.name] = {"low": value - wide, "high": value + wide}
-    return found
+            expected[question.name] = {"low": value - wide, "high": value + wide}
+    return expected
 
 
 def _width_of(question: Question) -> float:
@@ -238,13 +238,13 @@ def example_of(question: Question, wanted: Mapping[str, Any], drawn: Any) -> Any
     return as_number(middle)
 
 
-def expected_in_words(wanted: Mapping[str, Any]) -> str:
+def expectation_text(wanted: Mapping[str, Any]) -> str:
     if "low" in wanted:
         low, high = (f"{wanted[end]:g}" for end in ("low", "high"))
         return low if low == high else f"{low} to {high}"
     if "all" in wanted:
         return ", ".join(wanted["all"]) or "–"
-    return " or ".join(str(one) for one in wanted.get("any", wanted.get("texts", ()))) or "–"
+    return " or ".join(str(value) for value in wanted.get("any", wanted.get("texts", ()))) or "–"
 
 
 def control_contradictions(template: Template, design: StudyDesign) -> Iterator[str]:
@@ -258,14 +258,14 @@ def control_contradictions(template: Template, design: StudyDesign) -> Iterator[
         )
     if not design.controls.per_hit:
         return
-    foreign = [one for one in design.controls.kinds if one not in OWN]
+    foreign = [kind for kind in design.controls.kinds if kind not in TEMPLATE_CONTROLS]
     if foreign:
         yield (
             gettext("controls.kinds names %(foreign)r, which a template does not have; expected %(listed)s")
-            % {"foreign": foreign[0], "listed": " or ".join(map(repr, OWN))}
+            % {"foreign": foreign[0], "listed": " or ".join(map(repr, TEMPLATE_CONTROLS))}
         )
     if REPEATED in design.controls.kinds and all(
-        one.shape in ("text", "fixed") for one in template.questions
+        question.shape in ("text", "fixed") for question in template.questions
     ):
         yield (
             gettext(
@@ -288,7 +288,7 @@ def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[
             % {"shown": shown},
             field="template.html",
         )
-    found = []
+    known = []
     for number, row in enumerate(rows, start=1):
         cells = dict(row.fields)
         try:
@@ -309,9 +309,9 @@ def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[
                 field="controls.kinds",
             ) from None
         if expected:
-            found.append(Known(number, row, None, None, None, expected, reason_of(cells)))
-    if not found:
-        names = [one.name for one in template.questions if one.shape != "fixed"]
+            known.append(Known(number, row, None, None, None, expected, reason_of(cells)))
+    if not known:
+        names = [question.name for question in template.questions if question.shape != "fixed"]
         raise DesignError(
             gettext(
                 "controls.kinds names %(known_good)r, but no row of dataset %(dataset)r says what is "
@@ -321,19 +321,19 @@ def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[
             % {"known_good": KNOWN_GOOD, "dataset": dataset, "names": names[0]},
             field="controls.kinds",
         )
-    return found
+    return known
 
 
 def known_control(
     design: StudyDesign,
-    place: str,
+    slot_key: str,
     items: Sequence[Known],
     images: Sequence[Image],
     rng: np.random.Generator,
 ) -> Group:
     row, fields = items[0].image, dict(items[0].image.fields)
     unit = UnitSpec(
-        key=content_key("control", design.protocol, design.seed, place, row.name, fields),
+        key=content_key("control", design.protocol, design.seed, slot_key, row.name, fields),
         image=row.name,
         control=True,
         control_kind=KNOWN_GOOD,
@@ -352,18 +352,18 @@ def draw_answer_to(
     rng: np.random.Generator,
 ) -> dict[str, Any]:
     """Return the expected answer, changed in one question if not ``right``."""
-    asked = {question.name: question for question in questions}
-    given = drawn | {
-        name: example_of(asked[name], wanted, drawn.get(name)) for name, wanted in expected.items()
+    by_name = {question.name: question for question in questions}
+    answer = drawn | {
+        name: example_of(by_name[name], wanted, drawn.get(name)) for name, wanted in expected.items()
     }
     if right:
-        return given
+        return answer
     for name in shuffled(sorted(expected), rng):
         for _try in range(TRIES):
-            other = given | {name: drawn_answer(asked[name], rng)}
+            other = answer | {name: drawn_answer(by_name[name], rng)}
             if not meets_expectation(expected, other):
                 return other
-    return given
+    return answer
 
 
 def drawn_answer(question: Question, rng: np.random.Generator) -> Any:

@@ -35,7 +35,7 @@ class NoTemplateAnswer(ValueError):
         self.says = says
 
 
-def checked_answer(questions: Sequence[Question], given: Any) -> dict[str, Any]:
+def checked_answer(questions: Sequence[Question], answer: Any) -> dict[str, Any]:
     """Return an answer in its stored form: name -> text, number, or list of ticked values.
 
     Unanswered questions are omitted, except boxes. Hidden constants have the template's value.
@@ -44,20 +44,20 @@ def checked_answer(questions: Sequence[Question], given: Any) -> dict[str, Any]:
         ValueError: it is invalid; the message ends with what was expected.
     """
     names = [question.name for question in questions]
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+    if not isinstance(answer, Mapping) or not all(isinstance(name, str) for name in answer):
         raise ValueError(gettext("expected an object with %(names)s") % {"names": _listed(names)})
-    unknown = next((name for name in given if name not in names), None)
+    unknown = next((name for name in answer if name not in names), None)
     if unknown is not None:
         raise ValueError(
             gettext("“%(name)s” is no question of it; expected %(names)s")
             % {"name": ascii(unknown[:60])[1:-1], "names": _listed(names)}
         )
-    kept: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for question in questions:
-        value = CHECKS[question.shape](question, given.get(question.name))
+        value = CHECKS[question.shape](question, answer.get(question.name))
         if value is not None:
-            kept[question.name] = value
-    return kept
+            checked[question.name] = value
+    return checked
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -89,7 +89,7 @@ def _choice(question: Question, value: Any) -> str | None:
 def _several(question: Question, value: Any) -> list[str]:
     values = [option.value for option in question.options]
     ticked = [] if value is None else value
-    if not isinstance(ticked, list) or not all(one in values for one in ticked):
+    if not isinstance(ticked, list) or not all(entry in values for entry in ticked):
         raise ValueError(
             gettext("expected for “%(name)s” a list with some of %(values)s")
             % {"name": question.name, "values": _listed(values)}
@@ -101,7 +101,7 @@ def _several(question: Question, value: Any) -> list[str]:
                 % {"name": question.name, "value": option.value},
                 TICK % {"name": option.label or question.label},
             )
-    return [one for one in values if one in ticked]
+    return [entry for entry in values if entry in ticked]
 
 
 def _number(question: Question, value: Any) -> int | float | None:
@@ -170,18 +170,18 @@ CHECKS = {"choice": _choice, "several": _several, "number": _number, "text": _te
 
 def first_answer(questions: Sequence[Question]) -> dict[str, Any]:
     """Return the page's initial answer; an untouched slider has none."""
-    found: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
     for question in questions:
         chosen = [option.value for option in question.options if option.chosen]
         if question.shape == "several":
-            found[question.name] = chosen
+            answer[question.name] = chosen
         elif question.shape == "choice":
-            found |= {question.name: chosen[-1]} if chosen and chosen[-1] else {}
+            answer |= {question.name: chosen[-1]} if chosen and chosen[-1] else {}
         elif question.shape == "number":
-            found |= _read_number(question.name, question.preset)
+            answer |= _read_number(question.name, question.preset)
         elif question.shape == "text" and question.preset.strip():
-            found[question.name] = _plain(question.preset)
-    return found
+            answer[question.name] = _plain(question.preset)
+    return answer
 
 
 def _middle(question: Question) -> str:
@@ -214,24 +214,24 @@ def answer_of_form(
     """
     if not any(name.startswith(f"{prefix}-") for name in form):
         return None
-    found: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
     for number, question in enumerate(questions):
         name = f"{prefix}-{number}"
         text = str(form.get(name) or "")
         if question.shape == "several":
-            found[question.name] = [
-                option.value for place, option in enumerate(question.options) if f"{name}-{place}" in form
+            answer[question.name] = [
+                option.value for index, option in enumerate(question.options) if f"{name}-{index}" in form
             ]
         elif question.shape == "number":
-            found |= _read_number(question.name, text)
+            answer |= _read_number(question.name, text)
         elif question.shape != "fixed" and text.strip():
-            found[question.name] = text
+            answer[question.name] = text
     first = first_answer(questions)
     for question in questions:
-        if question.name in found and question.name not in first:
+        if question.name in answer and question.name not in first:
             first |= _read_number(question.name, _middle(question))
-    untouched = {name: _plain(value) for name, value in found.items()} == first
-    return None if untouched and f"{prefix}-none" not in form else found
+    untouched = {name: _plain(value) for name, value in answer.items()} == first
+    return None if untouched and f"{prefix}-none" not in form else answer
 
 
 def _plain(value: Any) -> Any:
@@ -246,7 +246,7 @@ OF_ANSWER = {"name", "value", "checked", "selected", "type"}
 
 
 def fill_text(text: str, cells: Mapping[str, str]) -> str:
-    return FIELD.sub(lambda found: str(cells.get(found[1].strip(), "")), text)
+    return FIELD.sub(lambda match: str(cells.get(match[1].strip(), "")), text)
 
 
 def filled_questions(questions: Sequence[Question], cells: Mapping[str, str]) -> tuple[Question, ...]:
@@ -274,7 +274,7 @@ class _Step:
     cells: Mapping[str, str]
     picture: str
     questions: Sequence[Question]
-    held: Mapping[str, Any]
+    answer: Mapping[str, Any]
     labelled: frozenset[str]
     keyed: int
 
@@ -284,7 +284,7 @@ def fill_page(
     cells: Mapping[str, str],
     *,
     position: int,
-    held: Mapping[str, Any] | None = None,
+    answer: Mapping[str, Any] | None = None,
     picture: str = "",
 ) -> SafeString:
     """Return the page of a row as HTML.
@@ -295,13 +295,13 @@ def fill_page(
         picture: address of the row's own picture.
     """
     questions = filled_questions(template.questions, cells)
-    radios = [number for number, one in enumerate(questions) if one.control == "radio"]
+    radios = [number for number, question in enumerate(questions) if question.control == "radio"]
     step = _Step(
         position=position,
         cells=cells,
         picture=picture,
         questions=questions,
-        held=first_answer(questions) if held is None else held,
+        answer=first_answer(questions) if answer is None else answer,
         labelled=frozenset(_labelled(template.page)),
         keyed=radios[0] if len(radios) == 1 and len(questions[radios[0]].options) < 10 else -1,
     )
@@ -310,46 +310,46 @@ def fill_page(
 
 
 def _labelled(page: Sequence[Element | str]) -> Iterator[str]:
-    for one in page:
-        if isinstance(one, Element):
-            if one.tag == "label" and one.attributes.get("for"):
-                yield one.attributes["for"]
-            yield from _labelled(one.inside)
+    for node in page:
+        if isinstance(node, Element):
+            if node.tag == "label" and node.attributes.get("for"):
+                yield node.attributes["for"]
+            yield from _labelled(node.inside)
 
 
 def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool) -> Iterator[str]:
-    for one in nodes:
-        if isinstance(one, str):
-            yield escape(fill_text(one, step.cells))
+    for node in nodes:
+        if isinstance(node, str):
+            yield escape(fill_text(node, step.cells))
             continue
-        attributes = dict(_attributes(one, step))
-        if one.question >= 0:
-            attributes = _control(one, attributes, step, inside_label=inside_label)
+        attributes = dict(_attributes(node, step))
+        if node.question >= 0:
+            attributes = _control(node, attributes, step, inside_label=inside_label)
         written = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
-        yield f"<{one.tag}{written}>"
-        if one.tag in VOID:
-            if one.tag == "input" and attributes.get("type") == "range":
+        yield f"<{node.tag}{written}>"
+        if node.tag in VOID:
+            if node.tag == "input" and attributes.get("type") == "range":
                 yield '<output data-said=""></output>'
             continue
-        if one.tag == "textarea":
-            yield f"\n{escape(str(step.held.get(step.questions[one.question].name, '')))}"
-        elif one.own_word:
-            words = "".join(part for part in one.inside if isinstance(part, str))
-            yield escape(gettext(words))
+        if node.tag == "textarea":
+            yield f"\n{escape(str(step.answer.get(step.questions[node.question].name, '')))}"
+        elif node.built_in:
+            text = "".join(part for part in node.inside if isinstance(part, str))
+            yield escape(gettext(text))
         else:
-            yield from _render_nodes(one.inside, step, inside_label=inside_label or one.tag == "label")
-        yield f"</{one.tag}>"
+            yield from _render_nodes(node.inside, step, inside_label=inside_label or node.tag == "label")
+        yield f"</{node.tag}>"
 
 
 def _attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
-    own = f"t{step.position}-"
+    prefix = f"t{step.position}-"
     for name, value in element.attributes.items():
         if name == WITHIN or (element.question >= 0 and name in OF_ANSWER):
             continue
         if name == "id":
-            yield name, own + value
+            yield name, prefix + value
         elif name in REFERENCES:
-            yield name, " ".join(own + one for one in fill_text(value, step.cells).split())
+            yield name, " ".join(prefix + element_id for element_id in fill_text(value, step.cells).split())
         elif name in ADDRESSES:
             address = _address(element.tag, fill_text(value, step.cells), step)
             if address:
@@ -390,36 +390,44 @@ def _control(
     question = step.questions[element.question]
     if element.tag == "option":
         option = question.options[element.option]
-        chosen = {"selected": ""} if step.held.get(question.name) == option.value else {}
+        chosen = {"selected": ""} if step.answer.get(question.name) == option.value else {}
         return attributes | {"value": option.value} | chosen
     name = f"u{step.position}-{element.question}"
-    made = attributes | {"name": name, "data-question": question.name, "data-shape": question.shape}
+    control_attributes = attributes | {
+        "name": name,
+        "data-question": question.name,
+        "data-shape": question.shape,
+    }
     if element.option >= 0:
         option = question.options[element.option]
-        made["value"] = option.value
-        held = step.held.get(question.name)
-        if held is not None and (option.value in held if isinstance(held, list) else option.value == held):
-            made["checked"] = ""
-        made["type"] = question.control
+        control_attributes["value"] = option.value
+        answer = step.answer.get(question.name)
+        if answer is not None and (
+            option.value in answer if isinstance(answer, list) else option.value == answer
+        ):
+            control_attributes["checked"] = ""
+        control_attributes["type"] = question.control
         if question.control == "checkbox":
-            made["name"] = f"{name}-{element.option}"
+            control_attributes["name"] = f"{name}-{element.option}"
         elif step.keyed == element.question:
-            made["data-key"] = str(element.option + 1)
+            control_attributes["data-key"] = str(element.option + 1)
     elif element.tag == "input":
-        made["type"] = element.attributes.get("type", "text").lower()
-        made["value"] = (
-            question.preset if question.shape == "fixed" else str(step.held.get(question.name, ""))
+        control_attributes["type"] = element.attributes.get("type", "text").lower()
+        control_attributes["value"] = (
+            question.preset if question.shape == "fixed" else str(step.answer.get(question.name, ""))
         )
-        if question.control == "range" and question.name not in step.held:
-            made["data-open"] = ""
+        if question.control == "range" and question.name not in step.answer:
+            control_attributes["data-open"] = ""
     if question.shape in ("text", "number") and question.control != "range":
-        made["autocomplete"] = "off"
+        control_attributes["autocomplete"] = "off"
     if question.shape == "text":
-        made.setdefault("dir", "auto")
-        made.setdefault("maxlength", str(question.longest))
+        control_attributes.setdefault("dir", "auto")
+        control_attributes.setdefault("maxlength", str(question.longest))
     if not inside_label and element.attributes.get("id") not in step.labelled and not _named(element):
-        made["aria-label"] = question.options[element.option].label if element.option >= 0 else question.label
-    return made
+        control_attributes["aria-label"] = (
+            question.options[element.option].label if element.option >= 0 else question.label
+        )
+    return control_attributes
 
 
 def _named(element: Element) -> bool:

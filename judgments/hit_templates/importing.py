@@ -120,7 +120,7 @@ def _check_columns(template: Template, columns: tuple[str, ...], inputs: Path) -
         if name in columns:
             continue
         near = get_close_matches(name, columns, n=1) or [
-            one for one in columns if one.lower() == name.lower()
+            column for column in columns if column.lower() == name.lower()
         ]
         expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(columns[:10])}"
         raise TemplateProblem(
@@ -238,6 +238,6 @@ def import_template(
         study = create_study(design=design, user=user)
         study.notes = study.notes | {"left_out": list(checked.left_out)}
         study.save(update_fields=["notes"])
-        words = f"A HIT template was brought over with {_rows(checked.rows)} of inputs."
-        note_event(study=study, what="template-brought", words=words, by=user)
+        sentence = f"A HIT template was brought over with {_rows(checked.rows)} of inputs."
+        note_event(study=study, what="template-brought", words=sentence, by=user)
     return study, checked

@@ -29,7 +29,7 @@ from judgments.hit_templates.controls import (
     control_contradictions,
     draw_answer_to,
     drawn_answer,
-    expected_in_words,
+    expectation_text,
     expected_on_repeat,
     known_control,
     known_rows,
@@ -76,48 +76,56 @@ def question_figures(
     questions: Sequence[Question], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> list[dict[str, Any]]:
     """Return votes, numbers (the deviation with n - 1) or texts, and alpha, by question."""
-    return [_figure(one, codes, judged, seed=seed) for one in questions if one.shape != "fixed"]
+    return [
+        _figure(question, codes, judged, seed=seed) for question in questions if question.shape != "fixed"
+    ]
 
 
 def _figure(
     question: Question, codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> dict[str, Any]:
-    own = [(one, one.given[question.name]) for one in judged if question.name in one.given]
-    values = [value for _, value in own]
-    found: dict[str, Any] = {
+    answered = [
+        (judgment, judgment.given[question.name]) for judgment in judged if question.name in judgment.given
+    ]
+    values = [value for _, value in answered]
+    figure: dict[str, Any] = {
         "name": question.name,
         "label": question.label,
         "shape": question.shape,
-        "answered": len(own),
+        "answered": len(answered),
     }
     if question.shape == "text":
         distinct = list(dict.fromkeys(values))
-        return found | {"texts": distinct[:MOST_TEXTS], "different": len(distinct)}
+        return figure | {"texts": distinct[:MOST_TEXTS], "different": len(distinct)}
     if question.shape == "number":
         numbers = np.array(values, dtype=np.float64)
-        columns = [one.unit.pk for one, _ in own], [one.worker for one, _ in own], values
-        alpha = alpha_of_judgments(*columns, "interval", resamples=RESAMPLES, seed=seed) if own else None
-        return found | {
-            "mean": float(numbers.mean()) if own else None,
-            "median": float(np.median(numbers)) if own else None,
-            "deviation": float(numbers.std(ddof=1)) if len(own) > 1 else None,
-            "low": float(numbers.min()) if own else None,
-            "high": float(numbers.max()) if own else None,
+        columns = (
+            [judgment.unit.pk for judgment, _ in answered],
+            [judgment.worker for judgment, _ in answered],
+            values,
+        )
+        alpha = alpha_of_judgments(*columns, "interval", resamples=RESAMPLES, seed=seed) if answered else None
+        return figure | {
+            "mean": float(numbers.mean()) if answered else None,
+            "median": float(np.median(numbers)) if answered else None,
+            "deviation": float(numbers.std(ddof=1)) if len(answered) > 1 else None,
+            "low": float(numbers.min()) if answered else None,
+            "high": float(numbers.max()) if answered else None,
             "alpha": _alpha(alpha),
         }
     counts = Counter(_flat(values))
     ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     parts = [
-        (one.unit.pk, part, one.worker, code)
-        for one in judged
-        for part, code in codes(one.unit, one.given).items()
+        (judgment.unit.pk, part, judgment.worker, code)
+        for judgment in judged
+        for part, code in codes(judgment.unit, judgment.given).items()
         if part.partition("\t")[0] == question.name
     ]
     agreed = None
     if parts:
         units, names, workers, coded = zip(*parts, strict=True)
         agreed = alpha_of_parts(units, names, workers, coded, "nominal", resamples=RESAMPLES, seed=seed)
-    return found | {
+    return figure | {
         "votes": dict(ordered[:MOST_VALUES]),
         "different": len(ordered),
         "alpha": _alpha(agreed),
@@ -125,20 +133,20 @@ def _figure(
 
 
 def _flat(values: Iterable[Any]) -> list[str]:
-    return [one for value in values for one in (value if isinstance(value, list) else [value])]
+    return [part for value in values for part in (value if isinstance(value, list) else [value])]
 
 
-def _alpha(found: AgreementResult | None) -> dict[str, Any]:
-    if found is None:
+def _alpha(result: AgreementResult | None) -> dict[str, Any]:
+    if result is None:
         nothing = {"value": None, "low": None, "high": None}
         return nothing | {"level": "", "n": 0, "reason": "Nobody answered it."}
     return {
-        "value": or_none(found.value),
-        "low": or_none(found.low),
-        "high": or_none(found.high),
-        "level": found.level,
-        "n": found.pairable,
-        "reason": found.reason,
+        "value": or_none(result.value),
+        "low": or_none(result.low),
+        "high": or_none(result.high),
+        "level": result.level,
+        "n": result.pairable,
+        "reason": result.reason,
     }
 
 
@@ -156,7 +164,7 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
 
         ``share`` and ``margin`` are means over the closed questions; ``tie`` is set if any of them is tied.
         """
-        said: dict[str, Any] = {}
+        combined: dict[str, Any] = {}
         votes: dict[str, int] = {}
         shares, margins, ties = [], [], []
         for question in self._kind.form.questions:
@@ -164,48 +172,48 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
             if not values or question.shape == "fixed":
                 continue
             if question.shape == "number":
-                said[question.name] = {
+                combined[question.name] = {
                     "n": len(values),
                     "mean": fmean(values),
                     "median": float(median(values)),
                 }
                 continue
             if question.shape == "text":
-                said[question.name] = {"n": len(values), "texts": values}
+                combined[question.name] = {"n": len(values), "texts": values}
                 continue
-            found = _chosen(values) if question.shape == "choice" else _ticked(values)
-            said[question.name] = found
-            votes |= {f"{question.name}:{value}": count for value, count in found["votes"].items()}
-            shares.append(found["share"])
-            margins.append(found["margin"])
-            ties.append(found["tie"])
+            outcome = _chosen(values) if question.shape == "choice" else _ticked(values)
+            combined[question.name] = outcome
+            votes |= {f"{question.name}:{value}": count for value, count in outcome["votes"].items()}
+            shares.append(outcome["share"])
+            margins.append(outcome["margin"])
+            ties.append(outcome["tie"])
         return Consensus(
             n=len(answers),
             share=fmean(shares) if shares else None,
             margin=fmean(margins) if margins else None,
             tie=any(ties),
             votes=votes,
-            answer=said,
+            answer=combined,
         )
 
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+    def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         """Code closed questions: the number of the chosen option (0 for none), and 0 or 1 per box.
 
         Numbers have another level of measurement; ``figures`` has the agreement of each question.
         """
-        found: dict[str, float] = {}
+        codes: dict[str, float] = {}
         for question in self._kind.questions(unit):
             if question.shape == "choice":
                 values = [option.value for option in question.options]
-                value = given.get(question.name)
-                found[question.name] = float(values.index(value) + 1) if value in values else 0.0
+                value = answer.get(question.name)
+                codes[question.name] = float(values.index(value) + 1) if value in values else 0.0
             elif question.shape == "several":
-                ticked = given.get(question.name, [])
-                found |= {
-                    f"{question.name}\t{place}": float(option.value in ticked)
-                    for place, option in enumerate(question.options)
+                ticked = answer.get(question.name, [])
+                codes |= {
+                    f"{question.name}\t{number}": float(option.value in ticked)
+                    for number, option in enumerate(question.options)
                 }
-        return found
+        return codes
 
 
 class ResultsByQuestion(OfTemplate, Results):
@@ -225,7 +233,11 @@ class TemplateRehearsal(OfTemplate, Rehearsal):
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
         return checked_answer(
             self._kind.questions(unit),
-            {one.name: drawn_answer(one, rng) for one in self._kind.questions(unit) if one.shape != "fixed"},
+            {
+                question.name: drawn_answer(question, rng)
+                for question in self._kind.questions(unit)
+                if question.shape != "fixed"
+            },
         )
 
     def draw_answer(
@@ -244,17 +256,17 @@ class TemplateRehearsal(OfTemplate, Rehearsal):
         name = others[int(rng.integers(len(others)))]
         return dict(truth) | {name: drawn[name]}
 
-    def recovers(self, found: Consensus, truth: Any) -> bool:
+    def recovers(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether closed questions match the truth and means of numbers are near it."""
         for question in self._kind.form.questions:
-            said = (found.answer or {}).get(question.name)
-            if said is None or question.shape in ("text", "fixed"):
+            answer = (consensus.answer or {}).get(question.name)
+            if answer is None or question.shape in ("text", "fixed"):
                 continue
             if question.shape == "number":
                 wide = (question.high or 0.0) - (question.low or 0.0) or 100.0
-                if abs(said["mean"] - truth.get(question.name, said["mean"])) > CLOSE * wide:
+                if abs(answer["mean"] - truth.get(question.name, answer["mean"])) > CLOSE * wide:
                     return False
-            elif said["answer"] != truth.get(question.name):
+            elif answer["answer"] != truth.get(question.name):
                 return False
         return True
 
@@ -388,8 +400,8 @@ class HITTemplate(OpenKind):
             **({"picture": picture_url} if picture_url else {}),
         }
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, Any]:
-        return checked_answer(self._bound(design).questions(unit), given)
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, Any]:
+        return checked_answer(self._bound(design).questions(unit), answer)
 
     def _bound(self, design: StudyDesign | None) -> HITTemplate:
         return self if self._source or design is None else HITTemplate(design.template.html)
@@ -402,17 +414,17 @@ class HITTemplate(OpenKind):
         texts = {question.name for question in self.form.questions if question.shape == "text"}
         return {name: value for name, value in answer.items() if name not in texts}
 
-    def in_words(self, given: Any) -> str:
-        return "; ".join(f"{name}: {_as_text(value)}" for name, value in given.items()) or "–"
+    def in_words(self, answer: Any) -> str:
+        return "; ".join(f"{name}: {_as_text(value)}" for name, value in answer.items()) or "–"
 
-    def is_right(self, given: Any, expected: Any) -> bool:
-        return meets_expectation(expected, given)
+    def is_right(self, answer: Any, expected: Any) -> bool:
+        return meets_expectation(expected, answer)
 
-    def expected_on_repeat(self, given: Any) -> Any:
-        return expected_on_repeat(self.form.questions, given)
+    def expected_on_repeat(self, answer: Any) -> Any:
+        return expected_on_repeat(self.form.questions, answer)
 
     def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
-        return [f"{name}: {_together(said)}" for name, said in answer.items()]
+        return [f"{name}: {_together(outcome)}" for name, outcome in answer.items()]
 
 
 def _described(question: Question) -> dict[str, Any]:
@@ -429,16 +441,16 @@ def _described(question: Question) -> dict[str, Any]:
 
 def _as_text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return expected_in_words(value)
+        return expectation_text(value)
     return ", ".join(value) or "–" if isinstance(value, list) else str(value)
 
 
-def _together(said: Mapping[str, Any]) -> str:
-    if "mean" in said:
-        return f"mean {said['mean']:g}"
-    if "answer" in said:
-        return "tied" if said["answer"] is None else _as_text(said["answer"])
-    return f"{said['n']} answers"
+def _together(outcome: Mapping[str, Any]) -> str:
+    if "mean" in outcome:
+        return f"mean {outcome['mean']:g}"
+    if "answer" in outcome:
+        return "tied" if outcome["answer"] is None else _as_text(outcome["answer"])
+    return f"{outcome['n']} answers"
 
 
 def _chosen(values: Sequence[str]) -> dict[str, Any]:
@@ -457,7 +469,7 @@ def _chosen(values: Sequence[str]) -> dict[str, Any]:
 
 def _ticked(values: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return the boxes that more than half ticked; an even vote is a tie."""
-    counts = Counter(one for value in values for one in value)
+    counts = Counter(box for value in values for box in value)
     n = len(values)
     ordered = by_count(counts)
     # No count for an unticked box; a form without ticks is full agreement.

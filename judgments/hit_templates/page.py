@@ -90,17 +90,17 @@ def upload_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     form = HITTemplateForm(request.POST or None, request.FILES or None)
     context: dict[str, Any] = {}
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
-        asked = {"source": given["template"], "slug": given["slug"], "name": given["name"]}
+        values = form.cleaned_data
+        sketch = {"source": values["template"], "slug": values["slug"], "name": values["name"]}
         try:
-            _refuse_taken(given["slug"])
-            sketched_design(**asked)
-            upload = uploads.keep([given["inputs"]], given.get("pictures"))
+            _refuse_taken(values["slug"])
+            sketched_design(**sketch)
+            upload = uploads.keep([values["inputs"]], values.get("pictures"))
             with uploads.open_upload(upload) as files:
-                checked = check_template(source=given["template"], inputs=files.path)
-            context = _show_checked(request, upload, asked, checked)
+                checked = check_template(source=values["template"], inputs=files.path)
+            context = _show_checked(request, upload, sketch, checked)
         except BeyondHead:  # a draft can still be looked at, and discarded
-            return _leave_to_job(request, {"upload": upload, **asked})
+            return _leave_to_job(request, {"upload": upload, **sketch})
         except QuorumError as error:
             form.add_error(None, str(error))
     return _page(admin, request, {"form": form, **context})
@@ -126,9 +126,9 @@ def _page(admin: QuorumAdmin, request: HttpRequest, context: dict[str, Any]) -> 
 
 
 def _show_checked(
-    request: HttpRequest, upload: str, asked: dict[str, str], checked: CheckedTemplate
+    request: HttpRequest, upload: str, sketch: dict[str, str], checked: CheckedTemplate
 ) -> dict[str, Any]:
-    design = sketched_design(**asked)
+    design = sketched_design(**sketch)
     for earlier in set(request.session.get(CHECKED, {}).values()) - {upload}:
         uploads.discard_upload(earlier)
     key = store_preview(request.session, design)
@@ -156,7 +156,7 @@ def _refuse_taken(slug: str) -> None:
 
 
 def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
-    words = {
+    control_names = {
         "radio": gettext("one of"),
         "select": gettext("one of"),
         "checkbox": gettext("any of"),
@@ -167,15 +167,15 @@ def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
         "hidden": gettext("a constant"),
     }
     rows = []
-    for one in checked.template.questions:
-        options = ", ".join(option.value or "–" for option in one.options)
+    for question in checked.template.questions:
+        options = ", ".join(option.value or "–" for option in question.options)
         rows.append(
             {
-                "name": one.name,
-                "label": "" if one.label == one.name else one.label,
-                "asks": f"{words[one.control]}{f' {options}' if options else ''}",
+                "name": question.name,
+                "label": "" if question.label == question.name else question.label,
+                "asks": f"{control_names[question.control]}{f' {options}' if options else ''}",
                 "needed": gettext("yes")
-                if one.required or any(option.required for option in one.options)
+                if question.required or any(option.required for option in question.options)
                 else gettext("no"),
             }
         )
@@ -203,8 +203,8 @@ def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
             )
     except BeyondHead:  # many pictures, which were not looked at before
         del request.session[CHECKED]
-        asked = {"source": design.template.html, "slug": design.slug, "name": design.name}
-        return _leave_to_job(request, {"upload": upload, **asked})
+        sketch = {"source": design.template.html, "slug": design.slug, "name": design.name}
+        return _leave_to_job(request, {"upload": upload, **sketch})
     except QuorumError as error:
         messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
         return _page(admin, request, {"form": form})

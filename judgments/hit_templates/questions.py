@@ -95,28 +95,28 @@ class Element:
     inside: list[Element | str] = field(default_factory=list)
     question: int = -1
     option: int = -1
-    own_word: bool = False  # our own text, translated when shown
+    built_in: bool = False  # our own text, translated when shown
 
 
-def words_in(element: Element) -> str:
+def inner_text(element: Element) -> str:
     """Return an element's text in one line, without its controls."""
     return " ".join("".join(_texts(element)).split())
 
 
 def _texts(element: Element) -> Iterator[str]:
-    for one in element.inside:
-        if isinstance(one, str):
-            yield one
-        elif one.tag not in ("select", "textarea", "option"):
-            yield from _texts(one)
-            yield " " if one.tag in ("p", "div", "br", "li", "td", "th") else ""
+    for node in element.inside:
+        if isinstance(node, str):
+            yield node
+        elif node.tag not in ("select", "textarea", "option"):
+            yield from _texts(node)
+            yield " " if node.tag in ("p", "div", "br", "li", "td", "th") else ""
 
 
 def walk(elements: list[Element | str]) -> Iterator[Element]:
-    for one in elements:
-        if isinstance(one, Element):
-            yield one
-            yield from walk(one.inside)
+    for node in elements:
+        if isinstance(node, Element):
+            yield node
+            yield from walk(node.inside)
 
 
 def fields_in(text: str) -> list[str]:
@@ -131,30 +131,30 @@ class _Labels:
         self._read(page, "", "")
 
     def _read(self, nodes: list[Element | str], label: str, group: str) -> None:
-        for one in nodes:
-            if not isinstance(one, Element):
+        for node in nodes:
+            if not isinstance(node, Element):
                 continue
-            own, inner = label, group
-            if one.tag == "label":
-                own = words_in(one)
-                if one.attributes.get("for"):
-                    self._by_id.setdefault(one.attributes["for"], own)
-            elif one.tag == "fieldset":
+            inner_label, inner_group = label, group
+            if node.tag == "label":
+                inner_label = inner_text(node)
+                if node.attributes.get("for"):
+                    self._by_id.setdefault(node.attributes["for"], inner_label)
+            elif node.tag == "fieldset":
                 legend = next(
-                    (part for part in one.inside if isinstance(part, Element) and part.tag == "legend"), None
+                    (part for part in node.inside if isinstance(part, Element) and part.tag == "legend"), None
                 )
-                inner = words_in(legend) if legend is not None else group
-            elif one.tag in ("input", "select", "textarea"):
-                self._around[id(one)], self._group[id(one)] = label, group
-            self._read(one.inside, own, inner)
+                inner_group = inner_text(legend) if legend is not None else group
+            elif node.tag in ("input", "select", "textarea"):
+                self._around[id(node)], self._group[id(node)] = label, group
+            self._read(node.inside, inner_label, inner_group)
 
-    def own(self, control: Element) -> str:
-        given = control.attributes
+    def label_of(self, control: Element) -> str:
+        attributes = control.attributes
         return (
             self._around.get(id(control), "")
-            or self._by_id.get(given.get("id", ""), "")
-            or given.get("aria-label", "")
-            or given.get("title", "")
+            or self._by_id.get(attributes.get("id", ""), "")
+            or attributes.get("aria-label", "")
+            or attributes.get("title", "")
         )
 
     def group(self, control: Element) -> str:
@@ -167,49 +167,49 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[Question, ...], lis
     Raises:
         ValueError: an invalid name, a name shared by two sorts of controls, or bounds that are no numbers.
     """
-    _one_id_each(page)
+    _drop_unusable_ids(page)
     labels = _Labels(page)
-    found: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     sentences: list[str] = []
-    _read(page, labels, found, sentences)
-    if len(found) > MOST_QUESTIONS:
-        raise ValueError(f"The template asks {len(found)} questions; expected at most {MOST_QUESTIONS}.")
-    for one in found.values():
-        _check_options(one)
-        one.label = one.label or one.name
-    return tuple(found.values()), list(dict.fromkeys(sentences))
+    _read(page, labels, questions, sentences)
+    if len(questions) > MOST_QUESTIONS:
+        raise ValueError(f"The template asks {len(questions)} questions; expected at most {MOST_QUESTIONS}.")
+    for question in questions.values():
+        _check_options(question)
+        question.label = question.label or question.name
+    return tuple(questions.values()), list(dict.fromkeys(sentences))
 
 
-def _one_id_each(page: list[Element | str]) -> None:
+def _drop_unusable_ids(page: list[Element | str]) -> None:
     seen: set[str] = set()
-    for one in walk(page):
-        own = one.attributes.get("id", "")
-        if own and (own in seen or FIELD.search(own) or len(own.split()) != 1):
-            del one.attributes["id"]
-        seen.add(own)
+    for element in walk(page):
+        element_id = element.attributes.get("id", "")
+        if element_id and (element_id in seen or FIELD.search(element_id) or len(element_id.split()) != 1):
+            del element.attributes["id"]
+        seen.add(element_id)
 
 
 def _read(
-    nodes: list[Element | str], labels: _Labels, found: dict[str, Question], sentences: list[str]
+    nodes: list[Element | str], labels: _Labels, questions: dict[str, Question], sentences: list[str]
 ) -> None:
-    kept: list[Element | str] = []
-    for one in nodes:
-        if isinstance(one, str) or one.tag not in ("input", "select", "textarea"):
-            if isinstance(one, Element):
-                _read(one.inside, labels, found, sentences)
-            kept.append(one)
+    remaining: list[Element | str] = []
+    for node in nodes:
+        if isinstance(node, str) or node.tag not in ("input", "select", "textarea"):
+            if isinstance(node, Element):
+                _read(node.inside, labels, questions, sentences)
+            remaining.append(node)
             continue
-        control = _control(one)
+        control = _control(node)
         if control in BUTTONS | NOT_CARRIED:
             continue  # left_out tells of those that matter
-        if not one.attributes.get("name", "").strip():
+        if not node.attributes.get("name", "").strip():
             sentences.append(
                 f"{SORTS[control][0].upper()}{SORTS[control][1:]} without a name: left out, as an answer needs one."
             )
             continue
-        _take(one, control, labels, found)
-        kept.append(one)
-    nodes[:] = kept
+        _take(node, control, labels, questions)
+        remaining.append(node)
+    nodes[:] = remaining
 
 
 def _control(element: Element) -> str:
@@ -219,9 +219,9 @@ def _control(element: Element) -> str:
     return kind if kind in SORTS or kind in BUTTONS | NOT_CARRIED else "text"
 
 
-def _take(element: Element, control: str, labels: _Labels, found: dict[str, Question]) -> None:
-    given = element.attributes
-    name = " ".join(given["name"].split())
+def _take(element: Element, control: str, labels: _Labels, questions: dict[str, Question]) -> None:
+    attributes = element.attributes
+    name = " ".join(attributes["name"].split())
     if FIELD.search(name):
         raise ValueError(
             f"The name {name[:60]!r} of {SORTS[control]} holds a field; expected the same name in every row."
@@ -230,84 +230,84 @@ def _take(element: Element, control: str, labels: _Labels, found: dict[str, Ques
         raise ValueError(
             f"The name {name[:60]!r} is none; expected at most {LONGEST_NAME} visible characters."
         )
-    there = found.get(name)
-    if there is not None and there.control != control:
+    earlier = questions.get(name)
+    if earlier is not None and earlier.control != control:
         raise ValueError(
-            f"The name {name!r} belongs to {SORTS[there.control]} and to {SORTS[control]}; expected a name for each."
+            f"The name {name!r} belongs to {SORTS[earlier.control]} and to {SORTS[control]}; expected a name for each."
         )
-    if there is not None and control not in GROUPED:
+    if earlier is not None and control not in GROUPED:
         raise ValueError(f"The name {name!r} belongs to {SORTS[control]} twice; expected a name for each.")
-    one = there or Question(name, control)
-    found.setdefault(name, one)
-    element.question = list(found).index(name)
+    question = earlier or Question(name, control)
+    questions.setdefault(name, question)
+    element.question = list(questions).index(name)
     if control in GROUPED:
-        element.option = len(one.options)
-        own = labels.own(element)
-        required = "required" in given
-        value = given.get("value", "on")
-        option = Option(value, own or value, required and control == "checkbox", "checked" in given)
-        one.options = (*one.options, option)
-        one.required |= required and control == "radio"
-        one.label = one.label or labels.group(element) or _single_label(element, control, own)
+        element.option = len(question.options)
+        label = labels.label_of(element)
+        required = "required" in attributes
+        value = attributes.get("value", "on")
+        option = Option(value, label or value, required and control == "checkbox", "checked" in attributes)
+        question.options = (*question.options, option)
+        question.required |= required and control == "radio"
+        question.label = question.label or labels.group(element) or _single_label(element, control, label)
         return
-    one.label = labels.own(element) or labels.group(element)
-    one.required = "required" in given
+    question.label = labels.label_of(element) or labels.group(element)
+    question.required = "required" in attributes
     if control == "select":
-        _take_list(element, one)
+        _take_list(element, question)
     elif SHAPES[control] == "number":
-        _take_bounds(given, one)
-        one.preset = given.get("value", "")
+        _take_bounds(attributes, question)
+        question.preset = attributes.get("value", "")
     else:
-        one.longest = _whole(given.get("maxlength", ""), LONGEST_TEXT)
+        question.longest = _whole(attributes.get("maxlength", ""), LONGEST_TEXT)
         text = "".join(part for part in element.inside if isinstance(part, str))
-        one.preset = text if control == "textarea" else given.get("value", "")
+        question.preset = text if control == "textarea" else attributes.get("value", "")
 
 
-def _single_label(element: Element, control: str, own: str) -> str:
-    return own if control == "checkbox" and "value" not in element.attributes else ""
+def _single_label(element: Element, control: str, label: str) -> str:
+    return label if control == "checkbox" and "value" not in element.attributes else ""
 
 
-def _take_list(element: Element, one: Question) -> None:
+def _take_list(element: Element, question: Question) -> None:
     """Without an empty first entry, the first option would count as an answer."""
-    places = [part for part in walk(element.inside) if part.tag == "option"]
-    chosen = any("selected" in part.attributes for part in places)
-    for part in places:
-        words = " ".join("".join(text for text in part.inside if isinstance(text, str)).split())
-        part.option, part.question = len(one.options), element.question
+    options = [part for part in walk(element.inside) if part.tag == "option"]
+    chosen = any("selected" in part.attributes for part in options)
+    for part in options:
+        option_text = " ".join("".join(text for text in part.inside if isinstance(text, str)).split())
+        part.option, part.question = len(question.options), element.question
         option = Option(
-            part.attributes.get("value", words),
-            words or part.attributes.get("label", ""),
+            part.attributes.get("value", option_text),
+            option_text or part.attributes.get("label", ""),
             chosen="selected" in part.attributes,
         )
-        one.options = (*one.options, option)
-    if places and not chosen and one.options[0].value:
-        one.required = True
+        question.options = (*question.options, option)
+    if options and not chosen and question.options[0].value:
+        question.required = True
         element.attributes["required"] = ""
         element.inside.insert(0, Element("option", {"value": ""}, ["–"]))
 
 
-def _take_bounds(given: dict[str, str], one: Question) -> None:
-    one.low, one.high = (_number(given, bound, one.name) for bound in ("min", "max"))
-    if one.control == "range":
-        one.low, one.high = (
-            one.low if one.low is not None else 0.0,
-            one.high if one.high is not None else 100.0,
+def _take_bounds(attributes: dict[str, str], question: Question) -> None:
+    question.low, question.high = (_number(attributes, bound, question.name) for bound in ("min", "max"))
+    if question.control == "range":
+        question.low, question.high = (
+            question.low if question.low is not None else 0.0,
+            question.high if question.high is not None else 100.0,
         )
         # without a value of its own it stands nowhere until it is moved
-        one.required = one.required or not given.get("value", "").strip()
-    step = given.get("step", "1").strip().lower()
-    one.step = None if step == "any" else _number(given, "step", one.name) or 1.0
-    one.within = _number(given, WITHIN, one.name)
-    if one.within is not None and one.within < 0:
-        raise ValueError(f"{WITHIN} of “{one.name}” is {given[WITHIN][:40]!r}; expected 0 or more.")
-    if one.low is not None and one.high is not None and one.low > one.high:
+        question.required = question.required or not attributes.get("value", "").strip()
+    step = attributes.get("step", "1").strip().lower()
+    question.step = None if step == "any" else _number(attributes, "step", question.name) or 1.0
+    question.within = _number(attributes, WITHIN, question.name)
+    if question.within is not None and question.within < 0:
+        raise ValueError(f"{WITHIN} of “{question.name}” is {attributes[WITHIN][:40]!r}; expected 0 or more.")
+    if question.low is not None and question.high is not None and question.low > question.high:
         raise ValueError(
-            f"“{one.name}” goes from {one.low:g} to {one.high:g}; expected the lower number first."
+            f"“{question.name}” goes from {question.low:g} to {question.high:g}; expected the lower number first."
         )
 
 
-def _number(given: dict[str, str], bound: str, name: str) -> float | None:
-    text = given.get(bound, "").strip()
+def _number(attributes: dict[str, str], bound: str, name: str) -> float | None:
+    text = attributes.get(bound, "").strip()
     if not text:
         return None
     try:
@@ -323,14 +323,14 @@ def _whole(text: str, otherwise: int) -> int:
     return min(int(text), otherwise) if text.isascii() and text.isdigit() and 0 < len(text) < 9 else otherwise
 
 
-def _check_options(one: Question) -> None:
-    values = [option.value for option in one.options]
-    if one.control in GROUPED or one.control == "select":
+def _check_options(question: Question) -> None:
+    values = [option.value for option in question.options]
+    if question.control in GROUPED or question.control == "select":
         if not any(values):
-            raise ValueError(f"“{one.name}” has nothing to choose; expected options with a value.")
+            raise ValueError(f"“{question.name}” has nothing to choose; expected options with a value.")
         twice = next((value for value in values if values.count(value) > 1), None)
         if twice is not None:
-            raise ValueError(f"“{one.name}” has the option {twice!r} twice; expected every value once.")
+            raise ValueError(f"“{question.name}” has the option {twice!r} twice; expected every value once.")
 
 
 def as_number(value: Any) -> int | float | None:

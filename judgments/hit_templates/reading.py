@@ -127,8 +127,8 @@ def clean_filled_page(page: str) -> str:
     )
 
 
-def _without(given: Mapping[str, str], *names: str) -> dict[str, str]:
-    return {name: value for name, value in given.items() if name not in names}
+def _without(attributes: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {name: value for name, value in attributes.items() if name not in names}
 
 
 def _box(element: Element) -> Nodes:
@@ -147,12 +147,12 @@ def _titled(element: Element) -> Nodes:
 
 def _instructions(element: Element) -> Nodes:
     title = element.attributes.get("link-text") or element.attributes.get("header")
-    summary = Element("summary", {}, [title or INSTRUCTIONS], own_word=not title)
+    summary = Element("summary", {}, [title or INSTRUCTIONS], built_in=not title)
     return [Element("details", {}, [summary, *element.inside])]
 
 
 def _example(element: Element) -> Nodes:
-    title = Element("strong", {}, [EXAMPLES[element.tag]], own_word=True)
+    title = Element("strong", {}, [EXAMPLES[element.tag]], built_in=True)
     return [Element("div", {}, [Element("p", {}, [title]), *element.inside])]
 
 
@@ -164,46 +164,46 @@ def _labelled(element: Element, control: Element) -> Nodes:
 
 
 def _input(element: Element) -> Nodes:
-    given = element.attributes
-    kept = _without(given, "label", "max-length", "type")
-    if "max-length" in given:
-        kept["maxlength"] = given["max-length"]
-    kind = given.get("type", "text").lower()
-    return _labelled(element, Element("input", kept | {"type": kind if kind in INPUT_TYPES else "text"}))
+    attributes = element.attributes
+    copied = _without(attributes, "label", "max-length", "type")
+    if "max-length" in attributes:
+        copied["maxlength"] = attributes["max-length"]
+    kind = attributes.get("type", "text").lower()
+    return _labelled(element, Element("input", copied | {"type": kind if kind in INPUT_TYPES else "text"}))
 
 
 def _text_area(element: Element) -> Nodes:
-    given = element.attributes
-    kept = _without(given, "label", "max-length", "value")
-    if "max-length" in given:
-        kept["maxlength"] = given["max-length"]
-    text = given.get("value", "")
-    return _labelled(element, Element("textarea", kept, [text] if text else list(element.inside)))
+    attributes = element.attributes
+    copied = _without(attributes, "label", "max-length", "value")
+    if "max-length" in attributes:
+        copied["maxlength"] = attributes["max-length"]
+    text = attributes.get("value", "")
+    return _labelled(element, Element("textarea", copied, [text] if text else list(element.inside)))
 
 
 def _slider(element: Element) -> Nodes:
     """Go from 0 to 100 by 1 by default, like Amazon's."""
-    kept = {"min": "0", "max": "100", "step": "1", **_without(element.attributes, "label")}
-    return _labelled(element, Element("input", kept | {"type": "range"}))
+    copied = {"min": "0", "max": "100", "step": "1", **_without(element.attributes, "label")}
+    return _labelled(element, Element("input", copied | {"type": "range"}))
 
 
 def _ticked(kind: str) -> Callable[[Element], Nodes]:
-    def made(element: Element) -> Nodes:
+    def build(element: Element) -> Nodes:
         control = Element("input", element.attributes | {"type": kind})
         return [Element("label", {"class": "option"}, [control, Element("span", {}, element.inside)])]
 
-    return made
+    return build
 
 
 def _classifier(kind: str) -> Callable[[Element], Nodes]:
-    def made(element: Element) -> Nodes:
-        given = element.attributes
-        name = given.get("name", "")
+    def build(element: Element) -> Nodes:
+        attributes = element.attributes
+        name = attributes.get("name", "")
         if not name:
             raise ValueError(f"<{element.tag}> has no name; expected one, as answers are kept under it.")
         shown: Nodes = list(element.inside)
-        if given.get("src"):
-            shown.append(Element("img", {"src": given["src"], "alt": ""}))
+        if attributes.get("src"):
+            shown.append(Element("img", {"src": attributes["src"], "alt": ""}))
         options: Nodes = [
             Element(
                 "label",
@@ -215,49 +215,49 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
                     Element("span", {}, [value]),
                 ],
             )
-            for value in _categories(given.get("categories", ""), element.tag)
+            for value in _categories(attributes.get("categories", ""), element.tag)
         ]
-        legend = Element("legend", {}, [given.get("header") or name])
+        legend = Element("legend", {}, [attributes.get("header") or name])
         return [Element("div", {}, [*shown, Element("fieldset", {}, [legend, *options])])]
 
-    return made
+    return build
 
 
 def _categories(text: str, tag: str) -> list[str]:
     """Accept JSON, or Amazon's single quotation marks."""
-    found: object = None
+    categories: object = None
     for read in (json.loads, ast.literal_eval):
         try:
-            found = read(text.strip())
+            categories = read(text.strip())
             break
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
     if (
-        not isinstance(found, list)
-        or not found
-        or not all(isinstance(one, str) and one.strip() for one in found)
+        not isinstance(categories, list)
+        or not categories
+        or not all(isinstance(category, str) and category.strip() for category in categories)
     ):
         extra = " (a field may stand for one category, not for the list)" if FIELD.search(text) else ""
         raise ValueError(
             f"The categories of <{tag}> are {text[:60]!r}; expected a list such as ['yes', 'no']{extra}."
         )
-    return [str(one).strip() for one in found]
+    return [str(category).strip() for category in categories]
 
 
 def name_radio_group(element: Element) -> str | None:
     """Give a group's buttons one name; Amazon lets each have its own. Return a sentence if they had."""
     buttons = _buttons(element)
-    names = [one.attributes.get("name", "") for one in buttons]
+    names = [button.attributes.get("name", "") for button in buttons]
     distinct = list(dict.fromkeys(name for name in names if name))
     group = element.attributes.get("name") or element.attributes.get("id") or ""
     if not buttons or (len(distinct) == 1 and len(buttons) > 1 and all(names)):
         _require(element, buttons)
         return None
     name = group or (distinct[0] if distinct else "")
-    values = [one.attributes.get("value", "") for one in buttons]
+    values = [button.attributes.get("value", "") for button in buttons]
     distinct_values = len(set(values)) == len(values) and all(values)
-    for one, own, value in zip(buttons, names, values, strict=True):
-        one.attributes |= {"name": name, "value": value if distinct_values else own or value}
+    for button, button_name, value in zip(buttons, names, values, strict=True):
+        button.attributes |= {"name": name, "value": value if distinct_values else button_name or value}
     _require(element, buttons)
     if len(distinct) < 2:
         return None
@@ -269,16 +269,16 @@ def name_radio_group(element: Element) -> str | None:
 
 def _require(element: Element, buttons: list[Element]) -> None:
     if "required" in element.attributes:
-        for one in buttons:
-            one.attributes["required"] = ""
+        for button in buttons:
+            button.attributes["required"] = ""
 
 
 def _buttons(element: Element) -> list[Element]:
-    found: list[Element] = []
-    for one in element.inside:
-        if isinstance(one, Element):
-            found += [one] if one.tag == "crowd-radio-button" else _buttons(one)
-    return found
+    buttons: list[Element] = []
+    for node in element.inside:
+        if isinstance(node, Element):
+            buttons += [node] if node.tag == "crowd-radio-button" else _buttons(node)
+    return buttons
 
 
 def _group(element: Element) -> Nodes:
@@ -332,55 +332,55 @@ FIRST_LEVEL = 3  # a form uses h1 and, for each step, h2
 class _Scan(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.found: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         self.named: dict[str, list[str]] = {}
         self._drawing = 0
 
     def note(self, what: str, detail: str = "") -> None:
-        self.found[what] += 1
+        self.counts[what] += 1
         if detail and detail not in self.named.setdefault(what, []):
             self.named[what].append(detail)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self._tag(tag, given)
-        for name, value in given.items():
+        attributes = {name: value or "" for name, value in attrs}
+        self._tag(tag, attributes)
+        for name, value in attributes.items():
             if name.startswith("on"):
                 self.note("handlers", name)
             elif name in ("style", "class"):
-                self.found["styles"] += name == "style"
+                self.counts["styles"] += name == "style"
             elif name in ADDRESSES and tag not in FRAMES | {"form", "script", "link", "base"}:
                 whole = FIELD.fullmatch(value.strip())
                 if not whole and not KNOWN_ADDRESS.match(value):
                     self.note("addresses", value.strip()[:80])
             elif name == "pattern":
-                self.note("patterns", given.get("name", ""))
+                self.note("patterns", attributes.get("name", ""))
             if FIELD.search(name):
                 self.note("placed", name[:80])
 
-    def _tag(self, tag: str, given: dict[str, str]) -> None:
+    def _tag(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "script":
-            self.note("scripts", given.get("src", ""))
+            self.note("scripts", attributes.get("src", ""))
         elif tag in ("style", "link"):
             self.note("sheets")
         elif tag == "base":
             self.note("base")
-        elif tag == "meta" and given.get("http-equiv", "").lower() == "refresh":
+        elif tag == "meta" and attributes.get("http-equiv", "").lower() == "refresh":
             self.note("refresh")
         elif tag in FRAMES:
-            self.note("frames", given.get("src", "") or given.get("data", ""))
+            self.note("frames", attributes.get("src", "") or attributes.get("data", ""))
         elif tag in DRAWN:
             self._drawing += 1
             self.note("drawn", tag)
         elif self._drawing:
             return  # the parts of a drawing go with it
         elif tag == "form":
-            if given.get("action"):
-                self.note("action", given["action"][:200])
-        elif tag == "input" and given.get("type", "").lower() in ("file", "password"):
-            self.note(f"input-{given['type'].lower()}", given.get("name", ""))
+            if attributes.get("action"):
+                self.note("action", attributes["action"][:200])
+        elif tag == "input" and attributes.get("type", "").lower() in ("file", "password"):
+            self.note(f"input-{attributes['type'].lower()}", attributes.get("name", ""))
         elif tag.startswith("crowd-") and tag not in PLAIN_OF:
-            self.note("crowd", f"{tag} “{given['name']}”" if given.get("name") else tag)
+            self.note("crowd", f"{tag} “{attributes['name']}”" if attributes.get("name") else tag)
         elif tag not in PLAIN | BOXES | STRUCTURE | {"meta", "button"} and tag not in PLAIN_OF:
             self.note("tags", tag[:40])
 
@@ -389,7 +389,7 @@ class _Scan(HTMLParser):
             self._drawing -= 1
 
     def handle_data(self, data: str) -> None:
-        self.found["liquid"] += bool(LIQUID.search(FIELD.sub("", data)))
+        self.counts["liquid"] += bool(LIQUID.search(FIELD.sub("", data)))
 
 
 def left_out_of(source: str) -> list[str]:
@@ -401,48 +401,48 @@ def left_out_of(source: str) -> list[str]:
 
 
 def _sentences(scan: _Scan) -> Iterator[str]:
-    found, named = scan.found, scan.named
+    counts, named = scan.counts, scan.named
 
     def some(what: str) -> str:
         names = named.get(what, [])
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         return ", ".join(names[:MOST_NAMED]) + more
 
-    def counted(what: str, one: str, several: str) -> str:
-        return one if found[what] == 1 else f"{found[what]} {several}"
+    def counted(what: str, singular: str, plural: str) -> str:
+        return singular if counts[what] == 1 else f"{counts[what]} {plural}"
 
-    if found["scripts"]:
+    if counts["scripts"]:
         yield f"{counted('scripts', 'A script', 'scripts')} left out: nothing of the template runs here."
-    if found["handlers"]:
+    if counts["handlers"]:
         yield f"What scripts did on {some('handlers')} is left out."
-    if found["sheets"] or found["styles"]:
+    if counts["sheets"] or counts["styles"]:
         yield "Styles are left out: the page has Quorum’s look, in light and dark, wide and on a phone."
-    if found["frames"]:
+    if counts["frames"]:
         where = f" ({some('frames')})" if some("frames") else ""
         yield f"{counted('frames', 'A frame from elsewhere', 'frames from elsewhere')} left out{where}."
-    if found["action"]:
+    if counts["action"]:
         yield f"The form’s own address ({some('action')}) is left out: answers go to Quorum."
-    if found["base"]:
+    if counts["base"]:
         yield "The base address of links is left out: links and pictures need whole addresses."
-    if found["refresh"]:
+    if counts["refresh"]:
         yield "The order to load another page (meta refresh) is left out."
-    if found["drawn"]:
+    if counts["drawn"]:
         yield f"Drawings ({some('drawn')}) are left out; a picture with an https address can stand there."
-    for sort, words in (("file", "files cannot be sent"), ("password", "passwords are not asked for")):
-        if found[f"input-{sort}"]:
+    for sort, reason in (("file", "files cannot be sent"), ("password", "passwords are not asked for")):
+        if counts[f"input-{sort}"]:
             names = f" “{some(f'input-{sort}')}”" if some(f"input-{sort}") else ""
-            yield f"The field{names} of type {sort} is left out: {words}."
-    if found["crowd"]:
+            yield f"The field{names} of type {sort} is left out: {reason}."
+    if counts["crowd"]:
         yield f"These elements need Amazon’s scripts and are left out, with what they ask: {some('crowd')}."
-    if found["addresses"]:
+    if counts["addresses"]:
         yield f"Addresses that are not http, https or mailto are left out: {some('addresses')}."
-    if found["placed"]:
+    if counts["placed"]:
         yield f"A field that stands for an attribute is left out: {some('placed')}."
-    if found["patterns"]:
+    if counts["patterns"]:
         yield "Patterns of text fields are not checked."
-    if found["tags"]:
+    if counts["tags"]:
         yield f"These tags are left out, their text stays: {some('tags')}."
-    if found["liquid"]:
+    if counts["liquid"]:
         yield "Liquid ({{ … }}, {% … %}) is not carried out and stands on the page as it is; fields are ${name}."
 
 
@@ -529,47 +529,49 @@ class _TreeReader(HTMLParser):
 
 
 def _plain(nodes: list[Element | str], sentences: list[str]) -> list[Element | str]:
-    found: list[Element | str] = []
-    for one in nodes:
-        if isinstance(one, str):
-            found.append(one)
+    plain_nodes: list[Element | str] = []
+    for node in nodes:
+        if isinstance(node, str):
+            plain_nodes.append(node)
             continue
-        if one.tag == "crowd-radio-group" and (sentence := name_radio_group(one)):
+        if node.tag == "crowd-radio-group" and (sentence := name_radio_group(node)):
             sentences.append(sentence)
-        one.inside = _plain(one.inside, sentences)
-        if one.tag in PLAIN_OF:
-            found += PLAIN_OF[one.tag](one)
-        elif one.tag in BOXES:
-            found.append(Element("div", one.attributes, one.inside))
-        elif one.tag == "select" and "multiple" in one.attributes:
-            found += _boxes_of(one)
+        node.inside = _plain(node.inside, sentences)
+        if node.tag in PLAIN_OF:
+            plain_nodes += PLAIN_OF[node.tag](node)
+        elif node.tag in BOXES:
+            plain_nodes.append(Element("div", node.attributes, node.inside))
+        elif node.tag == "select" and "multiple" in node.attributes:
+            plain_nodes += _boxes_of(node)
         else:
-            found.append(one)
-    return found
+            plain_nodes.append(node)
+    return plain_nodes
 
 
 def _boxes_of(select: Element) -> list[Element | str]:
     """Boxes need no modifier key."""
-    options = [one for one in walk(select.inside) if one.tag == "option"]
+    options = [option for option in walk(select.inside) if option.tag == "option"]
     boxes: list[Element | str] = []
-    for one in options:
-        words = "".join(text for text in one.inside if isinstance(text, str)).strip()
-        given = {
+    for option in options:
+        label = "".join(text for text in option.inside if isinstance(text, str)).strip()
+        attributes = {
             "type": "checkbox",
             "name": select.attributes.get("name", ""),
-            "value": one.attributes.get("value", words),
+            "value": option.attributes.get("value", label),
         }
-        if "selected" in one.attributes:
-            given["checked"] = ""
+        if "selected" in option.attributes:
+            attributes["checked"] = ""
         boxes.append(
-            Element("label", {"class": "option"}, [Element("input", given), Element("span", {}, [words])])
+            Element(
+                "label", {"class": "option"}, [Element("input", attributes), Element("span", {}, [label])]
+            )
         )
     return [Element("span", {"class": "group"}, boxes)]
 
 
 def _level_headings(page: list[Element | str]) -> None:
     """Renumber headings below the form's own, without gaps."""
-    levels = sorted({one.tag for one in walk(page) if one.tag in HEADINGS})
-    names = {tag: f"h{min(FIRST_LEVEL + place, len(HEADINGS))}" for place, tag in enumerate(levels)}
-    for one in walk(page):
-        one.tag = names.get(one.tag, one.tag)
+    levels = sorted({element.tag for element in walk(page) if element.tag in HEADINGS})
+    names = {tag: f"h{min(FIRST_LEVEL + depth, len(HEADINGS))}" for depth, tag in enumerate(levels)}
+    for element in walk(page):
+        element.tag = names.get(element.tag, element.tag)

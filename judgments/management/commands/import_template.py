@@ -32,12 +32,12 @@ class Command(QuorumCommand):
         slug: str = options["study"]
         source = read_whole(options["template"], encoding=options["encoding"])
         if options["dry_run"]:
-            found = check_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
+            checked = check_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
             self.say(f"Understood; nothing was stored. Without --dry-run this becomes study {slug}.")
-            self._tell(found)
+            self._tell(checked)
             return
         with progress_bar() as progress:
-            study, found = import_template(
+            study, checked = import_template(
                 slug=slug,
                 source=source,
                 inputs=options["inputs"],
@@ -47,13 +47,13 @@ class Command(QuorumCommand):
                 progress=progress,
             )
         self.say(f"Study {study.slug} created as a draft. Next: generate its HITs.")
-        self._tell(found)
+        self._tell(checked)
 
-    def _tell(self, found: CheckedTemplate) -> None:
-        self.say(f"  {found.rows:>9,} rows of inputs")
-        for question in found.template.questions:
+    def _tell(self, checked: CheckedTemplate) -> None:
+        self.say(f"  {checked.rows:>9,} rows of inputs")
+        for question in checked.template.questions:
             self.say(
                 f"  question {question.name}: {question.control}{', needed' if question.required else ''}"
             )
-        for sentence in found.left_out:
+        for sentence in checked.left_out:
             self.say(f"  {sentence}")
