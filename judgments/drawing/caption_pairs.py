@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SEVERAL_IMAGES = 8  # number of images drawn first for each foil; all images if these have too few
 Flags = npt.NDArray[np.bool_]
-Found = Iterator[tuple[Image, list[Text]]]
+DrawnTexts = Iterator[tuple[Image, list[Text]]]
 
 
 def passes_filter(
@@ -72,30 +72,30 @@ class ImageCaptions:
 
     def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
         """Return each judged text with whether it is for the audit; the audit's draws do not reorder the others."""
-        places = shuffled(np.flatnonzero(self.passed).tolist(), rng)
-        for place in shuffled(np.flatnonzero(self.audited).tolist(), audit):
-            places.insert(int(audit.integers(len(places) + 1)), place)
-        return [(self.texts[place], bool(self.audited[place])) for place in places]
+        indices = shuffled(np.flatnonzero(self.passed).tolist(), rng)
+        for index in shuffled(np.flatnonzero(self.audited).tolist(), audit):
+            indices.insert(int(audit.integers(len(indices) + 1)), index)
+        return [(self.texts[index], bool(self.audited[index])) for index in indices]
 
     def fill(
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
         """Return up to ``count`` more texts: filtered-out ones, then ``pool``, then captions of ``images``."""
         left = np.flatnonzero(~(self.passed | self.audited)).tolist()
-        found = [self.texts[place] for place in shuffled(left, rng)[:count]]
-        if len(found) < count and self.texts is not pool:  # a crossed image has no further ones
+        filling = [self.texts[index] for index in shuffled(left, rng)[:count]]
+        if len(filling) < count and self.texts is not pool:  # a crossed image has no further ones
             taken = {text.text for text in self.texts}
             several = min(len(pool), len(taken) + count)
-            for place in rng.choice(len(pool), size=several, replace=False).tolist():
-                if len(found) == count:
+            for index in rng.choice(len(pool), size=several, replace=False).tolist():
+                if len(filling) == count:
                     break
-                if pool[place].text not in taken:
-                    found.append(pool[place])
-            if len(found) < count:
-                taken.update(text.text for text in found)
-                spare = foreign_captions(self.image, images, count - len(found) + len(taken), rng)
-                found += [text for text in spare if text.text not in taken][: count - len(found)]
-        return found
+                if pool[index].text not in taken:
+                    filling.append(pool[index])
+            if len(filling) < count:
+                taken.update(text.text for text in filling)
+                spare = foreign_captions(self.image, images, count - len(filling) + len(taken), rng)
+                filling += [text for text in spare if text.text not in taken][: count - len(filling)]
+        return filling
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +114,10 @@ class CaptionDraw:
 
     @property
     def notes(self) -> dict[str, Any]:
-        audited = sum(int(one.audited.sum()) for one in self.images)
+        audited = sum(int(captions.audited.sum()) for captions in self.images)
         return {
             "candidate_pairs": self.drawn,
-            "passed_filter": sum(int(one.passed.sum()) for one in self.images),
+            "passed_filter": sum(int(captions.passed.sum()) for captions in self.images),
             **({"audited": audited} if audited else {}),
         }
 
@@ -137,14 +137,14 @@ def draw_captions(
         drawn = [(image, everything) for image in draw_images(division.judged, wanted, rng)]
         pool: Sequence[Text] = everything
     else:
-        found = {
+        texts_by_image = {
             image.name: texts
             for image, texts in _SOURCES[design.sampling.pairs_from](design, material, division)
         }
-        able = [image for image in division.judged if found.get(image.name)]
-        pool = _distinct(text for image in able for text in found[image.name])
+        able = [image for image in division.judged if texts_by_image.get(image.name)]
+        pool = _distinct(text for image in able for text in texts_by_image[image.name])
         which = f" with captions to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
-        drawn = [(image, found[image.name]) for image in draw_images(able, wanted, rng, which=which)]
+        drawn = [(image, texts_by_image[image.name]) for image in draw_images(able, wanted, rng, which=which)]
     if not pool:
         raise _nothing_to_judge(design, material)
     captions = _apply_filter(design, drawn)
@@ -166,54 +166,57 @@ def _every_text(images: Sequence[Image]) -> list[Text]:
     return list(texts.values())
 
 
-def _outputs(design: StudyDesign, material: Material, division: Division) -> Found:
+def _outputs(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     for image in division.judged:
         yield image, _distinct(text for _, text in image.outputs)
 
 
-def _top_k(design: StudyDesign, material: Material, division: Division) -> Found:
+def _top_k(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     """Yield the union of the first k of every ranked list with the image (H13 §4.3.2)."""
     k, task = design.sampling.k, design.sampling.task
     for image in division.judged:
         texts: list[Text] = []
         if task != "search":
-            for _, given in groupby(image.outputs, key=lambda output: output[0]):
-                texts += [text for _, text in given][:k]
+            for _, outputs in groupby(image.outputs, key=lambda output: output[0]):
+                texts += [text for _, text in outputs][:k]
         if task != "annotation":
-            texts += [text for _, text, rank in image.found if rank <= k]
+            texts += [text for _, text, rank in image.retrieved if rank <= k]
         yield image, _distinct(texts)
 
 
-def _references(design: StudyDesign, material: Material, division: Division) -> Found:
+def _references(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     """Draw references of the image, and captions of other images as foils."""
     wanted, foils = design.sampling.references, design.sampling.foils
     images = division.judged
     for image in images:
         rng = rng_for(design.seed, f"references of {image.name}")
-        own = _distinct(image.references)
+        references = _distinct(image.references)
         if wanted != "all":
-            own = [own[place] for place in sorted(rng.permutation(len(own))[: int(wanted)].tolist())]
+            references = [
+                references[index]
+                for index in sorted(rng.permutation(len(references))[: int(wanted)].tolist())
+            ]
         # A few images suffice; scanning all of them for each image is slow.
         several = rng.choice(len(images), size=min(len(images), SEVERAL_IMAGES * foils), replace=False)
-        other = foreign_captions(image, [images[place] for place in several.tolist()], foils, rng)
+        other = foreign_captions(image, [images[index] for index in several.tolist()], foils, rng)
         if len(other) < foils:
             other = foreign_captions(image, images, foils, rng)
-        yield image, own + other
+        yield image, references + other
 
 
-def _listed(design: StudyDesign, material: Material, division: Division) -> Found:
+def _listed(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     by_key: dict[str, Text] = {}
-    by_words: dict[str, Text] = {}
+    by_text: dict[str, Text] = {}
     for image in material.images:
         for text in (
             *image.references,
             *(text for _, text in image.outputs),
-            *(text for _, text, _ in image.found),
+            *(text for _, text, _ in image.retrieved),
         ):
             by_key.setdefault(text.key, text)
-            by_words.setdefault(text.text.strip(), text)
+            by_text.setdefault(text.text.strip(), text)
     judged = {image.name: image for image in division.judged}
-    found: dict[str, list[Text]] = {}
+    texts_by_image: dict[str, list[Text]] = {}
     for number, (name, caption) in enumerate(design.sampling.listed, start=1):
         if name not in judged:
             raise DesignError(
@@ -225,7 +228,7 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Foun
                 % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
                 field="sampling.listed",
             )
-        named = by_key.get(caption) or by_words.get(caption.strip())
+        named = by_key.get(caption) or by_text.get(caption.strip())
         if named is None:
             raise DesignError(
                 gettext(
@@ -235,8 +238,8 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Foun
                 % {"number": number, "caption": caption[:80], "name": material.name},
                 field="sampling.listed",
             )
-        found.setdefault(name, []).append(named)
-    for name, texts in found.items():
+        texts_by_image.setdefault(name, []).append(named)
+    for name, texts in texts_by_image.items():
         yield judged[name], _distinct(texts)
 
 
@@ -297,21 +300,21 @@ def _apply_filter(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Tex
         audited[rng_for(design.seed, "audit").permutation(dropped)[: design.filter.audit]] = True
     ends = np.cumsum(lengths)[:-1]
     flags = zip(np.split(passed, ends), np.split(audited, ends), strict=True)
-    return [ImageCaptions(*pair, *own) for pair, own in zip(drawn, flags, strict=True)]
+    return [ImageCaptions(*pair, *image_flags) for pair, image_flags in zip(drawn, flags, strict=True)]
 
 
 def _only_named(
-    asked: Sequence[str],
+    ids: Sequence[str],
     captions: Sequence[ImageCaptions],
     unit_keys: Callable[[Image, Sequence[Text]], list[str]],
 ) -> list[ImageCaptions]:
-    lacking = set(asked)
-    kept = []
-    for one in captions:
-        keys = unit_keys(one.image, one.texts)
+    lacking = set(ids)
+    restricted = []
+    for drawn in captions:
+        keys = unit_keys(drawn.image, drawn.texts)
         wanted = np.array([key in lacking for key in keys], dtype=bool)
         lacking.difference_update(keys)
-        kept.append(replace(one, passed=one.passed & wanted, audited=one.audited & wanted))
+        restricted.append(replace(drawn, passed=drawn.passed & wanted, audited=drawn.audited & wanted))
     if lacking:
         raise not_drawn(lacking, "unit")
-    return kept
+    return restricted

@@ -49,18 +49,18 @@ def degraded_text(
     """Return a caption damaged with words of other ``images``, or None."""
     others = [other for other in images if other.name != image.name and other.references]
     some = shuffled(others, rng)[:MOST_DONORS]
-    found = degrade(
+    damaged = degrade(
         text.text,
-        own=[one.text for one in image.references],
-        donors=[one.references[int(rng.integers(len(one.references)))].text for one in some],
+        references=[reference.text for reference in image.references],
+        donors=[donor.references[int(rng.integers(len(donor.references)))].text for donor in some],
         rng=rng,
         whole=whole,
     )
-    return Text(candidate_key(found), found) if found is not None else None
+    return Text(candidate_key(damaged), damaged) if damaged is not None else None
 
 
 def degrade(
-    text: str, *, own: Collection[str], donors: Sequence[str], rng: np.random.Generator, whole: bool
+    text: str, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator, whole: bool
 ) -> str | None:
     """Exchange content words of ``text`` for those of ``donors``; return None if impossible.
 
@@ -71,20 +71,20 @@ def degrade(
             worse text, or shuffle a text with too few.
     """
     pieces = text.split()
-    places = [place for place, piece in enumerate(pieces) if _is_content(_core(piece))]
-    wanted = len(places) if whole else max(LEAST_EXCHANGED, round(len(places) * SHARE_EXCHANGED))
-    spare = _spare_words(wanted, own=own, donors=donors, rng=rng)
-    if not places or len(spare) < min(wanted, len(places)):
+    positions = [position for position, piece in enumerate(pieces) if _is_content(_core(piece))]
+    wanted = len(positions) if whole else max(LEAST_EXCHANGED, round(len(positions) * SHARE_EXCHANGED))
+    spare = _spare_words(wanted, references=references, donors=donors, rng=rng)
+    if not positions or len(spare) < min(wanted, len(positions)):
         return None if whole else _shuffled_words(pieces, rng)
-    chosen = sorted(rng.permutation(len(places))[:wanted].tolist())
+    chosen = sorted(rng.permutation(len(positions))[:wanted].tolist())
     for word, index in zip(spare, chosen, strict=False):
-        pieces[places[index]] = _put_in(pieces[places[index]], word)
+        pieces[positions[index]] = _put_in(pieces[positions[index]], word)
     return " ".join(pieces)
 
 
 def _core(piece: str) -> str:
-    found = _WORD.search(piece)
-    return found.group() if found else ""
+    match = _WORD.search(piece)
+    return match.group() if match else ""
 
 
 def _is_content(word: str) -> bool:
@@ -94,27 +94,27 @@ def _is_content(word: str) -> bool:
     return len(word) > SHORT and word.lower() not in smart_stop_words()
 
 
-def _stems(words: Sequence[str]) -> list[str]:
+def _stems(tokens: Sequence[str]) -> list[str]:
     from evaluation.metrics.text.stemming import rouge_stems
 
-    return rouge_stems([word.lower() for word in words])
+    return rouge_stems([word.lower() for word in tokens])
 
 
 def _spare_words(
-    wanted: int, *, own: Collection[str], donors: Sequence[str], rng: np.random.Generator
+    wanted: int, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator
 ) -> list[str]:
     """Return content words of different stems."""
-    taken = set(_stems([word for text in own for word in _WORD.findall(text)]))
-    found: list[str] = []
+    taken = set(_stems([word for text in references for word in _WORD.findall(text)]))
+    spare: list[str] = []
     for donor in shuffled(donors, rng):
-        words = [word for word in _WORD.findall(donor) if _is_content(word)]
-        for word, stem in zip(words, _stems(words), strict=True):
-            if len(found) == wanted:
-                return found
+        candidates = [word for word in _WORD.findall(donor) if _is_content(word)]
+        for word, stem in zip(candidates, _stems(candidates), strict=True):
+            if len(spare) == wanted:
+                return spare
             if stem not in taken:
                 taken.add(stem)
-                found.append(word)
-    return found
+                spare.append(word)
+    return spare
 
 
 def _put_in(piece: str, word: str) -> str:
@@ -215,31 +215,31 @@ def control_dealer(
     def deal(number: int, page: Sequence[Group]) -> list[Group]:
         wanted = [kind_deck.deal(1)[0] for _ in range(per_hit)]
         there = {group.image for group in page} if shows_picture else set()
-        known_ones = known_deck.deal(wanted.count(KNOWN_GOOD), besides=there, again=False)
-        there |= {items[0].image.name for items in known_ones} if shows_picture else set()
+        known_groups = known_deck.deal(wanted.count(KNOWN_GOOD), besides=there, again=False)
+        there |= {items[0].image.name for items in known_groups} if shows_picture else set()
         taken = deck.deal(sum(kind in FROM_IMAGES for kind in wanted), besides=there)
         repeats = (
             shuffled(page, again_rng) if REPEATED in wanted and len(page) >= LEAST_GROUPS_TO_REPEAT else []
         )
         groups = []
         for index, kind in enumerate(wanted):
-            place = f"{number}.{index}"
-            if kind == KNOWN_GOOD and known_ones and makers.known is not None:
-                groups.append(makers.known(place, known_ones.pop(0), usable, known_rng))
+            slot_key = f"{number}.{index}"
+            if kind == KNOWN_GOOD and known_groups and makers.known is not None:
+                groups.append(makers.known(slot_key, known_groups.pop(0), usable, known_rng))
             elif kind == REPEATED and repeats:
-                groups.append(repeat_group(repeats.pop(), place=place, seed=seed, rng=again_rng))
+                groups.append(repeat_group(repeats.pop(), slot_key=slot_key, seed=seed, rng=again_rng))
             elif kind == REFERENCE and makers.reference is not None:
-                groups.append(makers.reference(place, taken.pop(0), usable, rng))
+                groups.append(makers.reference(slot_key, taken.pop(0), usable, rng))
             elif kind == DEGRADED and makers.degraded is not None:
-                groups.append(_make_damaged(makers.degraded, place, taken.pop(0), usable, rng))
+                groups.append(_make_damaged(makers.degraded, slot_key, taken.pop(0), usable, rng))
         return groups
 
     return deal
 
 
 def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: Sequence[Known]) -> None:
-    made = {REFERENCE: makers.reference, DEGRADED: makers.degraded, KNOWN_GOOD: makers.known}
-    for kind, maker in made.items():
+    makers_by_kind = {REFERENCE: makers.reference, DEGRADED: makers.degraded, KNOWN_GOOD: makers.known}
+    for kind, maker in makers_by_kind.items():
         if kind in controls.kinds and maker is None:
             raise DesignError(
                 gettext("controls.kinds names %(kind)r, but this protocol has no such control items.")
@@ -275,10 +275,10 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
 
 
 def _make_damaged(
-    make: MakeOrNot, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    make: MakeOrNot, slot_key: str, image: Image, images: Sequence[Image], rng: np.random.Generator
 ) -> Group:
-    for candidate in [image, *shuffled([one for one in images if one.name != image.name], rng)]:
-        group = make(place, candidate, images, rng)
+    for candidate in [image, *shuffled([other for other in images if other.name != image.name], rng)]:
+        group = make(slot_key, candidate, images, rng)
         if group is not None:
             return group
     raise DesignError(
@@ -290,12 +290,12 @@ def _make_damaged(
     )
 
 
-def repeat_group(group: Group, *, place: str, seed: int, rng: np.random.Generator) -> Group:
+def repeat_group(group: Group, *, slot_key: str, seed: int, rng: np.random.Generator) -> Group:
     """Return the group again as control items that expect the first answers."""
     units = [
         replace(
             unit,
-            key=content_key("control", REPEATED, seed, place, unit.key),
+            key=content_key("control", REPEATED, seed, slot_key, unit.key),
             kind="",
             pair="",
             filtered=False,
@@ -351,7 +351,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
     """Resolve the texts and images of the designer's ``KnownItem``s."""
     images = {image.name: image for image in material.images}
     everywhere = _texts_of(material.images) if items else {}
-    found = []
+    known = []
     for number, item in enumerate(items, start=1):
         image = images.get(item.image)
         if image is None:
@@ -368,8 +368,8 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
             there.get(text) or Text(candidate_key(text), text) if text else None
             for text in (item.reference, item.first, item.second)
         )
-        found.append(Known(number, image, reference, first, second, item.expected, item.why))
-    return found
+        known.append(Known(number, image, reference, first, second, item.expected, item.why))
+    return known
 
 
 def _texts_of(images: Sequence[Image]) -> dict[str, Text]:
@@ -398,27 +398,27 @@ def foreign_captions(
 ) -> list[Text]:
     """Draw ``count`` captions of other images, with distinct texts that ``image`` lacks."""
     taken = {text.text for text in image.references}
-    found: list[Text] = []
+    foreign: list[Text] = []
     for index in rng.permutation(len(images)):
         other = images[int(index)]
-        if len(found) == count:
+        if len(foreign) == count:
             break
         if other.name == image.name:
             continue
         for text in shuffled(other.references, rng):
             if text.text not in taken:
                 taken.add(text.text)
-                found.append(text)
+                foreign.append(text)
                 break
-    if len(found) < count:  # too few images: take more than one caption of each
+    if len(foreign) < count:  # too few images: take more than one caption of each
         spare = [text for other in images if other.name != image.name for text in other.references]
         for text in shuffled(spare, rng):
-            if len(found) == count:
+            if len(foreign) == count:
                 break
             if text.text not in taken:
                 taken.add(text.text)
-                found.append(text)
-    return found
+                foreign.append(text)
+    return foreign
 
 
 class Deck(Generic[T]):
@@ -442,8 +442,8 @@ class Deck(Generic[T]):
                 break
             if all(self._name(thing) in names for thing in self._left):
                 self._left = shuffled(self._things, self._rng) + self._left  # dealt from the end
-            places = reversed(range(len(self._left)))
-            fresh = next((place for place in places if self._name(self._left[place]) not in names), -1)
+            indices = reversed(range(len(self._left)))
+            fresh = next((index for index in indices if self._name(self._left[index]) not in names), -1)
             dealt.append(self._left.pop(fresh))
         return dealt
 

@@ -45,7 +45,7 @@ class Image:
     split: str
     references: tuple[Text, ...]
     outputs: tuple[tuple[str, Text], ...] = ()
-    found: tuple[tuple[str, Text, int], ...] = ()
+    retrieved: tuple[tuple[str, Text, int], ...] = ()
     text: str = ""
     boxes: tuple[Mapping[str, Any], ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
@@ -211,7 +211,7 @@ def content_key(*parts: object) -> str:
 def content_keys(*parts: object, last: Iterable[str]) -> list[str]:
     """Return the ``content_key`` of ``parts`` and each of ``last``."""
     start = "".join(f"{_as_json(part)}," for part in parts)
-    return [_digits(f"[{start}{encode_basestring(one)}]") for one in last]
+    return [_digits(f"[{start}{encode_basestring(final)}]") for final in last]
 
 
 def _as_json(part: object) -> str:

@@ -71,15 +71,15 @@ def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -
     open_pages: list[tuple[list[Group], set[str], int]] = []
     for group in shuffled(groups, rng):
         count = len(group.units)
-        for place, (page, images, left) in enumerate(open_pages):
+        for index, (page, images, left) in enumerate(open_pages):
             if count <= left and group.image not in images:
                 page.append(group)
-                open_pages[place] = page, images | {group.image}, left - count
+                open_pages[index] = page, images | {group.image}, left - count
                 break
         else:
             pages.append([group])
             open_pages.append((pages[-1], {group.image}, size - count))
-        open_pages = [one for one in open_pages if one[2] > 0][-OPEN_PAGES:]
+        open_pages = [entry for entry in open_pages if entry[2] > 0][-OPEN_PAGES:]
     return pages
 
 
@@ -92,8 +92,11 @@ def order_with_twins_apart(count: int, twins: Mapping[int, int], rng: np.random.
     order = np.arange(count)
     for least in range(max(2, count // 3), 1, -1):
         for _ in range(TRIES):
-            place = np.argsort(order)
-            if all(abs(int(place[one]) - int(place[other])) >= least for one, other in twins.items()):
+            positions = np.argsort(order)
+            if all(
+                abs(int(positions[first]) - int(positions[second])) >= least
+                for first, second in twins.items()
+            ):
                 return [int(number) for number in order]
             order = rng.permutation(count)
     return [number for number in range(count) if number not in twins]
@@ -119,8 +122,8 @@ def make_hits(
         for control in controls(number, page):
             groups.insert(int(rng.integers(len(groups) + 1)), control)
         units: list[UnitSpec] = [unit for group in groups for unit in group.units]
-        own = () if page else (number,)  # pages of an arena are all alike before they are drawn
-        key = content_key("hit", seed, protocol, [unit.key for unit in units], *own)
+        numbered = () if page else (number,)  # pages of an arena are all alike before they are drawn
+        key = content_key("hit", seed, protocol, [unit.key for unit in units], *numbered)
         hits.append(HITSpec(key=key, units=tuple(units)))
     return hits
 
@@ -182,7 +185,7 @@ def balanced_lists(
         return list(combinations(range(items), size))
     design = _Design(items, _deal_lists(items, size, count, rng))
     design.improve(rng, TRIES_A_PLACE * size * count)
-    return [tuple(sorted(one)) for one in design.lists]
+    return [tuple(sorted(members)) for members in design.lists]
 
 
 def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
@@ -210,8 +213,8 @@ class _Design:
         self.lists = lists
         self._same = Counter(lists)
         self._met = [[0] * items for _ in range(items)]
-        for one in lists:
-            for first, second in combinations(one, 2):
+        for members in lists:
+            for first, second in combinations(members, 2):
                 self._meet(first, second, 1)
 
     def improve(self, rng: np.random.Generator, tries: int) -> None:
@@ -219,9 +222,9 @@ class _Design:
         if len(self.lists) < 2:
             return
         lots = rng.random((tries, 4))
-        for one, two, here, there in lots.tolist():
-            first = int(one * len(self.lists))
-            second = int(two * len(self.lists))
+        for first_lot, second_lot, here, there in lots.tolist():
+            first = int(first_lot * len(self.lists))
+            second = int(second_lot * len(self.lists))
             mine = sorted(self.lists[first] - self.lists[second])
             theirs = sorted(self.lists[second] - self.lists[first])
             if mine:  # else they are the same list
@@ -234,7 +237,9 @@ class _Design:
         new = old[0] - {gone} | {come}, old[1] - {come} | {gone}
         if new[0] == old[1]:
             return
-        more_copies = sum(self._same[one] for one in new) - sum(self._same[one] - 1 for one in old)
+        more_copies = sum(self._same[members] for members in new) - sum(
+            self._same[members] - 1 for members in old
+        )
         if more_copies > 0 or (more_copies == 0 and self._cost(old, gone, come) > 0):
             return
         for mine, theirs, lost, got in ((old[0], old[1], gone, come), (old[1], old[0], come, gone)):
@@ -245,14 +250,14 @@ class _Design:
         self._same.update(new)
         self.lists[first], self.lists[second] = new
 
-    def _part(self, place: int, rng: np.random.Generator) -> None:
+    def _part(self, first: int, rng: np.random.Generator) -> None:
         """Exchange an item of a repeated list for one of another list."""
-        other = int(rng.integers(len(self.lists)))
-        mine = sorted(self.lists[place] - self.lists[other])
-        theirs = sorted(self.lists[other] - self.lists[place])
+        second = int(rng.integers(len(self.lists)))
+        mine = sorted(self.lists[first] - self.lists[second])
+        theirs = sorted(self.lists[second] - self.lists[first])
         if mine:
             gone, come = (items[int(rng.integers(len(items)))] for items in (mine, theirs))
-            self._exchange(place, other, gone, come)
+            self._exchange(first, second, gone, come)
 
     def _cost(self, old: tuple[List, List], gone: int, come: int) -> int:
         """Return half of the change in the sum of squared co-occurrences."""

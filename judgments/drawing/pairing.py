@@ -132,8 +132,8 @@ def not_drawn(lacking: Collection[str], what: str) -> DesignError:
 
 def system_names(pair: Pair) -> tuple[str, str]:
     """Return the sorted names of the systems of a pair."""
-    one, two = sorted((pair.first_system or "", pair.second_system or ""))
-    return one, two
+    first, second = sorted((pair.first_system or "", pair.second_system or ""))
+    return first, second
 
 
 def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) -> Pair:
@@ -327,12 +327,12 @@ def _unusable(material: Material, images: Sequence[Image], kind: str) -> list[Pa
     A design that asks for all 1,000 pairs of a kind gets the others.
     """
     seen: set[Comparison] = set()
-    found = []
+    unusable = []
     for pair in _published(material, images, kind):
         if _equal(pair) or _compared(pair) in seen:
-            found.append(pair)
+            unusable.append(pair)
         seen.add(_compared(pair))
-    return found
+    return unusable
 
 
 def pairs_left_out(
@@ -398,26 +398,29 @@ def _next_pair(
 def _options(
     image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
 ) -> dict[Machines, Iterator[_Option]]:
-    own = shuffled(image.references, rng)
+    references = shuffled(image.references, rng)
     outputs = shuffled(image.outputs, rng)
     if kind == "HC":
-        return {(): (_Option(first, second) for first, second in combinations(own, 2))}
+        return {(): (_Option(first, second) for first, second in combinations(references, 2))}
     if kind == "HI":
-        return {(): _with_foreign(image, own, images, rng)}
+        return {(): _with_foreign(image, references, images, rng)}
     if kind == "HM":
-        return {(name,): iter([_Option(human, text, None, name) for human in own]) for name, text in outputs}
+        return {
+            (name,): iter([_Option(human, text, None, name) for human in references])
+            for name, text in outputs
+        }
     return {
-        (one, two): iter([_Option(first, second, one, two)])
-        for (one, first), (two, second) in combinations(outputs, 2)
-        if one != two
+        (first_system, second_system): iter([_Option(first, second, first_system, second_system)])
+        for (first_system, first), (second_system, second) in combinations(outputs, 2)
+        if first_system != second_system
     }
 
 
 def _with_foreign(
-    image: Image, own: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
+    image: Image, references: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
 ) -> Iterator[_Option]:
     texts = {text.text for text in image.references}
-    for first in own:
+    for first in references:
         other = images[int(rng.integers(len(images)))]
         foreign = [text for text in other.references if text.text not in texts]
         if other.name != image.name and foreign:

@@ -69,11 +69,11 @@ def parts_of(word: str) -> list[str]:
 
 def vocabulary(text: str) -> dict[str, None]:
     """Return the words of the text and the words inside them, in order."""
-    found: dict[str, None] = {}
+    forms: dict[str, None] = {}
     for word in words_of(text):
         for form in (word, *parts_of(word)):
-            found.setdefault(form)
-    return found
+            forms.setdefault(form)
+    return forms
 
 
 def spoken_words(text: str) -> list[str]:
@@ -147,15 +147,15 @@ def frequent_phrases(
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
-    for place, (gram, _) in enumerate(_candidates(text, stop_words, longest)):
+    for order, (gram, _) in enumerate(_candidates(text, stop_words, longest)):
         counts[gram] += 1
-        first.setdefault(gram, place)
-    kept = [gram for gram in counts if counts[gram] >= TWICE or spread[gram] >= TWICE]
+        first.setdefault(gram, order)
+    frequent = [gram for gram in counts if counts[gram] >= TWICE or spread[gram] >= TWICE]
     inside = {
-        (shorter, counts[gram], spread[gram]) for gram in kept for shorter, _ in ngrams(gram.split(), longest)
+        (shorter, counts[gram], spread[gram]) for gram in frequent for shorter, _ in ngrams(gram.split(), longest)
         if shorter != gram
     }  # fmt: skip
-    whole = [gram for gram in kept if (gram, counts[gram], spread[gram]) not in inside]
+    whole = [gram for gram in frequent if (gram, counts[gram], spread[gram]) not in inside]
     whole.sort(key=lambda gram: (-counts[gram], -spread[gram], first[gram]))
     return sorted(whole[:most], key=first.__getitem__)
 
@@ -182,20 +182,20 @@ def known_titles(
     runs = np.unique(
         np.fromiter((hash(gram) for text in texts for gram, _ in ngrams(words_of(text), longest)), np.int64)
     )
-    found: set[str] = set()
+    known: set[str] = set()
     read = 0
     stream = iter(titles)
     while batch := list(islice(stream, TITLES_AT_ONCE)):
         phrases = [" ".join(words_of(title.replace("_", " "))) for title in batch]
-        hashes = np.array([hash(one) for one in phrases], dtype=np.int64)
-        places = np.searchsorted(runs, hashes)
-        places[places == len(runs)] = 0
-        there = runs[places] == hashes if len(runs) else np.zeros(len(hashes), dtype=bool)
+        hashes = np.array([hash(phrase) for phrase in phrases], dtype=np.int64)
+        positions = np.searchsorted(runs, hashes)
+        positions[positions == len(runs)] = 0
+        is_known = runs[positions] == hashes if len(runs) else np.zeros(len(hashes), dtype=bool)
         # A hash collision only adds a title that no text would offer.
-        found.update(one for one, hit in zip(phrases, there.tolist(), strict=True) if hit)
+        known.update(phrase for phrase, hit in zip(phrases, is_known.tolist(), strict=True) if hit)
         read += len(batch)
         progress(read)
-    return sorted(found)
+    return sorted(known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,24 +212,24 @@ def label_words(label: str) -> str:
     return _SYNSET.sub("", label).replace("_", " ").strip() or label
 
 
-def key_of(place: int) -> str:
+def key_of(number: int) -> str:
     """Return the key of a 0-based box, or its number beyond the last key."""
-    return KEYS[place] if place < len(KEYS) else str(place + 1)
+    return KEYS[number] if number < len(KEYS) else str(number + 1)
 
 
 def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
     """Place each box's tag inside its box and off other tags, if possible; small boxes choose first."""
-    found: dict[int, tuple[float, float]] = {}
+    corners: dict[int, tuple[float, float]] = {}
     order = sorted(
-        range(len(boxes)), key=lambda place: (boxes[place]["width"] * boxes[place]["height"], place)
+        range(len(boxes)), key=lambda number: (boxes[number]["width"] * boxes[number]["height"], number)
     )
-    for place in order:
-        taken = list(found.values())
-        found[place] = min(
-            _places(boxes[place]),
+    for number in order:
+        taken = list(corners.values())
+        corners[number] = min(
+            _places(boxes[number]),
             key=lambda spot: (round(sum(_overlap(spot, other) for other in taken), 9), spot[2]),
         )[:2]
-    return [Tag(key_of(place), *found[place]) for place in range(len(boxes))]
+    return [Tag(key_of(number), *corners[number]) for number in range(len(boxes))]
 
 
 def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:

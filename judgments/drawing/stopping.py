@@ -74,6 +74,9 @@ def expected_share(design: StudyDesign, *, references: int, accuracy: float = AS
             return unit_range(kind, stopping, values, remaining)
 
         # If the two answers differ in kind (relevance), assume equally many units of either truth.
-        asked = [expected_votes(range_of, votes=votes, accuracy=one) for one in (accuracy, 1 - accuracy)]
-        share = sum(asked) / 2 / votes
+        expected_counts = [
+            expected_votes(range_of, votes=votes, accuracy=probability)
+            for probability in (accuracy, 1 - accuracy)
+        ]
+        share = sum(expected_counts) / 2 / votes
     return stopping.full_depth + (1 - stopping.full_depth) * share

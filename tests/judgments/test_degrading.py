@@ -29,7 +29,7 @@ def stems(text: str) -> list[str]:
 
 
 def damaged(seed: int, *, whole: bool = False, text: str = OWN[0]) -> str:
-    found = degrade(text, own=OWN, donors=DONORS, rng=np.random.default_rng(seed), whole=whole)
+    found = degrade(text, references=OWN, donors=DONORS, rng=np.random.default_rng(seed), whole=whole)
     assert found is not None
     return found
 
@@ -83,11 +83,11 @@ def test_the_same_seed_gives_the_same_damage_and_others_give_others() -> None:
 def test_a_text_without_words_to_exchange_is_shuffled_for_a_comparison_and_left_alone_otherwise() -> None:
     text = "it is what it was"
     rng = np.random.default_rng(0)
-    mixed = degrade(text, own=[text], donors=DONORS, rng=rng, whole=False)
+    mixed = degrade(text, references=[text], donors=DONORS, rng=rng, whole=False)
     assert mixed is not None
     assert mixed != text
     assert sorted(mixed.split()) == sorted(text.split())
-    assert degrade(text, own=[text], donors=DONORS, rng=rng, whole=True) is None
+    assert degrade(text, references=[text], donors=DONORS, rng=rng, whole=True) is None
 
 
 def test_damaged_captions_of_pascal_50s_are_further_from_the_image_s_other_captions(shared: Path) -> None:
@@ -110,4 +110,4 @@ def test_damaged_captions_of_pascal_50s_are_further_from_the_image_s_other_capti
 
 @pytest.mark.parametrize("text", ["", "dog", "犬が塀を跳び越える"])
 def test_a_text_of_one_word_cannot_be_shuffled_either(text: str) -> None:
-    assert degrade(text, own=[text], donors=[], rng=np.random.default_rng(0), whole=False) is None
+    assert degrade(text, references=[text], donors=[], rng=np.random.default_rng(0), whole=False) is None

@@ -213,7 +213,7 @@ class _Fitting:
         """Judge ranked lists, else systems' texts, else people's captions."""
         sampling, filter_ = self.values["sampling"], self.values["filter"]
         outputs = any(image.outputs for image in material.images)
-        found = any(image.found for image in material.images)
+        found = any(image.retrieved for image in material.images)
         asked = sampling["pairs_from"]
         lists = {"annotation": outputs, "search": found, "both": outputs or found}[sampling["task"]]
         if (asked == "top-k" and not lists) or (asked in ("outputs", "crossed") and not outputs):
