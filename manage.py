@@ -3,12 +3,13 @@
 
 import os
 import sys
-from importlib import import_module
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.core.management.base import BaseCommand
+
+from config.commands import load_command
 
 # Commands on files, and what an argument holds where they need the database all the same.
 OF_FILES = {"score": None, "agreement": "study:"}
@@ -31,8 +32,7 @@ def is_of_files(name: str, arguments: list[str]) -> bool:
 def load_of_files(name: str) -> BaseCommand:
     """Return a command; apps, models and settings take longer to load than most files to score."""
     settings.configure(USE_I18N=False)
-    command: BaseCommand = import_module(f"evaluation.management.commands.{name}").Command()
-    return command
+    return load_command(name)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ class QuorumCommand(BaseCommand):
     message and exit code 1.
     """
 
+    name = ""
     example = ""
     requires_system_checks = START_CHECKS
     # Django's options of every command work, but are nobody's reason to ask for help.
@@ -54,7 +55,7 @@ class QuorumCommand(BaseCommand):
             formatter_class=RawDescriptionHelpFormatter,
             **kwargs,
         )
-        own = f"manage.py {type(self).__module__.rpartition('.')[2]}"
+        own = f"manage.py {self.name}"
         example = self.example.replace(own, parser.prog) if prog_name else self.example
         parser.epilog = f"Example:\n  {example}"
         parser.error = partial(_wrong_call, parser)  # type: ignore[method-assign]
@@ -71,7 +72,7 @@ class QuorumCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
-            with acting_as(lambda: None, door="command", call=type(self).__module__.rpartition(".")[2]):
+            with acting_as(lambda: None, door="command", call=self.name):
                 if self.writes_output and options["output"]:
                     check_place(options["output"])
                 with using(LocalPool(options.get("processes", 1), _close_connections)):

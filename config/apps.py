@@ -1,4 +1,4 @@
-"""The app of the installation, with system checks and signals, and that of the admin."""
+"""The app of the installation, with system checks, commands and signals, and that of the admin."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,8 +18,10 @@ class ConfigConfig(AppConfig):
         from django.contrib.auth.signals import user_logged_in
 
         from config import checks  # noqa: F401 - registers them
+        from config.commands import register_commands
         from config.second_factor.devices import note_login
 
+        register_commands()
         user_logged_in.connect(note_login)
 
 

@@ -15,7 +15,7 @@ from judgments.design import saved_presets
 from judgments.models import Study, StudyRole
 from judgments.studies.generation import Progress, generate_hits, plan_study
 from judgments.studies.studies import design_of, discard_hits, duplicate_study
-from judgments.study_operations import Outcome, operation
+from judgments.study_operations import CommandHelp, Outcome, operation
 
 
 def _can_be_drawn(study: Study) -> None:
@@ -46,7 +46,13 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
     )
 
 
-@operation("discard-hits", "Discard the HITs, to change the design")
+@operation(
+    "discard-hits",
+    "Discard the HITs, to change the design",
+    command=CommandHelp(
+        "Discard the HITs of a study that was never opened, to change its design.", "triplets-50"
+    ),
+)
 def discard(*, study: Study, by: User | None) -> Outcome:
     """Deletes units, controls and HITs of a study that was never opened or registered; it is a draft again."""
     gone = discard_hits(study=study, by=by)

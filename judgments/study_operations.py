@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -52,6 +52,13 @@ class Outcome:
     waits: bool = False
 
 
+class CommandHelp(NamedTuple):
+    """What ``--help`` says of a command that does an operation and no more; ``example`` lacks the command's name."""
+
+    text: str
+    example: str
+
+
 @dataclass(frozen=True, slots=True)
 class FollowUp:
     """What follows a committed operation: ``now`` for those who wait; ``later`` starts a job, for pages."""
@@ -79,6 +86,7 @@ class Operation:
             while a job with the same arguments does. Commands refuse it while the job runs, unless it is ``never``.
         preview: returns its cost, with the word that ``do`` gets as ``confirm``.
         orders: whether it may cost so much that another person must confirm it.
+        command: the help of its command, if that is made of this declaration (``quorum/words.py`` names it).
     """
 
     name: str
@@ -96,6 +104,7 @@ class Operation:
     once: Literal["page", "always", "never"] = "page"
     preview: Callable[..., Any] | None = None
     orders: bool = False
+    command: CommandHelp | None = None
 
     def __post_init__(self) -> None:
         if self.job:
@@ -191,6 +200,7 @@ def operation(
     check: Callable[[Study], None] | None = None,
     preview: Callable[..., Any] | None = None,
     orders: bool = False,
+    command: CommandHelp | None = None,
 ) -> Callable[[Callable[..., Outcome]], Operation]:
     """Declare a function as an operation on a study; its docstring is the description."""
 
@@ -209,6 +219,7 @@ def operation(
             check=check,
             preview=preview,
             orders=orders,
+            command=command,
         )
 
     return declare

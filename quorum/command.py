@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.words import GROUPS, OWN, SECTIONS, WITHOUT_DATA, WORDS, page
+from quorum.words import GROUPS, OWN, PATHS, SECTIONS, WITHOUT_DATA, WORDS, page
 
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand
@@ -57,7 +57,7 @@ def _run(line: list[str]) -> None:
     else:
         name, helps = WORDS.get(words, words), bool(HELP.intersection(rest))
         with _data_folder(make=name == "prepare" and not helps) as missing:
-            if name not in WORDS.values():
+            if name not in PATHS:
                 _check_known(name)
             if missing and not helps and name not in WITHOUT_DATA:
                 sys.exit(f"There is no folder {missing}: go where `quorum run` was started, or set DATA_DIR.")
@@ -116,8 +116,10 @@ def _load(name: str, rest: list[str]) -> BaseCommand:
         return command
     from django.core.management import get_commands, load_command_class
 
+    from config.commands import load_command
+
     _set_up()
-    return load_command_class(get_commands()[name], name)
+    return load_command(name) if name in PATHS else load_command_class(get_commands()[name], name)
 
 
 def _set_up() -> None:
@@ -204,7 +206,7 @@ def _parser(line: list[str]) -> ArgumentParser:
     _add_shell(groups[""].add_parser("completion", help=OWN["completion"]))
     asked, rest = split(line)
     for title, section in SECTIONS.items():
-        for words, (name, what) in section.items():
+        for words, (name, what, _) in section.items():
             group, _, word = words.rpartition(" ")
             if group not in groups:
                 groups[group] = groups[""].add_parser(group, help=title).add_subparsers()

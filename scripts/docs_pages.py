@@ -107,23 +107,21 @@ def _set_up() -> None:
 
 
 def command_page() -> Iterator[str]:
-    from django.core.management import get_commands, load_command_class
-
+    from config.commands import load_command
     from quorum.words import SECTIONS
 
     yield "# Every command's help\n\nWhat holds for all is in [From a terminal](../commands.md)."
-    apps = get_commands()
     for section, commands in SECTIONS.items():
         yield f"\n## {section}\n"
         yield from _table(
             ("`quorum`", "what it does"),
             [
                 (f"[`{words}`](#{words.replace(' ', '-')})", f"{says}{_pages_of(words)}")
-                for words, (_, says) in commands.items()
+                for words, (_, says, _) in commands.items()
             ],
         )
-        for words, (name, _) in commands.items():
-            parser = load_command_class(apps[name], name).create_parser("quorum", words)
+        for words, (name, _, _) in commands.items():
+            parser = load_command(name).create_parser("quorum", words)
             options = [
                 action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS
             ]

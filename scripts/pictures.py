@@ -89,7 +89,7 @@ def watched_study() -> Study:
     """Return a copy of the demo's open study with a detector, answered by a simulated crowd with spammers."""
     from annotation.rehearsal.people import Crowd
     from annotation.rehearsal.rehearsal import rehearse
-    from evaluation.management.commands.load_demo import FOLDER
+    from evaluation.management.installation import FOLDER
     from judgments.design.reading import make_design, toml_values
     from judgments.models import Study
     from judgments.studies.generation import generate_hits

@@ -177,8 +177,8 @@ def test_a_web_process_starts_without_what_few_requests_need(tmp_path: Path) -> 
 
 
 # Commands that compute with kernels, or with columns, from their first line on.
-COMPUTING = {"aggregate", "check_integrity", "leave_one_out", "prepare", "rank_captions", "score"}
-DESIGNING = {"create_study", "create_token", "diff_designs", "export_study", "migrate"}
+COMPUTING = {"leave_one_out", "prepare", "rank_captions", "score"}
+DESIGNING = {"create_study", "create_token", "diff_designs", "export_study"}
 
 
 @pytest.mark.parametrize(
@@ -196,12 +196,13 @@ def test_a_command_starts_without_what_it_does_not_use(tmp_path: Path, light: st
     """Each of these takes from 20 to 400 milliseconds."""
     program = f"""
 import sys, django
-from django.core.management import get_commands, load_command_class
+from config.commands import load_command
+from quorum.words import PATHS
 {COMPUTING=}; {DESIGNING=}
 django.setup()
-for name, app in get_commands().items():
-    if app in {(*APPS, "config")!r} and {light}:
-        load_command_class(app, name).create_parser("manage.py", name)
+for name in PATHS:
+    if {light}:
+        load_command(name).create_parser("manage.py", name)
 print(*({set(dear.split())!r} & {{*sys.modules}}))
 """
     environment = os.environ | {
@@ -428,7 +429,7 @@ def test_no_module_outside_the_kinds_lists_them(kinds: set[str]) -> None:
     """What a kind is like, it says itself: in a table, a new kind would be missing."""
     others = {
         "evaluation.data.export.formats.consensus",  # columns of a file
-        "evaluation.management.commands.load_demo",  # studies of the demo, named like their kinds
+        "evaluation.management.installation",  # studies of the demo, named like their kinds
         "judgments.design.reading",  # tables of a study file
         "judgments.importers.sources",  # what published files hold
     }

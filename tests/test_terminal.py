@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from config.commands import load_command
 from quorum.command import main
-from quorum.words import WORDS
+from quorum.words import PATHS, WORDS
 from tests.installations import ROOT, free_port
 
 APPS = {"config", "judgments", "annotation", "evaluation"}
@@ -84,9 +85,11 @@ def terminal(installed: Path, tmp_path: Path) -> Terminal:
     return Terminal(installed / "bin" / "quorum", here, environment)
 
 
-def test_every_command_of_manage_has_a_word() -> None:
-    ours = {name for name, app in get_commands().items() if app in APPS} - NOT_OURS
-    assert sorted(WORDS.values()) == sorted(ours)
+def test_every_command_of_ours_has_a_word_and_can_be_loaded() -> None:
+    elsewhere = {name for name, app in get_commands().items() if app in APPS}
+    assert elsewhere == NOT_OURS
+    assert sorted(PATHS) == sorted(WORDS.values())
+    assert all(load_command(name).help for name in PATHS)
 
 
 def test_help_and_mistakes_speak_the_words_of_the_command(

@@ -32,7 +32,7 @@ from judgments.access.roles import Right
 from judgments.design.requirements import LONGEST_QUALIFICATION
 from judgments.models import Study
 from judgments.studies.log import note_event
-from judgments.study_operations import FollowUp, Outcome, operation
+from judgments.study_operations import CommandHelp, FollowUp, Outcome, operation
 
 
 def _ask_now(study: Study) -> str:
@@ -55,6 +55,7 @@ SYNC_LATER = FollowUp(now=lambda study: "", later=_ask_later)
     "Let workers in",
     orders=True,
     then=FollowUp(now=lambda study: carry_out_opening(study=study), later=_ask_later),
+    command=CommandHelp("Let workers into a study.", "triplets-50"),
 )
 def open_to_workers(*, study: Study, by: User | None) -> Outcome:
     """Publish the study to its crowd; twice is harmless."""
@@ -67,7 +68,12 @@ def _open(*, study: Study, by: User | None) -> Outcome:
     return Outcome(begin_opening(study=study, by=by))
 
 
-@operation("close", "Offer no more work", then=ASK_THE_CROWD)
+@operation(
+    "close",
+    "Offer no more work",
+    then=ASK_THE_CROWD,
+    command=CommandHelp("Offer no more work of a study.", "triplets-50"),
+)
 def close(*, study: Study, by: User | None) -> Outcome:
     """Offer no more work. Workers who hold a HIT may still submit it; twice is harmless."""
     begin_closing(study=study, by=by)
@@ -208,7 +214,15 @@ def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> 
     return Outcome(message % {"n": count})
 
 
-@operation("fetch-demographics", "Fetch demographics", scope="exports")
+@operation(
+    "fetch-demographics",
+    "Fetch demographics",
+    scope="exports",
+    command=CommandHelp(
+        "Fetch what the design names in crowd.demographics from Prolific, for the export demographics.",
+        "triplets-50",
+    ),
+)
 def demographics(*, study: Study, by: User | None) -> Outcome:
     """Fetch demographics named by the design (``crowd.demographics``) of people who submitted work, from Prolific."""
     count = fetch_demographics(study=study, by=by)

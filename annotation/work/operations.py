@@ -27,17 +27,36 @@ from annotation.work.joining import MOST_INVITATIONS, create_invitations
 from common.amounts import thousands
 from common.parameters import KeysField, Parameters, Reason
 from judgments.models import Study
-from judgments.study_operations import Outcome, operation
+from judgments.study_operations import CommandHelp, Outcome, operation
 
 
-@operation("pause", "Pause the study", parameters=Reason, then=ASK_THE_CROWD)
+@operation(
+    "pause",
+    "Pause the study",
+    parameters=Reason,
+    then=ASK_THE_CROWD,
+    command=CommandHelp(
+        "Stop claims of an open study; workers who hold a HIT may finish it.",
+        "triplets-50 --why 'a caption is broken'",
+    ),
+)
 def pause(*, study: Study, by: User | None, why: str) -> Outcome:
     """Stop claims; workers who hold a HIT may finish it. Pausing twice changes nothing."""
     pause_study(study=study, why=why, by=by)
     return Outcome(_("The study is paused."))
 
 
-@operation("resume", "Resume the study", parameters=Reason, then=ASK_THE_CROWD, orders=True)
+@operation(
+    "resume",
+    "Resume the study",
+    parameters=Reason,
+    then=ASK_THE_CROWD,
+    orders=True,
+    command=CommandHelp(
+        "Hand out work of a paused study again, here and at its crowd.",
+        "triplets-50 --why 'the caption is mended'",
+    ),
+)
 @confirmable("resume")
 def resume(*, study: Study, by: User | None, why: str) -> Outcome:
     """Allow claims again, and offer at the crowd what pausing took down. Resuming twice changes nothing."""
@@ -74,7 +93,17 @@ class ExtendRequest(Reason):
     hits = KeysField(required=False, label="Pages (HITs) by key", help_text="Keys of HITs; default: all.")
 
 
-@operation("extend", "More workers, or more time", parameters=ExtendRequest, then=ASK_THE_CROWD, orders=True)
+@operation(
+    "extend",
+    "More workers, or more time",
+    parameters=ExtendRequest,
+    then=ASK_THE_CROWD,
+    orders=True,
+    command=CommandHelp(
+        "Let more workers judge every HIT, or some, or give more time; the log says why.",
+        "triplets-50 --workers 2 --why 'the pilot was too small'",
+    ),
+)
 @confirmable("extend")
 def extend(
     *,

@@ -14,8 +14,7 @@ from django.db.models.functions import Now
 from django.http import QueryDict
 from rest_framework import serializers
 
-from common.commands import QuorumCommand, positive_number
-from common.errors import NotThere
+from common.commands import QuorumCommand, progress_bar
 from common.parameters import Parameters
 from judgments.datasets.importing import ImportSummary
 from judgments.models import Job, Study
@@ -38,7 +37,19 @@ def say_import(command: QuorumCommand, what: str, summary: ImportSummary) -> Non
 class OperationCommand(QuorumCommand):
     """Do an operation on the study of the first argument."""
 
-    operation: ClassVar[Operation]
+    operation: Operation
+
+    @classmethod
+    def of(cls, operation: Operation, name: str) -> OperationCommand:
+        """Return the command of an operation's declaration."""
+        assert operation.command is not None
+        command = cls()
+        command.operation = operation
+        command.help, command.example = (
+            operation.command.text,
+            f"manage.py {name} {operation.command.example}",
+        )
+        return command
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
@@ -48,7 +59,9 @@ class OperationCommand(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.asked(options)
-        self.say(self.operation.run(study, values, by=None).words)
+        with progress_bar() as progress:
+            more: dict[str, Any] = {"progress": progress} if self.operation.job else {}
+            self.say(self.operation.run(study, values, by=None, **more).words)
 
     def asked(self, options: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
         """Return the study and the checked parameters.
@@ -66,25 +79,6 @@ class OperationCommand(QuorumCommand):
             running = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=alive)
             operation.refuse_second(study, running)
         return study, values
-
-
-class JobCommand(QuorumCommand):
-    """Change the job of the first argument, and say what was ``done``."""
-
-    done: ClassVar[str]
-
-    def change(self, job: Job) -> None:
-        raise NotImplementedError
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("job", type=positive_number, help="its number, as its page and /api/jobs/ say it")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        job = Job.objects.filter(pk=options["job"]).first()
-        if job is None:
-            raise NotThere(f"There is no job {options['job']}.")
-        self.change(job)
-        self.say(self.done.format(job=job))
 
 
 class FileOperationCommand(OperationCommand):

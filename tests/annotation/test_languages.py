@@ -11,7 +11,7 @@ from annotation.quiz.quizzes import sheet_of, start_attempt
 from annotation.quiz.sheet import labelled_texts, translate_sheet
 from annotation.work.presentation import translated_text
 from common.errors import DesignError
-from evaluation.management.commands.load_demo import FOLDER, OPENED
+from evaluation.management.installation import FOLDER, OPENED
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.study_design import design_in
 from judgments.kinds import KINDS

@@ -28,7 +28,7 @@ from evaluation.results.operations import AnyMetricsRequest, TokenizerField, met
 from evaluation.statistics.choosing import FLOOR, METHODS
 from judgments.models import Study
 from judgments.studies.generation import Progress
-from judgments.study_operations import Outcome, background_operation, operation
+from judgments.study_operations import CommandHelp, Outcome, background_operation, operation
 
 SELECT, WEIGH, SAVE = "select_items", "weigh_back", "choice_savings"
 MOST_METRICS = 12
@@ -84,7 +84,16 @@ class SelectItemsRequest(ScoresRequest):
 
 
 @operation(
-    "select-items", "Choose the items", parameters=SelectItemsRequest, job=SELECT, check=check_not_frozen
+    "select-items",
+    "Choose the items",
+    parameters=SelectItemsRequest,
+    job=SELECT,
+    check=check_not_frozen,
+    command=CommandHelp(
+        "Choose the items of a draft by scores at hand, each with a chance that goes with its usefulness, so that "
+        "results can be weighed back to all items (docs/choosing.md). --method all takes the choice back.",
+        "arena --method disagreement --metrics cider-d,rouge-l --budget 200 --seed 1",
+    ),
 )
 def select_items(*, study: Study, by: User | None, progress: Progress, method: str, **asked: Any) -> Outcome:
     """Draws items with chances that go with their usefulness into the draft's design; follow the job."""

@@ -18,7 +18,7 @@ from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, Row
 from evaluation.planning.follow_up.adoption import adopt_captions
 from evaluation.planning.follow_up.units import MARGIN, MOST, Need, make_next_batch, units_in_need
 from judgments.models import Study
-from judgments.study_operations import Outcome, operation
+from judgments.study_operations import CommandHelp, Outcome, operation
 
 MOST_TAKEN = 1000  # known items at once
 
@@ -46,7 +46,17 @@ class ReopenRequest(Reason):
     )
 
 
-@operation("reopen", "More votes for units", parameters=ReopenRequest, then=ASK_THE_CROWD, orders=True)
+@operation(
+    "reopen",
+    "More votes for units",
+    parameters=ReopenRequest,
+    then=ASK_THE_CROWD,
+    orders=True,
+    command=CommandHelp(
+        "Ask for more votes on units of an open study; the log says why.",
+        "triplets-50 --need tied --votes 2 --why 'two of three votes were invalidated'",
+    ),
+)
 @confirmable("reopen")
 def reopen(
     *,
@@ -82,7 +92,17 @@ class AdoptRequest(Parameters):
     )
 
 
-@operation("adopt", "Make written captions part of the dataset", parameters=AdoptRequest)
+@operation(
+    "adopt",
+    "Make written captions part of the dataset",
+    parameters=AdoptRequest,
+    command=CommandHelp(
+        "Make the used captions of a closed study of caption writing references of its dataset, or with --system the "
+        "outputs of a system, which later studies judge. Nobody is asked to judge a caption of their own. Doing it "
+        "again changes nothing.",
+        "street-captions",
+    ),
+)
 def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
     """Add the written captions to the dataset, of which you are an editor. Doing it again changes nothing."""
     made = adopt_captions(study=study, system=system, by=by)

@@ -1,0 +1,210 @@
+"""Commands about a study's answers: rehearse, replay rules, import judgments, print the checklist for ethics."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from annotation.crowds.people import worker_name
+from annotation.ethics.checklist import as_html, as_markdown, build_checklist, count_open_lines
+from annotation.importing.judgments import import_judgments, inspect_judgments
+from annotation.quality import operations as quality
+from annotation.rehearsal import operations as rehearsal
+from annotation.rehearsal.rehearsal import CAREFUL, SortReport
+from common.commands import QuorumCommand, progress_bar
+from common.files import check_place, write_json
+from judgments.importers import (
+    JUDGMENT_FORMATS,
+    RESULT_FORMATS,
+    TABLE_FORMATS,
+    ImportProblem,
+    ResultColumns,
+)
+from judgments.importers.results.judgments import EXAMPLE, parse_pairs, parse_zone, read_mapping
+from judgments.kinds import KINDS
+from judgments.management.base import OperationCommand, say_import
+from judgments.studies.studies import find_study
+
+
+class Rehearse(OperationCommand):
+    operation = rehearsal.rehearse
+    help = "Let a simulated crowd answer the open HITs of a study until every HIT is full."
+    example = "manage.py rehearse demo-triplet-copy --workers 20 --spammers 0.2 --seed 1"
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.asked(options)
+        with progress_bar() as progress:
+            outcome = self.operation.run(study, values, by=None, progress=progress)
+        self.say(outcome.words)
+        report = outcome.value
+        self.say(
+            f"The known truth was recovered on {100 * report.recovered:.0f} % of {report.units:,} units "
+            f"({100 * report.undecided:.0f} % ended in a tie), without workers who failed their control items."
+        )
+        if report.controls_careful is not None:
+            spammed = (
+                "none seen" if report.controls_spammers is None else f"{100 * report.controls_spammers:.0f} %"
+            )
+            self.say(
+                f"Control items got right: careful workers {100 * report.controls_careful:.0f} %, spammers {spammed}."
+            )
+        for one in report.by_sort:
+            self.say(_report_line(one))
+        if report.by_sort:
+            self.say(
+                f"{report.invalidated:,} judgments of excluded people were invalidated, and their slots filled again."
+            )
+
+
+def _report_line(one: SortReport) -> str:
+    who = "Careful workers" if one.sort == CAREFUL else f"Spammers, {one.sort}"
+    when = ""
+    if one.answers is not None:
+        low, middle, high = one.answers
+        when = f" after {middle:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
+    flagged = f", {one.flagged:,} more flagged" if one.flagged else ""
+    wrongly = " wrongly" if one.sort == CAREFUL else ""
+    return (
+        f"{who}: {one.stopped:,} of {one.people:,} stopped{wrongly}{when}{flagged}; "
+        f"{one.kept:,} of their {one.judgments:,} judgments count."
+    )
+
+
+RESULTS = ", ".join(RESULT_FORMATS)
+
+
+class ImportJudgments(QuorumCommand):
+    help = "Import judgments collected elsewhere as a study (docs/formats.md)."
+    example = (
+        "manage.py import_judgments flickr8k-expert ../Flickr8k --dataset flickr8k --study flickr8k-expert"
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *RESULT_FORMATS])
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--dataset", required=True)
+        parser.add_argument("--study", required=True, help="slug of the study to make")
+        parser.add_argument(
+            "--protocol",
+            choices=list(KINDS),
+            help="which judgments of a published set (pascal-50s: triplet, the default, or pairwise), "
+            "or what the answers of a table or a result file are",
+        )
+        parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+        parser.add_argument(
+            "--columns",
+            help=f"{RESULTS}: which column of the file is what, {EXAMPLE}; {{n}} in a name counts what a HIT asked",
+        )
+        parser.add_argument(
+            "--values", help=f"{RESULTS}: what answers in words stand for, such as left=1,right=2"
+        )
+        parser.add_argument("--zone", help="for times that name no zone, one such as America/Los_Angeles")
+        parser.add_argument(
+            "--mapping",
+            type=Path,
+            help="a TOML file with [columns], [values] and zone, instead of the three options",
+        )
+        parser.add_argument(
+            "--bad-rows",
+            type=Path,
+            metavar="PATH",
+            help="import the rows that are right, and write the others to this CSV, with line and reason",
+        )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="read the whole file, say what was understood, store nothing",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        columns = _columns(
+            **{name: options[name] for name in ("path", "columns", "values", "zone", "mapping")}
+        )
+        asked = {
+            name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
+        }
+        if options["dry_run"]:
+            with progress_bar() as progress:
+                found = inspect_judgments(**asked, columns=columns, progress=progress)
+            for line in found.sentences():
+                self.say(line)
+            return
+        with progress_bar() as progress:
+            summary = import_judgments(**asked, study=options["study"], columns=columns, progress=progress)
+        say_import(self, "Study", summary)
+
+
+def _columns(
+    *, path: Path, columns: str | None, values: str | None, zone: str | None, mapping: Path | None
+) -> ResultColumns | None:
+    if mapping is not None:
+        if columns or values or zone:
+            raise ImportProblem(mapping, None, "--mapping", "other options beside it", "the file alone")
+        return read_mapping(mapping, worker_name)
+    if columns is None:
+        return None
+    return ResultColumns(
+        columns=parse_pairs(columns, path, "--columns"),
+        values=parse_pairs(values, path, "--values", "pairs such as left=1,right=2") if values else {},
+        zone=parse_zone(zone, path) if zone else None,
+        worker_name=worker_name,
+    )
+
+
+class Ethics(QuorumCommand):
+    help = (
+        "Print the checklist for an ethics board as Markdown, filled from the study's design; what the design does\n"
+        "not say is to be filled in by you (docs/ethics.md)."
+    )
+    example = "manage.py ethics triplets-50 --output triplets-50-ethics.md"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument(
+            "--output", type=Path, metavar="FILE", help="a .md or .html file, instead of the terminal"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study = find_study(options["study"])
+        sections = build_checklist(study)
+        web = options["output"] is not None and options["output"].suffix == ".html"
+        text = (as_html if web else as_markdown)(study, sections)
+        if options["output"] is None:
+            self.say(text)
+            return
+        options["output"].write_text(text, encoding="utf-8")
+        self.say(f"{options['output']}: {count_open_lines(sections)} lines are to be filled in by you.")
+
+
+class ReplayRules(OperationCommand):
+    operation = quality.replay
+    help = "Run detectors over the finished work of a study, before they are switched on."
+    example = "manage.py replay_rules demo-triplet --rules side-bias,too-fast --output rules.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--output", metavar="PATH", help="write the findings as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["output"]:
+            check_place(Path(options["output"]))
+        study, values = self.asked(options)
+        replays = self.operation.run(study, values, by=None).value
+        for one in replays:
+            if not one.applies:
+                why = "no answer holds what it looks at, so it says nothing"
+                self.say(
+                    f"{one.rule}: {why if one.unrecorded else 'means nothing for this kind of answers'}."
+                )
+                continue
+            self.say(
+                f"{one.rule}: {len(one.found):,} of {one.workers:,} workers; excluding them would touch "
+                f"{one.judgments:,} judgments and open {one.slots:,} slots."
+            )
+            for hit in one.found:
+                stopped = "" if hit.standing == "active" else f" ({hit.standing})"
+                self.say(f"  {hit.worker}{stopped}, after {hit.answers:,} answers: {hit.words}")
+        if options["output"]:
+            found = {"study": study.slug, "rules": [one.as_json() for one in replays]}
+            write_json(Path(options["output"]), found)

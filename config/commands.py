@@ -1,0 +1,49 @@
+"""Quorum's commands as Django's: those of the words of ``quorum``, each loaded when it is used."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.core.management import get_commands
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils.module_loading import import_string
+
+from quorum.words import PATHS
+
+
+class LazyCommand(BaseCommand):
+    """An entry of Django's table of commands. Every use loads a new command: a used one keeps its output."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        return load_command(self.name).create_parser(prog_name, subcommand, **kwargs)
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        return load_command(self.name).execute(*args, **options)
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        load_command(self.name).run_from_argv(argv)
+
+    def rpartition(self, separator: str) -> tuple[str, str, str]:
+        """Name the app to ``manage.py help``, whose entries are the dotted names of apps otherwise."""
+        return "", separator, PATHS[self.name].partition(".")[0]
+
+
+def load_command(name: str) -> BaseCommand:
+    found = import_string(PATHS[name])
+    if isinstance(found, type):
+        command = found()
+    else:
+        from judgments.management.base import OperationCommand  # which loads the framework of the serializers
+
+        command = OperationCommand.of(found, name)
+    command.name = name
+    return cast(BaseCommand, command)
+
+
+def register_commands() -> None:
+    commands = cast(dict[str, Any], get_commands())
+    commands.update((name, LazyCommand(name)) for name in PATHS)

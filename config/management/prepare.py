@@ -1,0 +1,94 @@
+"""Prepare an installation in one process, between installing and serving."""
+
+import fcntl
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import CommandParser
+from django.db import OperationalError
+
+from common.commands import QuorumCommand
+from config.compiling import compile_kernels
+from evaluation.data.provenance import quorum_version
+
+
+class Prepare(QuorumCommand):
+    help = (
+        "Migrates the database, collects static files when they changed, compiles metrics and statistics, loads "
+        "the demo once, and makes the first admin account. Changes nothing when all is in place."
+    )
+    example = "manage.py prepare --no-demo"
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
+        parser.add_argument("--output", metavar="PATH", help="write the admin account as JSON to PATH")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        notes = settings.DATA_DIR / "prepared"
+        notes.mkdir(exist_ok=True)
+        # web server and worker may start together for the first time; the end of the process gives the lock back
+        with (notes / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._prepare(options["no_demo"], options["output"])
+
+    def _prepare(self, no_demo: bool, output: str | None) -> None:
+        try:
+            call_command("check", tags=["database"], databases=["default"], stdout=io.StringIO())
+            call_command("migrate", interactive=False, verbosity=0)
+        except OperationalError as error:
+            self.stderr.write(f"The database cannot be used: {' '.join(str(error).split())}.")
+            raise SystemExit(1) from error
+        collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
+        self._once("static-files", _fingerprint(), self._collect, lost=not collected)
+        self._once("metrics", quorum_version(), self._announce_compiling)
+        compile_kernels()  # a second where it is done; other sources, another numba or an empty cache need it again
+        if not no_demo:
+            self._once("demo", "loaded", self._load_demo)
+        printed = io.StringIO()
+        call_command("ensure_admin", stdout=printed)
+        if output:
+            name, _, password = printed.getvalue().strip().partition(" ")
+            account = {"name": name, "password": password} if " " not in password else None
+            Path(output).write_text(json.dumps({"admin": account}), encoding="utf-8")
+        else:
+            self.stdout.write(printed.getvalue().strip())
+
+    def _once(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
+        """Do a step unless its note in the data folder says that it was done for ``wanted``."""
+        note = settings.DATA_DIR / "prepared" / step
+        if not lost and note.exists() and note.read_text(encoding="utf-8") == wanted:
+            return
+        do()
+        note.write_text(wanted, encoding="utf-8")
+
+    def _collect(self) -> None:
+        self.stdout.write("Collecting static files ...")
+        call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+
+    def _announce_compiling(self) -> None:
+        self.stdout.write("Compiling metrics and statistics, which takes a minute once ...")
+
+    def _load_demo(self) -> None:
+        self.stdout.write("Loading the demo ...")
+        call_command("load_demo", stdout=io.StringIO())
+
+
+def _fingerprint() -> str:
+    """Return a hash of our static files, the installed packages, and STATIC_ROOT."""
+    seen = hashlib.sha256(str(settings.STATIC_ROOT).encode())
+    for folder in settings.STATICFILES_DIRS:
+        for path in sorted(Path(folder).rglob("*")):
+            if path.is_file():
+                seen.update(str(path).encode() + path.read_bytes())
+    found = (one.metadata for one in distributions())  # read once: `version` would read it again
+    for name, version in sorted((one["Name"], one["Version"]) for one in found):
+        seen.update(f"{name} {version}".encode())
+    return seen.hexdigest()

@@ -1,0 +1,301 @@
+"""Measure the agreement of a judgments file, or of two sources."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.commands import QuorumCommand, progress_bar
+from common.errors import QuorumError
+from common.files import write_json
+from evaluation.data.judgment_sets.files import (
+    SOURCE_FORMATS,
+    FileJudgments,
+    checked_kind,
+    read_judgment_table,
+    read_source,
+)
+from evaluation.data.provenance import json_float
+from evaluation.errors import EvaluationError
+from evaluation.presentation.content import Cell, estimate_of, plain_table
+from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients
+from evaluation.results.comparing.comparison import MISSING, compare_sources, compared_in_words
+from evaluation.results.comparing.sources import Source
+from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments
+from evaluation.statistics.clustering import NAIVE
+from evaluation.statistics.inputs import StatisticsError
+from evaluation.statistics.resampling import RESAMPLES
+from judgments.kinds import KINDS
+
+_PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
+STUDY = "study:"
+# What is said of a comparison alone; each is refused without --with.
+OF_TWO = (
+    "first_at_least", "second_at_least", "missing", "first_format", "second_format", "first_protocol",
+    "second_protocol",
+)  # fmt: skip
+
+HELP = f"""\
+Krippendorff's alpha of a judgments file, with a 95 % interval by unit and by worker. No database is
+needed. PATH is JSON lines or CSV with the columns unit, worker and value; others may be absent.
+
+What counts: every row with a value, but rows whose "used" is false or whose "control" is true are left
+out where these columns exist. Units with fewer than two such rows cannot agree or disagree and drop out
+of alpha; "units", "workers" and "judgments" count them all the same.
+
+Without --level, values are compared at the level of the file's protocol, else nominally:
+{_PROTOCOLS}.
+
+With --with, two sources of judgments on the same units are compared: kappa, precision, recall and F1 at
+thresholds, alpha within each and of both together, correlations of the units' scores. Each source is a
+judgments file, a released file or folder (--first-format, --second-format), or study:SLUG, which alone
+needs the database. The second source is the standard. Thresholds that are not given are all those that
+the source's protocol is reported at. docs/statistics.md has the rules.
+"""
+
+
+class Agreement(QuorumCommand):
+    workers_option = "--workers"
+    help = HELP
+    example = (
+        "manage.py agreement judgments.jsonl --level ordinal --output agreement.json\n"
+        "  manage.py agreement crowd.jsonl --with study:experts --first-at-least 0.66 --second-at-least 3.33"
+    )
+    named_errors = (QuorumError, StatisticsError)
+    # Figures of files: neither a database nor the rest of the site needs to be in order.
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, metavar="PATH", help="judgments: JSON lines or CSV")
+        parser.add_argument("--level", choices=LEVELS, help="how values are compared")
+        parser.add_argument(
+            "--coefficient",
+            metavar="LIST",
+            help=f"besides alpha: of {', '.join(COEFFICIENTS)}, with commas between",
+        )
+        parser.add_argument(
+            "--naive",
+            action="store_true",
+            help="take judgments as independent: bootstrap intervals over units, not by unit and by worker",
+        )
+        self.add_output(parser, metavar="PATH", help="write the JSON here")
+        parser.add_argument(
+            "--resamples", type=int, default=RESAMPLES, help="of the bootstrap (default %(default)s)"
+        )
+        parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default %(default)s)")
+        parser.add_argument("--encoding", help="of a file that is neither UTF-8 nor has a byte order mark")
+        parser.add_argument(
+            "--with",
+            dest="second",
+            type=Path,
+            metavar="SECOND",
+            help="compare PATH with this source, the standard",
+        )
+        for place in ("first", "second"):
+            parser.add_argument(
+                f"--{place}-format",
+                choices=SOURCE_FORMATS,
+                help=f"what the {place} source is (default: a judgments file)",
+            )
+            parser.add_argument(
+                f"--{place}-protocol",
+                choices=list(KINDS),
+                help="of a source that names none, or one of several it holds",
+            )
+            parser.add_argument(
+                f"--{place}-at-least",
+                type=float,
+                metavar="X",
+                help=f"the {place} source says yes from this score on",
+            )
+        parser.add_argument(
+            "--missing",
+            choices=MISSING,
+            help=f"units that only the second source has: left out, or a no of the first (default {MISSING[0]})",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["second"] is not None:
+            self._compare(options)
+            return
+        for name in OF_TWO:
+            if options[name] is not None:
+                raise EvaluationError(
+                    f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
+                )
+        self._measure(options)
+
+    def _measure(self, options: dict[str, Any]) -> None:
+        chosen: str | None = options["level"]
+        names = _coefficients(options["coefficient"])
+        table = self._read(options["path"], chosen, options["encoding"])
+        level = chosen or table.level
+        if level != "nominal" and table.values.dtype == object:
+            # The protocol asked for numbers and a text was found: reading again names its line.
+            table = self._read(options["path"], level, options["encoding"])
+        drawn = {"resamples": options["resamples"], "seed": options["seed"]}
+        clusters = NAIVE if options["naive"] else "item" if table.anonymous else "both"
+        ratings = ratings_of_judgments(table.units, table.workers, table.values)
+        result = agreement(ratings, Alpha(level), **drawn, clusters=clusters)
+        figures: dict[str, Any] = {
+            "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
+            "level": level,
+            "units": result.units,
+            "workers": result.raters,
+            "judgments": result.judgments,
+        }
+        if names:
+            kind = KINDS.get(table.protocol or "")
+            if kind is not None and table.says_answers:
+                kind = checked_kind(options["path"], table, kind)
+            figures["coefficients"] = agreement_coefficients(
+                ratings,
+                level,
+                names=names,
+                categories=kind.outcomes if kind is not None else (),
+                **drawn,
+                clusters=clusters,
+            )
+        self._say_aside(table, result.reason, result.note, math.isnan(result.value))
+        self._tell(figures, options["output"])
+
+    def _read(self, path: Path, level: str | None, encoding: str | None) -> FileJudgments:
+        numeric = level not in (None, "nominal")
+        with progress_bar() as progress:
+            return read_judgment_table(
+                path,
+                numeric=numeric,
+                encoding=encoding,
+                progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
+            )
+
+    def _say_aside(self, table: FileJudgments, reason: str, note: str, undefined: bool) -> None:
+        left_out = (
+            (table.unused, "not used"),
+            (table.controls, "control items"),
+            (table.unanswered, "without a value"),
+        )
+        for count, why in left_out:
+            if count:
+                self.stderr.write(f"Left out: {count:,} ({why}).")
+        if reason:
+            self.stderr.write(f"{'Alpha' if undefined else 'Its interval'} is undefined: {reason}.")
+        if note:
+            self.stderr.write(f"Note: {note}.")
+
+    def _tell(self, figures: dict[str, Any], output: Path | None) -> None:
+        if output is None:
+            self.stdout.write(json.dumps(figures, indent=1))
+        else:
+            write_json(output, figures)
+            self.stdout.write(f"Written to {output}.")
+
+    def _compare(self, options: dict[str, Any]) -> None:
+        for name in ("level", "coefficient"):
+            if options[name] is not None:
+                raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
+        first = self._source(options["path"], "first", options)
+        second = self._source(options["second"], "second", options)
+        result = compare_sources(
+            first,
+            second,
+            first_at_least=options["first_at_least"],
+            second_at_least=options["second_at_least"],
+            missing=options["missing"] or MISSING[0],
+            resamples=options["resamples"],
+            seed=options["seed"],
+            naive=options["naive"],
+        )
+        if options["output"] is not None:
+            for line in _report(result):
+                self.stderr.write(line)
+        self._tell(result, options["output"])
+
+    def _source(self, path: Path, place: str, options: dict[str, Any]) -> Source:
+        format, protocol = options[f"{place}_format"], options[f"{place}_protocol"]
+        slug = str(path)
+        if slug.startswith(STUDY):
+            if format or protocol:
+                raise EvaluationError(
+                    f"{slug} has a protocol of its own, expected no --{place}-format or --{place}-protocol."
+                )
+            # Only here: manage.py loads no models for files.
+            from evaluation.results.comparing.studies import source_of_study
+            from judgments.studies.studies import find_study
+
+            return source_of_study(find_study(slug.removeprefix(STUDY)))
+        with progress_bar() as progress:
+            return read_source(
+                path,
+                format=format,
+                protocol=protocol,
+                encoding=options["encoding"],
+                progress=lambda line: progress(min(1.0, line / _line_count(path)), f"Reading {path.name}"),
+            )
+
+
+def _coefficients(chosen: str | None) -> list[str]:
+    names = [name.strip() for name in (chosen or "").split(",") if name.strip()]
+    for name in names:
+        if name not in ("alpha", *COEFFICIENTS):
+            raise EvaluationError(
+                f"There is no coefficient {name!r}, expected some of alpha, {', '.join(COEFFICIENTS)}."
+            )
+    return [name for name in names if name in COEFFICIENTS]
+
+
+def _report(result: dict[str, Any]) -> list[str]:
+    first, second, units = result["first"], result["second"], result["units"]
+    lines = [f"First: {first['name']} ({first['score']}). Second: {second['name']} ({second['score']})."]
+    lines.append(
+        f"Units: {units['shared']:,} shared, {units['first_only']:,} of the first alone, "
+        f"{units['second_only']:,} of the second alone."
+    )
+    missing = result["missing"]
+    if missing["taken_as_no"]:
+        lines.append(f"Taken as no: {missing['taken_as_no']:,} units that only the second has.")
+    if missing["left_out"]:
+        lines.append(f"Left out of the figures at thresholds: {missing['left_out']:,} units.")
+    figures = {"alpha, first": first["alpha"], "alpha, second": second["alpha"]}
+    counts = {}
+    grid, consensus = result["thresholds"], result["consensus"]
+    if len(grid["cells"]) == 1:
+        cell = grid["cells"][0]
+        figures |= {name: cell[name] for name in ("kappa", "precision", "recall", "f1")}
+        counts = dict.fromkeys(("kappa", "precision", "recall", "f1"), cell["n"])
+    if consensus["kappa"]:
+        figures["kappa of consensus"] = consensus["kappa"]
+        counts["kappa of consensus"] = consensus["n"]
+    figures |= result["correlation"]
+    rows: list[tuple[Cell, ...]] = [
+        (name, estimate_of(figure), counts[name] if name in counts else figure["n"])
+        for name, figure in figures.items()
+    ]
+    columns = [("figure", "text"), ("value [95 % interval]", "coefficient"), ("units", "count")]
+    lines += plain_table("", columns, rows).lines()
+    if len(grid["cells"]) > 1:
+        wide = len(grid["second"])
+        kappas = [cell["kappa"]["value"] for cell in grid["cells"]]
+        rows = [(f"{cut:g}", *kappas[row * wide : (row + 1) * wide]) for row, cut in enumerate(grid["first"])]
+        columns = [("", "text"), *((f"{cut:g}", "coefficient") for cut in grid["second"])]
+        lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
+        lines += plain_table("", columns, rows).lines()
+    return [*lines, compared_in_words(result)]
+
+
+@cache
+def _line_count(path: Path) -> int:
+    """Estimate the number of lines for the progress bar; for a folder, of its largest file."""
+    if path.is_dir():
+        path = max(
+            (one for one in path.iterdir() if one.is_file()), key=lambda one: one.stat().st_size, default=path
+        )
+    if not path.is_file():
+        return 1
+    with path.open("rb") as stream:
+        return max(1, sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b"")))

@@ -1,0 +1,112 @@
+"""Commands about the installation: load the demo, check every invariant."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from annotation.crowds.publishing import open_study
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from common.commands import QuorumCommand, progress_bar
+from evaluation.models import Analysis
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.meta_evaluation import evaluate_study
+from judgments.datasets.importing import import_candidates, import_dataset
+from judgments.design.reading import read_toml
+from judgments.models import Study
+from judgments.studies.generation import Progress, generate_hits
+from judgments.studies.studies import create_study
+
+FOLDER = Path(settings.BASE_DIR) / "demo"
+DATASET = "demo"
+OPENED = ("triplet", "pairwise", "relevance", "graded")
+FINISHED = "triplet-finished"
+
+
+class LoadDemo(QuorumCommand):
+    help = "Load the demo: 35 photographs, two systems, four open studies and a finished, simulated one."
+    example = "manage.py load_demo"
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with progress_bar() as progress:
+            studies = load_demo(progress)
+        for study in studies:
+            note = " (simulated)" if study.simulated else ""
+            self.say(f"{study.slug}: {study.state}{note}")
+
+
+def load_demo(progress: Progress) -> list[Study]:
+    """Import data and create studies; return them, open ones first."""
+    progress(0.05, "photographs and captions")
+    import_dataset(
+        format="jsonl",
+        path=FOLDER / "dataset.jsonl",
+        name=DATASET,
+        images=str(FOLDER / "photos"),
+        attribution=attribution(),
+    )
+    for path in sorted((FOLDER / "systems").glob("*.jsonl")):
+        import_candidates(format="jsonl", path=path, dataset=DATASET, system=path.stem)
+    studies = []
+    for number, name in enumerate(OPENED):
+        progress(0.2 + 0.1 * number, f"study {name}")
+        study = _generated(name)
+        if study.state == Study.State.GENERATED:
+            open_study(study=study)
+        studies.append(study)
+    progress(0.6, "a finished study, answered by the rehearsal crowd")
+    finished = _generated(FINISHED)
+    if finished.state != Study.State.CLOSED:
+        rehearse(study=finished, crowd=Crowd(workers=12, spammers=0.15, seed=7))
+    progress(0.8, "its consensus, agreement and metrics")
+    done = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
+    if Analysis.What.AGGREGATION not in done:
+        aggregate_study(study=finished)
+    if Analysis.What.META_EVALUATION not in done:
+        evaluate_study(study=finished)
+    return [*studies, finished]
+
+
+def _generated(name: str) -> Study:
+    path = FOLDER / "studies" / f"{name}.toml"
+    design = read_toml(path.read_text(encoding="utf-8"), source=str(path))
+    study = Study.objects.filter(slug=design.slug).first() or create_study(design=design)
+    if study.state == Study.State.DRAFT:
+        generate_hits(study=study)
+    return study
+
+
+def attribution() -> str:
+    with (FOLDER / "ATTRIBUTION.csv").open(encoding="utf-8", newline="") as file:
+        return "\n".join(
+            f"{row['file']}: {row['title']}, {row['author']}, {row['licence']} ({row['source']})"
+            for row in csv.DictReader(file)
+        )
+
+
+class CheckIntegrity(QuorumCommand):
+    help = (
+        "Look for every broken invariant: taken and open slots, judgments without a submission, units outside of "
+        "their HIT, pictures that are gone, and more. One line each; exits with 1 when there is one. Notes about "
+        "what is merely out of date do not count."
+    )
+    example = "manage.py check_integrity"
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.integrity import CHECKS, check_integrity  # loads pyarrow
+
+        findings = check_integrity()
+        for problem in findings.problems:
+            self.say(problem)
+        for note in findings.notes:
+            self.say(f"Note: {note}")
+        if findings.problems:
+            count = len(findings.problems)
+            self.stderr.write(f"{count:,} broken {'invariant' if count == 1 else 'invariants'}.")
+            sys.exit(1)
+        self.say(f"{len(CHECKS)} checks, nothing broken.")

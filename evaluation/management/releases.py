@@ -1,0 +1,271 @@
+"""Commands about what leaves the installation: exports, reports, releases."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common.commands import QuorumCommand, progress_bar
+from evaluation.errors import VerificationError
+from evaluation.export import operations as exports
+from evaluation.export.exporting import export_judgments
+from evaluation.export.formats import FORMATS
+from evaluation.publishing import operations as publishing
+from evaluation.publishing.describing import plan_in_words
+from evaluation.publishing.sending import plan_publication, publish_release
+from evaluation.releases import operations
+from evaluation.releases.comparison import compare_releases
+from evaluation.releases.documents import LICENCES
+from evaluation.releases.erasure import origin_of
+from evaluation.releases.making import release_study
+from evaluation.releases.verification import verify_bundle, verify_signature, verify_study
+from evaluation.report.content import format_cell
+from evaluation.report.operations import make_report
+from evaluation.report.storage import build_report, check_folder, write_report
+from judgments.management.base import OperationCommand
+from judgments.studies.studies import find_study
+
+
+class Release(OperationCommand):
+    operation = operations.release
+    workers_option = "--workers"
+    help = (
+        "Write a closed study's judgments, what they say together, its design and its papers as one zip file that\n"
+        "`verify` can check without a database (docs/releases.md). People get pseudonyms of this release alone.\n"
+        f"Licences: {', '.join(LICENCES)}."
+    )
+    example = "manage.py release triplets-50 --version 1.0 --licence CC-BY-4.0 --output triplets-50-1.0.zip"
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--output", required=True, type=Path, help="the file to write; it must not exist yet"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.asked(options)
+        terms = operations.terms_of(study, **values)
+        with progress_bar() as progress:
+            release, path = release_study(
+                study=study, terms=terms, output=options["output"], progress=progress
+            )
+        simulated = " The answers are simulated." if study.simulated else ""
+        self.say(
+            f"{path}: version {release.version}, {release.size:,} bytes, SHA-256 {release.sha256}.{simulated}"
+        )
+        self.say(release.signature)
+
+
+class ProveRelease(QuorumCommand):
+    help = (
+        "Compare a release with the study that it was made from: which of its judgments are here, which a receipt\n"
+        "proves that were erased since, and which are neither. `verify` checks the bundle by itself."
+    )
+    example = "manage.py prove_release triplets-50 triplets-50-1.0.zip --receipt QY3M…"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("bundle", type=Path)
+        parser.add_argument("--receipt", action="append", default=[], help="of an erasure; may be repeated")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = origin_of(
+            study=find_study(options["study"]), bundle=options["bundle"], receipts=options["receipt"]
+        )
+        if not found.holds:
+            raise CommandError(found.words())
+        self.say(found.words())
+
+
+class Verify(QuorumCommand):
+    help = (
+        "Compute a judgment signature, a study's stored results, or every figure of a release bundle again from the\n"
+        "raw rows and say what differs (docs/signatures.md, docs/releases.md). A bundle needs no database. Ends with\n"
+        "exit code 1 where anything differs."
+    )
+    example = "manage.py verify triplets-50-1.0.zip"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("what", help="a judgment signature, the slug of a study, or a release bundle")
+        parser.add_argument("--study", help="slug of the study that the signature is of")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        what = options["what"]
+        with progress_bar() as progress:
+            if "|" in what:
+                if not options["study"]:
+                    raise VerificationError("A signature names no study; expected --study SLUG with it.")
+                found = verify_signature(text=what, study=find_study(options["study"]))
+            elif what.endswith(".zip") or Path(what).is_file():
+                found = verify_bundle(Path(what))
+            else:
+                found = verify_study(study=find_study(what), progress=progress)
+        for line in found.differences:
+            self.say(f"  {line}")
+        if found.differences:
+            raise VerificationError(f"{found.what} does not hold: {found.count} of its parts differ.")
+        self.say(f"{found.what} holds: {found.checked} parts are as stated.")
+
+
+FLIPPED_SHOWN = 20
+
+
+class CompareReleases(QuorumCommand):
+    help = (
+        "Say what changed from one release of a study to another: judgments added, removed, no longer used; consensus\n"
+        "that flipped; agreement, metrics and registered hypotheses before and after (docs/releases.md). No database."
+    )
+    example = "manage.py compare_releases triplets-50-1.0.zip triplets-50-1.1.zip"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("before", type=Path, help="a release bundle")
+        parser.add_argument("after", type=Path, help="a later one")
+        self.add_output(parser, help="JSON file for the comparison")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = compare_releases(options["before"], options["after"])
+        self.write_output(options, found)
+        judgments, flipped = found["judgments"], found["consensus"]
+        self.say(f"From {found['versions'][0]} to {found['versions'][1]}:")
+        self.say(
+            f"  judgments {judgments['before']:,} to {judgments['after']:,}: {judgments['added']:,} added, "
+            f"{judgments['removed']:,} removed, {judgments['no_longer_used']:,} no longer used"
+        )
+        self.say(f"  consensus of {len(flipped):,} units and pairs is another")
+        for row in flipped[:FLIPPED_SHOWN]:
+            self.say(f"    {row['unit'] or row['pair']}: {row['before']} to {row['after']}")
+        for name, (before, after) in {"alpha": found["alpha"], **found["metrics"]}.items():
+            self.say(f"  {name} {format_cell(before, 'coefficient')} to {format_cell(after, 'coefficient')}")
+        for one, two in found["swapped"]:
+            self.say(f"  {one} and {two} changed places")
+        if not found["plan"]:
+            self.say("  the registered plan is another")
+        for row in found["hypotheses"]:
+            self.say(f"  {row['text']} {row['before']} to {row['after']}: {row['words']}")
+        for sign, words in (("more", "added"), ("no longer", "removed")):
+            for deviation in found["deviations"][words]:
+                self.say(f"  {sign} done otherwise than registered: {deviation}")
+
+
+class Report(OperationCommand):
+    workers_option = "--workers"
+    operation = make_report
+    help = (
+        "Write a report of a study into a folder: index.html, report.md, report.tex, methods, references.bib, figures "
+        "(SVG, PDF, PNG), tables (HTML, CSV, LaTeX, Markdown), report.json and a manifest (docs/reports.md). Analyses "
+        "that are stored for the same judgments are used; nothing is stored."
+    )
+    example = "manage.py report triplets-50 --output triplets-50-report"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="the folder to write")
+        parser.add_argument(
+            "--metrics",
+            default="",
+            metavar="LIST",
+            help="comma-separated; default: those of the newest evaluation",
+        )
+        parser.add_argument("--tokenizer", default="", metavar="NAME", help="how texts are cut into words")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.asked(options)
+        folder = options["output"]
+        check_folder(folder)
+        metrics = [name.strip() for name in options["metrics"].split(",") if name.strip()]
+        with progress_bar() as progress:
+            report = build_report(
+                study, metrics=metrics, tokenizer=options["tokenizer"], **values, progress=progress
+            )
+            write_report(report, folder, progress=progress)
+        for section in report.sections:
+            for sentence in (section.empty, *section.sentences[:1]):
+                if sentence:
+                    self.say(f"{section.title}: {sentence}")
+        simulated = " The answers are simulated." if report.simulated else ""
+        self.say(
+            f"{folder / 'index.html'}: {len(report.plots)} figures, {len(report.tables)} tables.{simulated}"
+        )
+
+
+class PublishRelease(OperationCommand):
+    operation = publishing.publish_release
+    help = (
+        "Show what an archive would get of a release: files, description, licence, and why it must not be given away "
+        "where that is so. With --send it goes there as a draft, with --publish it is made public. A run that stopped "
+        "is continued by the same command (docs/publishing.md)."
+    )
+    example = (
+        "manage.py publish_release triplets-50 --version 1.0 --to zenodo --sandbox --creators 'Doe, Jane'"
+    )
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--bundle", type=Path, help="the release's file, where it is not kept here")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.asked(options)
+        publishing.check_given(**values)
+        send = values.pop("send")
+        plan = plan_publication(study=study, bundle=options["bundle"], **values)
+        if not send:
+            for line in plan_in_words(plan):
+                self.say(line)
+            self.say("Nothing was sent; --send does it.")
+            return
+        with progress_bar() as progress:
+            sent = publish_release(plan=plan, progress=progress)
+        self.say(sent.words())
+
+
+_LIST = "; ".join(f"{one.name}: {one.what}" for one in FORMATS.values())
+
+
+class ExportJudgments(OperationCommand):
+    operation = exports.export
+    workers_option = "--workers"
+    help = (
+        "Write a study's judgments to a file, and a manifest beside it, PATH.manifest.json (docs/exports.md). "
+        f"Formats: {_LIST}."
+    )
+    example = "manage.py export_judgments triplets-50 --format jsonl --output triplets-50.jsonl"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--output", required=True, type=Path, help="the file to write")
+        parser.add_argument(
+            "--revisions",
+            action="store_true",
+            help="jsonl, csv, parquet: answers that were revised as well, each before the one that replaced it",
+        )
+        parser.add_argument(
+            "--resume",
+            action="store_true",
+            help="go on with what a stopped export left beside PATH, with the judgments as they stood when that began",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.asked(options)
+        with progress_bar() as progress:
+            made = export_judgments(
+                study=study,
+                **values,
+                output=options["output"],
+                revisions=options["revisions"],
+                resume=options["resume"],
+                progress=progress,
+            )
+        counts = ", ".join(
+            f"{count:,} {name.replace('_', ' ')}" for name, count in made.manifest["counts"].items()
+        )
+        simulated = " The answers are simulated." if study.simulated else ""
+        self.say(f"{made.path}: {counts}. Manifest: {made.manifest_path.name}.{simulated}")

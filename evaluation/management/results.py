@@ -1,0 +1,508 @@
+"""Commands about results: consensus, metrics, strengths, disagreement, chosen items, imported scores."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from common.commands import QuorumCommand, progress_bar
+from common.errors import counted
+from evaluation.choosing import operations as choosing
+from evaluation.choosing.savings import choice_savings
+from evaluation.choosing.weighing import weigh_back
+from evaluation.disagreement.analysis import compute_disagreement
+from evaluation.disagreement.operations import PredictionsName, import_predictions
+from evaluation.error_spans.scores import compare_systems, segments_of, system_scores
+from evaluation.error_spans.section import scores_table
+from evaluation.errors import EvaluationError
+from evaluation.imported_scores.comparing import compare_metrics, compare_with_scores, comparison_in_words
+from evaluation.imported_scores.operations import ScoresRequest
+from evaluation.imported_scores.reading import FORMATS, read_scores
+from evaluation.imported_scores.storing import import_scores
+from evaluation.provenance import as_json
+from evaluation.report.content import Cell, Estimate, Table, estimate_of, format_cell, p_in_text, plain_table
+from evaluation.results import operations
+from evaluation.results.aggregation import run_aggregation
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, evaluate_study
+from evaluation.results.tables import (
+    COEFFICIENT_NAMES,
+    accuracy_and_ties_table,
+    compares_pairs,
+    consensus_tables,
+    correlation_table,
+    readings_tables,
+    ties_tables,
+    workers_table,
+)
+from evaluation.strengths.computing import LUCE, StrengthsRequest, strengths_of
+from judgments.management.base import FileOperationCommand, OperationCommand, add_parameters, as_text
+from judgments.models import Study
+from judgments.studies.studies import find_dataset, find_study
+
+
+class Aggregate(OperationCommand):
+    workers_option = "--workers"
+    operation = operations.aggregate
+    help = "Compute and store consensus, agreement and worker quality of a study (docs/evaluation.md)."
+    example = "manage.py aggregate triplets-50 --output consensus.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        self.add_output(parser, help="write units, pairs, agreement and workers there as JSON")
+        parser.add_argument(
+            "--from-rows",
+            action="store_true",
+            help="read every judgment, and store the columns anew that analyses read instead",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.asked(options)
+        if options["from_rows"]:
+            from evaluation.judgment_sets.blocks import forget_blocks  # loads pyarrow
+
+            forget_blocks(study)
+        with progress_bar() as progress:
+            aggregation = run_aggregation(study=study, **values, progress=progress)
+        result = aggregation.as_json(with_units=bool(options["output"]))
+        self.write_output(options, result)
+        if "clusters" in aggregation.result:
+            self.say("Intervals of agreement are naive: they take judgments as independent.")
+        simulated = " (simulated answers)" if study.simulated else ""
+        counts = aggregation.result["counts"]
+        self.say(f"{study.name}{simulated}")
+        self.say(
+            f"{aggregation.consensus.judged:,} of {counted(counts['units'], 'unit')} judged, "
+            f"{counts['unit_ties']:,} tied"
+        )
+        if study.design.get("chosen"):
+            self.say(
+                "The items were chosen by their usefulness; these figures hold for the chosen items alone."
+            )
+
+        tables = consensus_tables(result)
+        if result["workers"]:
+            tables.append(workers_table(result["workers"]))
+        self.say_tables(tables)
+        self._remarks(result)
+
+    def _remarks(self, result: dict[str, Any]) -> None:
+        agreement = result["agreement"]
+        undefined = {"Alpha": agreement["alpha"]} | {
+            COEFFICIENT_NAMES[name]: figure for name, figure in agreement.get("coefficients", {}).items()
+        }
+        for name, figure in undefined.items():
+            if figure["reason"]:
+                self.say(f"{name} is undefined: {figure['reason']}.")
+        model = result.get("dawid_skene", {})
+        if model and not model["reason"]:
+            self.say(
+                f"Dawid-Skene differs from the consensus on {model['differ']:,} of {model['compared']:,} units and "
+                f"decides {model['breaks_ties']:,} ties; the consensus stays as it is."
+            )
+        for name, found in result.get("models", {}).items():
+            self._other_model(name, found)
+        if not agreement["per_worker"]["available"]:
+            self.say(agreement["per_worker"]["reason"])
+
+    def _other_model(self, name: str, found: dict[str, Any]) -> None:
+        if found["reason"]:
+            self.say(f"{name}: {found['reason']}")
+        elif "differ" in found:
+            self.say(
+                f"{name} differs from the consensus on {found['differ']:,} of {found['compared']:,} units and decides "
+                f"{found['breaks_ties']:,} ties."
+            )
+        else:
+            self.say(f"{name} rests on {found['answers']:,} answers that are those of most others, or not.")
+
+
+class Evaluate(OperationCommand):
+    workers_option = "--workers"
+    operation = operations.evaluate
+    help = (
+        "Hold automatic metrics against the consensus of a study. Triplet and pairwise: accuracy by pair kind. "
+        "Relevance and graded: Kendall's tau-b, Spearman's rho, and kappa on a grid of thresholds (docs/evaluation.md)."
+    )
+    example = (
+        "manage.py evaluate pascal-triplets --metrics cider,bleu-4 --tokenizer v15 --output accuracy.json"
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        self.add_output(parser, help="write figures and signatures there as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.asked(options)
+        with progress_bar() as progress:
+            result = evaluate_study(study=study, **values, progress=progress)
+        self.write_output(options, result)
+        self._summary(study, result)
+
+    def _summary(self, study: Study, result: dict[str, Any]) -> None:
+        self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
+        of_pairs = compares_pairs(result)
+        self.say_tables([accuracy_and_ties_table(result) if of_pairs else correlation_table(result)])
+        self.say()
+        if of_pairs:
+            counts = next(iter(result["metrics"].values()))["accuracy"]["all"]
+            without = counts["no_consensus"]
+            left_out = f"{without:,} without a consensus {'was' if without == 1 else 'were'} left out"
+            self.say(f"{counted(counts['n'], 'pair')}; {left_out}.")
+        self.say_tables(readings_tables(result) + ties_tables(result))
+        if "clusters" in result:
+            self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
+        self.say(result["verdict"]["all"]["sentence"])
+        for name, words in result["signatures"].items():
+            self.say(f"{name}: {words}")
+        for note in result["notes"]:
+            self.say(f"Note: {note}")
+
+
+class Strengths(QuorumCommand):
+    help = (
+        "Rank the systems of a study by people's choices: of triplets and pairs by Bradley-Terry strengths with ties "
+        "and strength of preference (docs/ties.md), of the best of several by Luce's choice model (docs/best-of-n.md). "
+        "With intervals by image and person, rank bands, and the pairs of which one more judgment says most."
+    )
+    example = "manage.py strengths arena --control length --output strengths.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        add_parameters(parser, StrengthsRequest())
+        self.add_output(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study = find_study(options["study"])
+        values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
+        found = strengths_of(study, **values)
+        self.write_output(options, found)
+        chosen = found["model"] == LUCE
+        title = f"Log-strengths from {found['comparisons']:,} comparisons, {100 * found['ties']:.0f} % without a side"
+        if chosen:
+            title = f"Log-strengths from {found['comparisons']:,} choices of the best"
+        columns = [
+            ("system", "text"),
+            ("strength [95 %]", "signed"),
+            ("best rank", "count"),
+            ("worst rank", "count"),
+        ]
+        rows: list[tuple[Cell, ...]] = [
+            (
+                system["system"],
+                estimate_of({"value": system["strength"], **system}),
+                system["best_rank"],
+                system["worst_rank"],
+            )
+            for system in found["systems"]
+        ]
+        if chosen:
+            columns.append(("best", "percent"))
+            rows = [(*row, system["best"]) for row, system in zip(rows, found["systems"], strict=True)]
+        self.say_tables([plain_table(title, columns, rows)])
+        if found["length"]:
+            added = format_cell(found["length"]["value"], "signed")
+            self.say(f"A standard deviation in length adds {added} to the log-odds.")
+        for one in found["next"]:
+            self.say(
+                f"One more judgment says most of {one['first']} and {one['second']} ({one['gain']:.2g} nats)."
+            )
+        if found["weighted"]:
+            self.say("Judgments weigh one over the chance that drew what they compare (docs/ties.md).")
+        for words in (found["reason"], found["note"]):
+            if words:
+                self.say(f"Note: {words}")
+        self.say(found["signature"])
+
+
+MOST_SAMPLES = 9_999
+
+
+class SoftLabels(QuorumCommand):
+    help = (
+        "Soft labels of a study: the entropy of people's answers, how well metrics and single people predict their "
+        "distribution, and groups of raters who differ (docs/disagreement.md)."
+    )
+    example = "manage.py soft_labels triplets-50 --output disagreement.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument(
+            "--bootstraps",
+            type=int,
+            metavar="N",
+            help="samples for the test of groups of raters (default: 99, of large studies 39; 0: no test)",
+        )
+        parser.add_argument(
+            "--predictions",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="a model's predicted distributions, JSON lines as the export soft-labels has them; may be repeated",
+        )
+        self.add_output(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, bootstraps = find_study(options["study"]), options["bootstraps"]
+        if bootstraps is not None and not 0 <= bootstraps <= MOST_SAMPLES:
+            raise EvaluationError(
+                f"--bootstraps is {bootstraps}, expected a whole number from 0 to {MOST_SAMPLES}."
+            )
+        with progress_bar() as progress:
+            found = compute_disagreement(
+                study=study,
+                bootstraps=bootstraps,
+                predictions={path.stem: path for path in options["predictions"]},
+                progress=progress,
+            )
+        self.write_output(options, found)
+        self.say(found["in_words"])
+        self.say_tables(_tables(found))
+        groups = found.get("groups", {})
+        if groups and groups["reason"]:
+            self.say(f"Groups of raters were not tested: {groups['reason']}.")
+        if not found["per_worker"]["available"]:
+            self.say(found["per_worker"]["reason"])
+
+
+def _tables(result: dict[str, Any]) -> list[Table]:
+    rows = [
+        (
+            row["name"],
+            estimate_of(row["cross_entropy"]),
+            row["above_floor"],
+            row["jensen_shannon"]["value"],
+            row["n"],
+        )
+        for row in result["predictors"]
+    ]
+    rows.append(("floor", Estimate(result["entropy"]["floor"]), 0.0, None, result["units"]))
+    columns = [
+        ("prediction", "text"), ("cross-entropy [95 % interval]", "coefficient"), ("above floor", "coefficient"),
+        ("Jensen-Shannon", "coefficient"), ("units", "count"),
+    ]  # fmt: skip
+    tables = [plain_table("What predicts the distribution of answers", columns, rows)]
+    heads = [("group", "text"), ("raters", "count"), ("agreeing pairs within", "percent")]
+    groups = result.get("groups", {})
+    if groups and not groups["reason"]:
+        of_model = [
+            (str(number), group["raters"], group["within"], group["accuracy"])
+            for number, group in enumerate(groups["groups"], start=1)
+        ]
+        title = _title("Two groups of raters", groups)
+        tables.append(plain_table(title, [*heads, ("accuracy", "percent")], of_model))
+    for split in result.get("known", ()):
+        known = [(group["name"], group["raters"], group["within"]) for group in split["groups"]]
+        tables.append(plain_table(_title(f"Raters by {split['by']}", split), heads, known))
+    return tables
+
+
+def _title(subject: str, groups: dict[str, Any]) -> str:
+    p = "no test" if groups["p"] is None else p_in_text(groups["p"])
+    return f"{subject} ({p}; agreeing pairs across: {format_cell(groups['between'], 'percent')})"
+
+
+class ImportPredictions(FileOperationCommand):
+    operation = import_predictions
+    parameter = "predictions"
+    others = PredictionsName
+    expected = "JSON lines"
+    help = (
+        "Take in a model's distributions of people's answers, JSON lines with unit and distribution, to be held "
+        "against people's (docs/disagreement.md)."
+    )
+    example = "manage.py import_predictions triplets-50 net.jsonl --name soft-net-1"
+
+
+class ErrorSpans(QuorumCommand):
+    help = (
+        "Print the score of each system of a study of marked errors, as WMT computes it: mean score, MQM's weights, "
+        "z-scores, with intervals over documents; and two systems compared (docs/spans.md)."
+    )
+    example = "manage.py error_spans esa --compare nearest random --output scores.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("--compare", nargs=2, metavar="SYSTEM", help="the first less the second")
+        self.add_output(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study = find_study(options["study"])
+        segments = segments_of(study)
+        scores = system_scores(segments)
+        if not scores:
+            raise EvaluationError(f"No text of a system has an answer that counts in study {study.slug!r}.")
+        pair = compare_systems(segments, *options["compare"]) if options["compare"] else None
+        systems = [as_json(one) for one in scores]
+        self.write_output(options, {"systems": systems, "comparison": as_json(pair) if pair else None})
+        self.say_tables([scores_table(scores)])
+        if pair is not None:
+            difference = Estimate(pair.difference, pair.low, pair.high)
+            self.say(
+                f"\n{pair.first} less {pair.second}: {format_cell(difference, 'fixed')}, "
+                f"p = {format_cell(pair.p, 'p')}, "
+                f"over {pair.segments:,} segments" + (f" ({pair.reason})" if pair.reason else "")
+            )
+
+
+MEASURES = {"kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "accuracy": "accuracy"}
+
+
+class CompareMetrics(QuorumCommand):
+    help = (
+        "Compare two metrics, computed or imported, by the consensus of a study, or two imported ones by people's "
+        "scores that were imported too: difference with its interval, tests, and agreement over systems "
+        "(docs/imported-scores.md#two-metrics-compared)."
+    )
+    example = "manage.py compare_metrics comet cider-d --study photos-grades --output difference.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("first")
+        parser.add_argument("second")
+        parser.add_argument("--study", help="whose consensus is the standard")
+        parser.add_argument("--dataset", help="with --people: the dataset of the scores")
+        parser.add_argument("--people", help="name under which people's scores were imported")
+        parser.add_argument("--tokenizer", default=DEFAULT_TOKENIZER)
+        self.add_output(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if bool(options["study"]) == bool(options["dataset"] and options["people"]):
+            raise CommandError("Expected --study, or --dataset with --people.")
+        two = {"first": options["first"], "second": options["second"]}
+        with progress_bar() as progress:
+            if options["study"]:
+                study = find_study(options["study"])
+                result = compare_metrics(
+                    study=study, tokenizer=options["tokenizer"], progress=progress, **two
+                )
+            else:
+                dataset = find_dataset(options["dataset"])
+                result = compare_with_scores(dataset=dataset, people=options["people"], **two)
+        self.write_output(options, result)
+        self._summary(result)
+
+    def _summary(self, result: dict[str, Any]) -> None:
+        first, second = result["metrics"]
+        shown = "percent" if result["what"] == "pairs" else "coefficient"
+        rows = [
+            (
+                row.get("kind") or MEASURES[row["measure"]],
+                row["first"],
+                row["second"],
+                Estimate(row["difference"], row["low"], row["high"]),
+                row["p"],
+                row.get("permutation_p"),
+                row["n"],
+            )
+            for row in result["rows"]
+        ]
+        if rows:
+            columns = [("", "text"), (first, shown), (second, shown), ("difference [95 %]", shown)]
+            columns += [("p, test", "p"), ("p, permutation", "p"), ("n", "count")]
+            self.say_tables([plain_table("Agreement with people", columns, rows)])
+        if result.get("systems"):
+            self._systems(result)
+        self.say(comparison_in_words(result))
+        for name, words in result["signatures"].items():
+            self.say(f"{name}: {words}")
+        for note in result.get("notes", ()):
+            self.say(f"Note: {note}")
+
+    def _systems(self, result: dict[str, Any]) -> None:
+        found = result["systems"]
+        columns = [("", "text"), ("soft pairwise", "score"), ("pairwise", "score"), ("Pearson", "score")]
+        columns += [("tie-calibrated, by image", "score")] if "calibrated" in found else []
+        rows = []
+        for place, (name, own) in enumerate(zip(result["metrics"], found["own"], strict=True)):
+            soft = own["soft_pairwise_accuracy"]
+            row = (name, soft["value"], soft["pairwise"], own["pearson"]["value"])
+            rows.append((*row, *([found["calibrated"][place]["value"]] if "calibrated" in found else [])))
+        self.say_tables([plain_table(f"Over {found['number']} systems", columns, rows)])
+        self.say()
+
+
+class ImportScores(QuorumCommand):
+    help = (
+        "Import scores of metrics that Quorum does not compute, of captions, systems or pairs, from JSON lines, CSV or "
+        "a folder of mt-metrics-eval (docs/imported-scores.md)."
+    )
+    example = "manage.py import_scores comet.csv --dataset photos --metric comet"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", type=Path, metavar="FILE")
+        parser.add_argument("--dataset", required=True)
+        parser.add_argument("--format", choices=FORMATS, default="", help="default: as the name says")
+        add_parameters(parser, ScoresRequest())
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        dataset = find_dataset(options["dataset"])
+        values = ScoresRequest.read(as_text(ScoresRequest(), options))
+        files = read_scores(options["path"], values.pop("metric", []), format=options["format"])
+        self.say(import_scores(dataset=dataset, files=files, **values).words())
+
+
+class WeighBack(OperationCommand):
+    operation = choosing.choice_savings
+    help = (
+        "Estimate what the study would say of all its items, from those that select_items chose: accuracies of "
+        "metrics, wins or means of systems, correlations, each with the plain figure of the chosen items beside it. "
+        "With --savings, of a study that judged many items: what choosing would have saved (docs/choosing.md)."
+    )
+    example = "manage.py weigh_back pascal --savings --metrics bleu-4,rouge-l,cider-d --output savings.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--savings", action="store_true", help="measure what choosing would have saved")
+        self.add_output(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.asked(options)
+        if not options["savings"] and (options["draws"] or options["seed"]):
+            raise CommandError(
+                "--draws and --seed are for --savings alone; a study's own draw is in its design."
+            )
+        of_draws = {name: values.pop(name) for name in ("draws", "seed") if name in values}
+        with progress_bar() as progress:
+            if options["savings"]:
+                found = choice_savings(study=study, **values, **of_draws, progress=progress)
+            else:
+                found = weigh_back(study=study, **values, progress=progress)
+        self.write_output(options, found)
+        (self._savings if options["savings"] else self._weighed)(found)
+
+    def _weighed(self, found: dict[str, Any]) -> None:
+        choice = found["choice"]
+        rows = [
+            (row["what"], f"{row['name']} {row['kind']}".strip(), estimate_of(row), row["plain"]["value"])
+            for row in found["rows"]
+        ]
+        title = f"{choice['budget']:,} of {choice['population']:,} {choice['per']} by {choice['method']}, weighed back"
+        columns = [
+            ("figure", "text"),
+            ("of", "text"),
+            ("all items [95 %]", "score"),
+            ("chosen alone", "score"),
+        ]
+        self.say_tables([plain_table(title, columns, rows)])
+
+    def _savings(self, found: dict[str, Any]) -> None:
+        for group in dict.fromkeys(row["group"] for row in found["rows"]):
+            own = [row for row in found["rows"] if row["group"] == group]
+            budgets = sorted({row["budget"] for row in own})
+            rows = []
+            for method in dict.fromkeys(row["method"] for row in own):
+                cells = {row["budget"]: row for row in own if row["method"] == method}
+                rows.append((method, *(_saving(cells[budget]) for budget in budgets)))
+            title = (
+                f"{group}: error of {found['items']:,} {found['per']} drawn, and saved against an even draw"
+            )
+            columns = [("method", "text"), *((str(budget), "text") for budget in budgets)]
+            self.say_tables([plain_table(title, columns, rows)])
+
+
+def _saving(row: dict[str, Any]) -> str:
+    saved = "" if row["saved"] is None or row["method"] == "even" else f" {100 * row['saved']:+.0f} %"
+    return f"{row['error']:.4f}{saved}"

@@ -1,0 +1,99 @@
+"""Commands about datasets: import them, systems' captions and rankings; say who may read."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from common.commands import QuorumCommand, progress_bar
+from common.errors import QuorumError
+from judgments.datasets.importing import import_candidates, import_dataset, import_rankings
+from judgments.datasets.operations import OPERATIONS
+from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS
+from judgments.management.base import add_parameters, as_text, say_import
+from judgments.models import Output
+from judgments.studies.studies import find_dataset
+
+
+class ImportDataset(QuorumCommand):
+    help = "Import images and reference captions (docs/formats.md)."
+    example = "manage.py import_dataset flickr8k ../Flickr8k --name flickr8k --images ../Flickr8k/images"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("format", choices=list(DATASET_FORMATS))
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--name", required=True, help="letters, digits, - and _")
+        parser.add_argument(
+            "--images", help="a folder with the pictures, or the address they are served from"
+        )
+        parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        asked = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
+        with progress_bar() as progress:
+            summary = import_dataset(**asked, progress=progress)
+        say_import(self, "Dataset", summary)
+
+
+class ImportCandidates(QuorumCommand):
+    help = "Import one system's captions (docs/formats.md)."
+    example = "manage.py import_candidates coco results.json --dataset coco --system my-model"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("format", choices=list(CANDIDATE_FORMATS))
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--dataset", required=True)
+        parser.add_argument("--system", required=True)
+        parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        asked = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
+        with progress_bar() as progress:
+            summary = import_candidates(**asked, progress=progress)
+        say_import(self, "System", summary)
+
+
+class ImportRankings(QuorumCommand):
+    help = """\
+Import systems' ranked lists: a TREC run, one item a line (docs/formats.md#rankings).
+
+  qid Q0 docid rank score system
+
+--task annotation: qid is an image, docid the id of a caption; --task search: the other way round.
+The caption ids are those of the dataset (Flickr8k: 1305564994_00513f9a5b.jpg#2).
+"""
+    example = "manage.py import_rankings tri5sem.run --dataset flickr8k --task annotation"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--dataset", required=True)
+        parser.add_argument("--task", required=True, choices=Output.Task.values)
+        parser.add_argument(
+            "--depth", type=int, help="keep the first so many items of each list (default: all)"
+        )
+        parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        depth: int | None = options["depth"]
+        if depth is not None and depth < 1:
+            raise QuorumError(f"--depth is {depth}; expected 1 or more.")
+        asked = {name: options[name] for name in ("path", "dataset", "task", "depth", "encoding")}
+        with progress_bar() as progress:
+            summary = import_rankings(**asked, progress=progress)
+        say_import(self, "Rankings of", summary)
+
+
+class DatasetAccess(QuorumCommand):
+    help = "Share a dataset, give and take roles in it, and publish its systems (docs/roles.md)."
+    example = "manage.py dataset_access my-photos share --sharing installation"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("dataset")
+        ways = parser.add_subparsers(dest="operation", required=True, metavar="OPERATION")
+        for name, operation in OPERATIONS.items():
+            add_parameters(ways.add_parser(name, help=operation.summary), operation.parameters())
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        operation = OPERATIONS[options["operation"]]
+        dataset = find_dataset(options["dataset"])
+        values = operation.parameters.read(as_text(operation.parameters(), options))
+        self.say(operation.carry_out(dataset=dataset, by=None, **values))

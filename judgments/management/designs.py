@@ -1,0 +1,114 @@
+"""Commands about designs: a study from its file, and back; two compared. They load no serializers, to start fast."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from common.commands import QuorumCommand, progress_bar
+from common.files import write_lines
+from judgments.datasets.importing import with_titles
+from judgments.design.reading import compare_designs
+from judgments.design.reading import make_design, toml_values, write_toml
+from judgments.design.saved_presets import find_design, saved_presets
+from judgments.design.study_design import StudyDesign
+from judgments.importers import read_pairs
+from judgments.importers.textio import read_lines
+from judgments.models import Study
+from judgments.studies.studies import create_study, design_of, find_study
+
+
+class CreateStudy(QuorumCommand):
+    help = "Create a study from a TOML file (docs/study-files.md)."
+    example = "manage.py create_study demo/studies/triplet.toml"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--titles",
+            type=Path,
+            metavar="PATH",
+            help="keywords: a list of titles, one a line, may be gzipped; those whose words stand in a text of the "
+            "dataset are kept in the design and offered as phrases",
+        )
+        parser.add_argument(
+            "--pairs",
+            type=Path,
+            metavar="PATH",
+            help="relevance, graded, slider: the pairs that are judged, JSON lines or CSV with the columns image and "
+            "caption (a caption's id or text)",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        values = toml_values(path.read_text(encoding="utf-8-sig"), source=str(path))
+        if options["pairs"] is not None:
+            values["sampling"] = values.get("sampling", {}) | {
+                "pairs_from": "list",
+                "listed": [list(pair) for pair in read_pairs(options["pairs"])],
+            }
+        design = make_design(values, saved=saved_presets())
+        if options["titles"] is not None:
+            design = self._with_titles(design, options["titles"])
+        study = create_study(design=design)
+        self.say(f"Study {study.slug} created as a draft. Next: generate its HITs.")
+
+    def _with_titles(self, design: StudyDesign, path: Path) -> StudyDesign:
+        with progress_bar() as report:
+            found = with_titles(
+                design=design,
+                titles=(line.rstrip("\r\n") for _, line in read_lines(path)),
+                # how long the list is nobody knows before its end
+                progress=lambda read: report(read / (read + 5_000_000), f"{read:,} titles"),
+            )
+        count = len(found.keywords.titles)
+        self.say(f"{count:,} title{'' if count == 1 else 's'} of {path} stand in a text of {design.dataset}.")
+        return found
+
+
+class ExportStudy(QuorumCommand):
+    help = "Write a study's design as TOML, to a file or to standard output."
+    example = "manage.py export_study demo-triplet --output triplet.toml"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("--output", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        text = write_toml(design_of(find_study(options["study"]))).rstrip("\n")
+        if options["output"] is None:
+            self.say(text)
+        else:
+            write_lines(options["output"], text.split("\n"))
+
+
+class DiffDesigns(QuorumCommand):
+    help = (
+        "Compare two designs. Each is the slug of a study, SLUG@NUMBER for its design before that entry of its\n"
+        "log, the name of a preset, or a study file that ends in .toml."
+    )
+    example = "manage.py diff_designs demo-triplet vedantam-2015-triplet"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("this", metavar="A")
+        parser.add_argument("that", metavar="B")
+        parser.add_argument("--unified", action="store_true", help="as a unified diff of the two study files")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        names = options["this"], options["that"]
+        this, that = (find_design(name, studies=Study.objects.all(), files=True) for name in names)
+        found = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
+        if options["unified"]:
+            for line in found.lines:
+                self.say(line)
+            return
+        if not found.count:
+            self.say("The two designs are the same, key for key.")
+        for rows in found.tables.values():
+            for row in rows:
+                self.say(row.key)
+                self._say_side("-", row.this)
+                self._say_side("+", row.that)
+
+    def _say_side(self, mark: str, value: str) -> None:
+        for line in value.splitlines():
+            self.say(f"  {mark} {line}")
