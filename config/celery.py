@@ -1,10 +1,23 @@
-"""Celery's application: `celery --app config worker` and `celery --app config beat` (docs/decisions/0014-celery.md)."""
+"""Celery's application: `celery --app config worker` and `celery --app config beat` (docs/decisions/0014-celery.md).
+
+Kombu's transports are mended for processes and brokers that are killed. Messages in files of DATA_DIR are for an
+installation without a broker. Kombu's own channel writes a message where a worker looks for it, and keeps a table of
+queues that each process writes anew. A worker that reads half of either, or what a killed process left, ends; it would
+at its next start too. Here a message appears and disappears at once, and queues are known by name.
+"""
+
+from __future__ import annotations
 
 import gc
 import logging
 import os
 import time
+import uuid
+from collections import defaultdict
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 from amqp.exceptions import AMQPError
@@ -13,7 +26,8 @@ from celery.signals import setup_logging, worker_init, worker_shutting_down
 from django.conf import settings
 from kombu import Queue
 from kombu.exceptions import KombuError
-from kombu.transport import TRANSPORT_ALIASES
+from kombu.transport import TRANSPORT_ALIASES, filesystem, redis
+from kombu.utils.json import dumps, loads
 from redis.exceptions import RedisError
 
 from config.observing.logs import log_exposed_files
@@ -22,8 +36,8 @@ log = logging.getLogger(__name__)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-TRANSPORT_ALIASES["files"] = "config.broker:FilesTransport"
-TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "config.broker:RedisTransport"
+TRANSPORT_ALIASES["files"] = "config.celery:FilesTransport"
+TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "config.celery:RedisTransport"
 app = Celery("quorum")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue(name, routing_key=name) for name in ("interactive", "crowd", "heavy", "parts")]
@@ -83,3 +97,54 @@ def _repeat_rounds(sender: Celery, **_: Any) -> None:
         every, task = scheduled.every(), sender.tasks[scheduled.task]
         # what was not begun by its next turn is left out, or it would pile up while no worker runs
         sender.add_periodic_task(every, task.s(), name=task.name, expires=every)
+
+
+class Channel(filesystem.Channel):
+    def get_table(self, exchange: str) -> list[Any]:
+        return []
+
+    def _queue_bind(self, *_: object) -> None:
+        pass
+
+    # kombu's classes name the argument differently
+    def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]
+        folder = Path(self.data_folder_out)
+        name = f"{time.time_ns():020}_{uuid.uuid4().hex}.{queue}.msg"
+        draft = folder / f".{name}"
+        draft.write_text(dumps(payload))
+        draft.rename(folder / name)
+
+    @cached_property
+    def _listed(self) -> defaultdict[str, list[str]]:
+        return defaultdict(list)
+
+    def _get(self, queue: str, timeout: float | None = None) -> Any:
+        names = self._listed[queue]
+        if not names:
+            waiting = (name for name in os.listdir(self.data_folder_in) if _is_for(queue, name))
+            names += sorted(waiting, reverse=True)
+        while names:
+            path = Path(self.data_folder_in) / names.pop()
+            with suppress(FileNotFoundError):  # another worker was quicker
+                text = path.read_text(errors="replace")
+                path.unlink()
+                try:
+                    return loads(text)
+                except ValueError:
+                    log.warning(
+                        "The message %s cannot be read, as after a power failure; it is skipped.", path
+                    )
+        raise Empty
+
+
+def _is_for(queue: str, name: str) -> bool:
+    return name.partition(".")[2] == f"{queue}.msg"  # so a draft is nobody's
+
+
+class FilesTransport(filesystem.Transport):
+    Channel = Channel
+
+
+class RedisTransport(redis.Transport):
+    # What a worker meets that acknowledges a message while its connection is being replaced; it would end.
+    connection_errors = (*redis.Transport.connection_errors, AttributeError)

@@ -18,7 +18,7 @@ from django.conf import settings
 from gunicorn.workers.gthread import ThreadWorker
 
 from config.observing.logs import ServerLog
-from config.observing.long_requests import LongRequests
+from config.observing.outages import LongRequests
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 timeout = 120  # a large dataset is uploaded in one request

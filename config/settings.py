@@ -182,7 +182,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "config.second_factor.pages.SecondFactorMiddleware",
+    "config.second_factor.sign_in.SecondFactorMiddleware",
     "config.middleware.OwnZoneMiddleware",
     "config.middleware.ActingMiddleware",
     "config.middleware.AddressMiddleware",

@@ -4,8 +4,7 @@ from django.urls import include, path
 from django.views.i18n import set_language
 
 from config.admin_site import site
-from config.second_factor.pages import second_factor
-from config.second_factor.sign_in import change_password
+from config.second_factor.sign_in import change_password, second_factor
 from judgments.access.api import MayUploadView
 
 urlpatterns = [

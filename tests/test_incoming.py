@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 from common.errors import QuorumError
 from common.incoming import HEAD, BeyondHead, within_request
 from common.limits import Limits
-from config.observing.long_requests import LongRequests, RequestTooLong
+from config.observing.outages import LongRequests, RequestTooLong
 from judgments.datasets import uploads
 from judgments.importers import ImportProblem, open_dataset
 from judgments.importers.readers import Columns, read_json_lines

@@ -19,7 +19,7 @@ for _name in (
     "celery.bin.celery",
     "celery.concurrency.prefork",
     "gunicorn.app.wsgiapp",
-    "config.broker",
+    "config.celery",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg",

@@ -17,7 +17,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
 
-from config.observing import figures
+from config.observing import requests
 from config.observing.outages import DATABASE, DISK, outage_of, root_of
 from config.observing.requests import visitor_address
 
@@ -36,9 +36,9 @@ def note_outage(error: BaseException) -> bool:
     root = root_of(error)
     if root is not None:
         STATE.begin(outage_of(root), root)
-        figures.count_database_error(LABELS[outage_of(root)])
+        requests.count_database_error(LABELS[outage_of(root)])
     elif isinstance(error, DatabaseError | InterfaceError):
-        figures.count_database_error("other")
+        requests.count_database_error("other")
     return root is not None
 
 
@@ -113,8 +113,8 @@ class HealthMiddleware:
         if request.path_info == "/health/ready":
             return _answer({"database": _database(), "data folder": _data_folder()})
         if request.path_info == "/health/metrics":
-            allowed = figures.may_read(visitor_address(request), request.headers.get("Authorization", ""))
-            return figures.figures_response() if allowed else HttpResponseNotFound()
+            allowed = requests.may_read(visitor_address(request), request.headers.get("Authorization", ""))
+            return requests.figures_response() if allowed else HttpResponseNotFound()
         return self.get_response(request)
 
 

@@ -1,22 +1,134 @@
-"""A request's id, its line in the access log, and its share of the figures."""
+"""A request's id, its line in the access log, and its share of the figures for Prometheus (`/health/metrics`).
+
+Each gunicorn process counts in its own file below PROMETHEUS_MULTIPROC_DIR, which config.gunicorn sets; the process
+that is asked adds them up, and reads queue lengths from the database.
+"""
 
 from __future__ import annotations
 
 import functools
+import hmac
+import ipaddress
 import logging
 import re
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.admindocs.utils import replace_metacharacters, replace_named_groups
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.models import Count, Min, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.functional import LazyObject, empty
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
+from prometheus_client import generate_latest as written
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 from common.audit import logged_with
-from config.observing import figures
 from config.observing.logs import KNOWN
+
+SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+WAITING = ("queued", "running", "waiting", "started", "sending")
+FAILED = ("failed", "parked", "given-up")
+WORK = (
+    ("jobs", "judgments", "Job", "created_at"),
+    ("crowds", "annotation", "CrowdCall", "made_at"),
+    ("webhooks", "annotation", "WebhookDelivery", "made_at"),
+)
+
+REQUESTS = Counter("quorum_requests", "Requests by pattern of their address", ["method", "path", "status"])
+DURATIONS = Histogram(
+    "quorum_request_seconds", "Time until a response begins", ["method", "path"], buckets=SECONDS
+)
+ERRORS = Counter("quorum_database_errors", "Requests that failed at the database or the disk", ["what"])
+
+
+def count_request(method: str, path: str, status: int, seconds: float) -> None:
+    REQUESTS.labels(method, path, str(status)).inc()
+    DURATIONS.labels(method, path).observe(seconds)
+
+
+def count_database_error(what: str) -> None:
+    ERRORS.labels(what).inc()
+
+
+def may_read(address: str, authorization: str) -> bool:
+    """Return whether a visitor may read the figures: by METRICS_TOKEN, or from an address of METRICS_FROM."""
+    token: str = settings.METRICS_TOKEN
+    if token and hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
+        return True
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    found = getattr(found, "ipv4_mapped", None) or found
+    return any(found in network for network in settings.METRICS_FROM)
+
+
+def figures_response() -> HttpResponse:
+    registry = CollectorRegistry()
+    if settings.FIGURES_FOLDER:
+        MultiProcessCollector(registry, settings.FIGURES_FOLDER)
+    else:
+        for counted in (REQUESTS, DURATIONS, ERRORS):
+            registry.register(counted)
+    registry.register(_Rows())
+    return HttpResponse(
+        written(registry), headers={"Content-Type": CONTENT_TYPE_LATEST, "Cache-Control": "no-store"}
+    )
+
+
+class _Rows(Collector):
+    def describe(self) -> list[Any]:
+        return []  # so that registering asks the database nothing
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        answers = GaugeMetricFamily("quorum_database_up", "Whether the database answers")
+        try:
+            found = list(_waiting())
+        except (DatabaseError, InterfaceError):
+            found = []
+            answers.add_metric([], 0)
+        else:
+            answers.add_metric([], 1)
+        finally:
+            connection.close_if_unusable_or_obsolete()
+        yield answers
+        yield from found
+
+
+def _waiting() -> Iterator[GaugeMetricFamily]:
+    work = [
+        (name, apps.get_model(app, model)._default_manager.all(), made) for name, app, model, made in WORK
+    ]
+    yield from _by_state("quorum_work", "Jobs and messages that wait, run or failed", work)
+    jobs = apps.get_model("judgments", "Job")._default_manager
+    queues = [(queue, jobs.filter(queue=queue), "created_at") for queue in settings.JOB_SECONDS]
+    yield from _by_state("quorum_jobs", "Jobs that wait, run or failed", queues)
+
+
+def _by_state(
+    name: str, what: str, work: Iterable[tuple[str, QuerySet[Any], str]]
+) -> Iterator[GaugeMetricFamily]:
+    labels = ["queue", "state"]
+    counts = GaugeMetricFamily(name, what, labels=labels)
+    ages = GaugeMetricFamily(f"{name}_oldest_seconds", "Age of the oldest that waits or runs", labels=labels)
+    now = timezone.now()
+    for queue, everything, made in work:
+        rows = everything.filter(state__in=[*WAITING, *FAILED])
+        for row in rows.order_by().values("state").annotate(n=Count("pk"), first=Min(made)):
+            counts.add_metric([queue, row["state"]], row["n"])
+            if row["state"] in WAITING:
+                ages.add_metric([queue, row["state"]], (now - row["first"]).total_seconds())
+    yield counts
+    yield ages
+
 
 HEADER = "X-Request-ID"
 USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # of a proxy; any other is replaced
@@ -44,7 +156,7 @@ class RequestMiddleware:
             if account is not None:
                 known["account"] = account
             method, path = request.method if request.method in METHODS else "other", pattern_of(request)
-            figures.count_request(method, path, response.status_code, seconds)
+            count_request(method, path, response.status_code, seconds)
             if settings.ACCESS_LOG:
                 ms, status = round(seconds * 1000), response.status_code
                 fields = {"method": method, "path": path, "status": status, "ms": ms}
