@@ -98,7 +98,7 @@ class CheckIntegrity(QuorumCommand):
     example = "manage.py check_integrity"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.integrity import CHECKS, check_integrity  # loads pyarrow
+        from evaluation.data.integrity import CHECKS, check_integrity  # loads pyarrow
 
         findings = check_integrity()
         for problem in findings.problems:

@@ -10,20 +10,20 @@ from django.core.management.base import CommandError
 
 from common.commands import QuorumCommand, progress_bar
 from common.errors import counted
-from evaluation.choosing import operations as choosing
-from evaluation.choosing.savings import choice_savings
-from evaluation.choosing.weighing import weigh_back
-from evaluation.disagreement.analysis import compute_disagreement
-from evaluation.disagreement.operations import PredictionsName, import_predictions
-from evaluation.error_spans.scores import compare_systems, segments_of, system_scores
-from evaluation.error_spans.section import scores_table
+from evaluation.planning.choosing import operations as choosing
+from evaluation.planning.choosing.savings import choice_savings
+from evaluation.planning.choosing.weighing import weigh_back
+from evaluation.results.disagreement.analysis import compute_disagreement
+from evaluation.results.disagreement.operations import PredictionsName, import_predictions
+from evaluation.results.error_spans.scores import compare_systems, segments_of, system_scores
+from evaluation.results.error_spans.section import scores_table
 from evaluation.errors import EvaluationError
-from evaluation.imported_scores.comparing import compare_metrics, compare_with_scores, comparison_in_words
-from evaluation.imported_scores.operations import ScoresRequest
-from evaluation.imported_scores.reading import FORMATS, read_scores
-from evaluation.imported_scores.storing import import_scores
-from evaluation.provenance import as_json
-from evaluation.report.content import Cell, Estimate, Table, estimate_of, format_cell, p_in_text, plain_table
+from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, comparison_in_words
+from evaluation.data.imported_scores.operations import ScoresRequest
+from evaluation.data.imported_scores.reading import FORMATS, read_scores
+from evaluation.data.imported_scores.storing import import_scores
+from evaluation.data.provenance import as_json
+from evaluation.presentation.content import Cell, Estimate, Table, estimate_of, format_cell, p_in_text, plain_table
 from evaluation.results import operations
 from evaluation.results.aggregation import run_aggregation
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, evaluate_study
@@ -37,7 +37,7 @@ from evaluation.results.tables import (
     ties_tables,
     workers_table,
 )
-from evaluation.strengths.computing import LUCE, StrengthsRequest, strengths_of
+from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
 from judgments.management.base import FileOperationCommand, OperationCommand, add_parameters, as_text
 from judgments.models import Study
 from judgments.studies.studies import find_dataset, find_study
@@ -61,7 +61,7 @@ class Aggregate(OperationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.asked(options)
         if options["from_rows"]:
-            from evaluation.judgment_sets.blocks import forget_blocks  # loads pyarrow
+            from evaluation.data.judgment_sets.blocks import forget_blocks  # loads pyarrow
 
             forget_blocks(study)
         with progress_bar() as progress:
