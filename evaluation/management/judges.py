@@ -8,11 +8,11 @@ from typing import Any
 
 from common.commands import progress_bar
 from common.errors import NotThere
+from evaluation.models import Judge
+from evaluation.presentation.content import Cell, Estimate, estimate_of, plain_table
 from evaluation.results.judges import operations
 from evaluation.results.judges.findings import compare_judges, sentences_of, store_comparison
 from evaluation.results.judges.operations import JudgeFile, import_judge
-from evaluation.models import Judge
-from evaluation.presentation.content import Cell, Estimate, estimate_of, plain_table
 from judgments.management.base import FileOperationCommand, OperationCommand
 
 

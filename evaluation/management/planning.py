@@ -17,10 +17,10 @@ from evaluation.models import Registration
 from evaluation.planning.planning import assumptions_for, compute_plan, estimate_from_pilot, read_assumptions
 from evaluation.planning.registration.operations import register
 from evaluation.planning.registration.plans import Outcome, Registered, compute_outcomes, find_registered
+from evaluation.presentation.content import Cell, Estimate, plain_table
 from evaluation.reports.replication.packs import Pack, pack_named, shipped_packs
 from evaluation.reports.replication.running import check_output, run_packs, write_replications
 from evaluation.reports.replication.verdicts import tally
-from evaluation.presentation.content import Cell, Estimate, plain_table
 from evaluation.results.consensus import components_sentence
 from judgments.management.base import OperationCommand
 from judgments.studies.studies import design_of, find_study

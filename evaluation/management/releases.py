@@ -9,21 +9,21 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from common.commands import QuorumCommand, progress_bar
-from evaluation.errors import VerificationError
 from evaluation.data.export import operations as exports
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import FORMATS
 from evaluation.data.publishing import operations as publishing
 from evaluation.data.publishing.describing import plan_in_words
 from evaluation.data.publishing.sending import plan_publication, publish_release
-from evaluation.reports.releases import operations
-from evaluation.reports.releases.comparison import compare_releases
 from evaluation.data.releases.documents import LICENCES
 from evaluation.data.releases.erasure import origin_of
-from evaluation.reports.releases.making import release_study
-from evaluation.reports.releases.verification import verify_bundle, verify_signature, verify_study
+from evaluation.errors import VerificationError
 from evaluation.presentation.content import format_cell
 from evaluation.reports.operations import make_report
+from evaluation.reports.releases import operations
+from evaluation.reports.releases.comparison import compare_releases
+from evaluation.reports.releases.making import release_study
+from evaluation.reports.releases.verification import verify_bundle, verify_signature, verify_study
 from evaluation.reports.storage import build_report, check_folder, write_report
 from judgments.management.base import OperationCommand
 from judgments.studies.studies import find_study

@@ -10,23 +10,32 @@ from django.core.management.base import CommandError
 
 from common.commands import QuorumCommand, progress_bar
 from common.errors import counted
-from evaluation.planning.choosing import operations as choosing
-from evaluation.planning.choosing.savings import choice_savings
-from evaluation.planning.choosing.weighing import weigh_back
-from evaluation.results.disagreement.analysis import compute_disagreement
-from evaluation.results.disagreement.operations import PredictionsName, import_predictions
-from evaluation.results.error_spans.scores import compare_systems, segments_of, system_scores
-from evaluation.results.error_spans.section import scores_table
-from evaluation.errors import EvaluationError
-from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, comparison_in_words
 from evaluation.data.imported_scores.operations import ScoresRequest
 from evaluation.data.imported_scores.reading import FORMATS, read_scores
 from evaluation.data.imported_scores.storing import import_scores
 from evaluation.data.provenance import as_json
-from evaluation.presentation.content import Cell, Estimate, Table, estimate_of, format_cell, p_in_text, plain_table
+from evaluation.errors import EvaluationError
+from evaluation.planning.choosing import operations as choosing
+from evaluation.planning.choosing.savings import choice_savings
+from evaluation.planning.choosing.weighing import weigh_back
+from evaluation.presentation.content import (
+    Cell,
+    Estimate,
+    Table,
+    estimate_of,
+    format_cell,
+    p_in_text,
+    plain_table,
+)
 from evaluation.results import operations
 from evaluation.results.aggregation import run_aggregation
+from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, comparison_in_words
+from evaluation.results.disagreement.analysis import compute_disagreement
+from evaluation.results.disagreement.operations import PredictionsName, import_predictions
+from evaluation.results.error_spans.scores import compare_systems, segments_of, system_scores
+from evaluation.results.error_spans.section import scores_table
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, evaluate_study
+from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
 from evaluation.results.tables import (
     COEFFICIENT_NAMES,
     accuracy_and_ties_table,
@@ -37,7 +46,6 @@ from evaluation.results.tables import (
     ties_tables,
     workers_table,
 )
-from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
 from judgments.management.base import FileOperationCommand, OperationCommand, add_parameters, as_text
 from judgments.models import Study
 from judgments.studies.studies import find_dataset, find_study
