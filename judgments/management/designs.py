@@ -7,8 +7,7 @@ from typing import Any
 from common.commands import QuorumCommand, progress_bar
 from common.files import write_lines
 from judgments.datasets.importing import with_titles
-from judgments.design.reading import compare_designs
-from judgments.design.reading import make_design, toml_values, write_toml
+from judgments.design.reading import compare_designs, make_design, toml_values, write_toml
 from judgments.design.saved_presets import find_design, saved_presets
 from judgments.design.study_design import StudyDesign
 from judgments.importers import read_pairs
