@@ -6,7 +6,7 @@
 import numpy as np
 
 from evaluation.metrics.content import content_selection
-from evaluation.metrics.content.baselines import BigramPrior, bigram_ranks
+from evaluation.metrics.content_baselines import BigramPrior, bigram_ranks
 from evaluation.metrics.h13 import bleu_pre_matrix, bleu_pre_pairs
 from evaluation.metrics.meteor import STAGE_CHOICES, stages_there
 from evaluation.metrics.registry import METRICS
@@ -16,7 +16,7 @@ from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.aggregation.dawid_skene import dawid_skene
 from evaluation.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair, agreement_by_unit
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta.tie_calibration import pairwise_accuracy
+from evaluation.statistics.meta.pairwise import pairwise_accuracy
 from evaluation.statistics.significance import bootstrap_interval, randomization_test
 
 _CANDIDATES = ["a dog runs over the grass", "two cats sleep"]

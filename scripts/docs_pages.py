@@ -32,9 +32,9 @@ NUMERIC = (
 )
 # Modules whose docstrings define what they compute.
 MEASURES = (
-    "bleu", "rouge", "cider", "meteor.scoring", "meteor.normalising", "meteor.matching", "meteor.alignment", "h13",
-    "text.ptb", "text.stemming", "text.snowball", "content.selection", "content.baselines",
-    "keywords.measures", "keywords.baselines", "keywords.semeval", "leave_one_out",
+    "bleu", "rouge", "cider", "meteor.scoring", "meteor.matching", "meteor.alignment", "h13",
+    "text.ptb", "text.stemming", "text.snowball", "content", "content_baselines",
+    "keywords", "keyword_baselines", "scoring",
 )  # fmt: skip
 DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",

@@ -16,7 +16,7 @@ from evaluation.metrics import cider, comparison
 from evaluation.metrics.text import words
 from evaluation.parallel import LocalPool, map_parts, using
 from evaluation.statistics import power, resampling
-from evaluation.statistics.people import People
+from evaluation.statistics.power import People
 from tests.installations import until
 
 WORDS = ("a", "dog", "cat", "runs", "on", "the", "grass.", "don't", "two", "Dogs,", "in", "snow", "cannot")

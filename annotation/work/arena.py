@@ -25,8 +25,8 @@ from annotation.models import Judgment, Worker
 from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from common.rows import insert_rows
 from evaluation.arrays import Ints
-from evaluation.statistics.adaptive import Drawing, prior_strengths
-from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
+from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
+from evaluation.statistics.sequential import Drawing, prior_strengths
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import rng_for
 from judgments.models import HIT, CandidatePair, DrawState, HITUnit, Study, SystemPair, Unit

@@ -26,16 +26,19 @@ from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.results.consensus import SIDES, components_of, counted_ratings
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
-from evaluation.statistics.people import People, PilotPeople, fit_people, without_noise
 from evaluation.statistics.power import (
+    People,
+    PilotPeople,
     Plan,
     PowerResult,
     Question,
     Size,
     TwoMetrics,
     TwoSystems,
+    fit_people,
     plan_design,
     power_of,
+    without_noise,
 )
 from judgments.design.reading import make_design
 from judgments.design.requirements import Listed, Part

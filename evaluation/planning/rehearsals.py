@@ -24,8 +24,7 @@ from evaluation.results.consensus import share_with_interval
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
-from evaluation.statistics.people import People
-from evaluation.statistics.power import Question, Size, TwoMetrics, TwoSystems, power_of
+from evaluation.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.generation import Progress, no_progress

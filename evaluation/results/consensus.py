@@ -26,7 +26,7 @@ from evaluation.data.judgment_sets.records import (
 from evaluation.data.provenance import as_json, json_float
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
-from evaluation.statistics.aggregation.preferences import SURE, preferences_of
+from evaluation.statistics.aggregation.voting import SURE, preferences_of
 from evaluation.statistics.agreement import (
     AgreementResult,
     Alpha,
@@ -36,9 +36,9 @@ from evaluation.statistics.agreement import (
     ratings_of_judgments,
 )
 from evaluation.statistics.clustering import ITEM, NAIVE, RATER, Clusters, share_of_rows
-from evaluation.statistics.components import components_of_clusters
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
+from evaluation.statistics.power import components_of_clusters
 from evaluation.statistics.resampling import CONFIDENCE
 from judgments.kinds import Consensus, IncludedJudgment, Kind
 from judgments.kinds.base import ConsensusColumns

@@ -80,7 +80,7 @@ def metric_names(study: Study) -> list[tuple[str, str]]:
 
 
 def tokenizer_names(study: Study) -> list[tuple[str, str]]:
-    from evaluation.metrics.text import TOKENIZERS
+    from evaluation.metrics.text.words import TOKENIZERS
 
     return [(name, name) for name in TOKENIZERS]
 

@@ -28,7 +28,7 @@ from evaluation.statistics.meta import (
     pairwise_accuracy,
     soft_accuracy_of_comparisons,
 )
-from evaluation.statistics.meta.tie_calibration import CALIBRATE
+from evaluation.statistics.meta.pairwise import CALIBRATE
 from evaluation.statistics.resampling import CONFIDENCE
 
 DRAWS = 10  # random subsets of references of each size

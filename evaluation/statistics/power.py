@@ -1,25 +1,184 @@
-"""How many pairs, references and votes tell two systems, or two metrics, apart, and the cheapest design.
+"""Plan sizes: the power of comparisons, the voters they assume, and the variance that items and raters add.
 
-Power is simulated, as by Card et al. 2020 ("With Little Power Comes Great Responsibility"), with the two-sided
-binomial test of wins for systems and McNemar's exact test for metrics. Type S error: Gelman, Carlin 2014.
+How many pairs, references and votes tell two systems, or two metrics, apart: power is simulated, as by Card et al.
+2020 ("With Little Power Comes Great Responsibility"), with the two-sided binomial test of wins for systems and
+McNemar's exact test for metrics. Type S error: Gelman, Carlin 2014. Voters follow a beta-binomial model, assumed or
+fitted to a pilot.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike
 
 from evaluation.arrays import Floats, Ints
 from evaluation.parallel import map_parts
-from evaluation.statistics.inputs import BadOption
-from evaluation.statistics.people import People, beta_draws
+from evaluation.statistics.clustering import ITEM, RATER, Clusters
+from evaluation.statistics.inputs import (
+    BadOption,
+    BadValue,
+    finite_vector,
+    is_real,
+    same_length,
+    score_vector,
+)
 from evaluation.statistics.resampling import streams
+from evaluation.statistics.results import Result, signed
 from evaluation.statistics.significance.intervals import wilson_interval
+
+LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean
+LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell
+EDGE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Assumptions about voters.
+
+    Attributes:
+        right: chance that a careful vote is right.
+        pair_spread, unit_spread: intraclass correlation, of a beta distribution, of that chance between pairs, and
+            between the units of a pair.
+        careless: share of votes given without looking; half of them are right.
+        worker_spread: how unevenly careless votes are distributed over workers.
+        pairs_each: consecutive pairs that the same workers judge.
+    """
+
+    right: float = 0.85
+    pair_spread: float = 0.1
+    unit_spread: float = 0.0
+    careless: float = 0.0
+    worker_spread: float = 0.0
+    pairs_each: int = 20
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("right", 0.5, 1.0),
+            ("pair_spread", 0.0, 0.99),
+            ("unit_spread", 0.0, 0.99),
+            ("careless", 0.0, 1.0),
+            ("worker_spread", 0.0, 1.0),
+        ):
+            value = getattr(self, name)
+            if not is_real(value) or not low <= value <= high:
+                raise BadOption(f"{name} is {value!r}, expected {low:g} to {high:g}")
+        if self.pairs_each < 1:
+            raise BadOption(f"pairs_each is {self.pairs_each!r}, expected 1 or more")
+
+
+def beta_draws(
+    mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator
+) -> Floats:
+    """Draw beta chances around ``mean`` with the intraclass correlation ``spread``."""
+    whole = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
+    if spread == 0:
+        return np.array(whole)
+    if spread == 1:
+        return (rng.random(shape) < whole).astype(np.float64)
+    scale = (1 - spread) / spread
+    safe = np.clip(whole, EDGE, 1 - EDGE)
+    return rng.beta(safe * scale, (1 - safe) * scale)
+
+
+@dataclass(frozen=True, slots=True)
+class PilotPeople:
+    """Voters of a pilot.
+
+    ``right`` and ``spread`` (over units) maximise the likelihood of each unit's split of votes; with too few votes a
+    unit, ``spread`` is the assumed one. ``agreement``: share of agreeing pairs of votes on one unit.
+    """
+
+    right: float
+    spread: float
+    agreement: float
+    units: int
+    votes: int
+    converged: bool
+    reason: str
+
+
+def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotPeople:
+    """Fit (U,) votes for the first option among (U,) votes; units with a single vote are left out.
+
+    The model is an even mixture of BetaBinomial(n, a, b) and BetaBinomial(n, b, a) (Skellam 1948).
+    """
+    if not 0 <= spread < 1:
+        raise BadOption(f"spread is {spread!r}, expected 0 to less than 1")
+    counts, totals = finite_vector(first, "first"), finite_vector(votes, "votes")
+    same_length(first=counts, votes=totals)
+    if ((counts < 0) | (counts > totals) | (counts % 1 != 0) | (totals % 1 != 0)).any():
+        raise BadValue("first holds a count that is not a whole number between 0 and the unit's votes")
+    kept = totals >= 2
+    counts, totals = counts[kept], totals[kept]
+    if not counts.size:
+        raise BadValue("no unit has two votes, expected some to see how far people agree")
+    pairs = totals * (totals - 1)
+    agreeing = counts * (counts - 1) + (totals - counts) * (totals - counts - 1)
+    agreement = float(agreeing.sum() / pairs.sum())
+    cells, times = np.unique(np.stack([counts, totals]), axis=1, return_counts=True)
+    free = totals.max() >= LEAST_FOR_SPREAD
+    reason = (
+        ""
+        if free
+        else f"no unit has {LEAST_FOR_SPREAD} votes, so the spread over units is assumed: {spread:g}"
+    )
+
+    if agreement == 1.0:
+        reason = f"all votes agree, so the spread over units is assumed: {spread:g}"
+        return PilotPeople(1.0, spread, agreement, int(counts.size), int(totals.sum()), True, reason)
+
+    def loss(values: Any) -> float:
+        right = 0.5 + 0.5 * scipy.special.expit(values[0])
+        one = LARGEST_SPREAD * scipy.special.expit(values[1]) if free else spread
+        return -float((times * _log_split(cells[0], cells[1], right, one)).sum())
+
+    start = np.array([0.0, -2.0]) if free else np.array([0.0])
+    best = min(
+        (
+            scipy.optimize.minimize(
+                loss, start + shift, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-8}
+            )
+            for shift in (-1.5, 0.0, 1.5)
+        ),
+        key=lambda found: found.fun,
+    )
+    return PilotPeople(
+        right=0.5 + 0.5 * float(scipy.special.expit(best.x[0])),
+        spread=LARGEST_SPREAD * float(scipy.special.expit(best.x[1])) if free else spread,
+        agreement=agreement,
+        units=int(counts.size),
+        votes=int(totals.sum()),
+        converged=bool(best.success),
+        reason=reason,
+    )
+
+
+def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
+    right = min(max(right, EDGE), 1 - EDGE)
+    if spread < 1e-6:
+        one = scipy.stats.binom(n, right).logpmf(k)
+        other = scipy.stats.binom(n, right).logpmf(n - k)
+    else:
+        scale = (1 - spread) / spread
+        law = scipy.stats.betabinom(n, right * scale, (1 - right) * scale)
+        one, other = law.logpmf(k), law.logpmf(n - k)
+    found: Floats = np.logaddexp(one, other) - np.log(2)
+    return found
+
+
+def without_noise(observed: float, right: float) -> float:
+    """Return the true share s behind observed = s r + (1 - s)(1 - r), r = ``right``."""
+    if not 0.5 < right <= 1:
+        raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
+    return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))
+
 
 AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
 MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
@@ -326,3 +485,66 @@ def plan_design(
 def fresh_seed(seed: int) -> int:
     """Return a seed independent of ``seed``, below 2**53 for JSON."""
     return int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0] >> np.uint64(11))
+
+
+ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"
+NO_VARIATION = "all answers are the same"
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceComponents(Result):
+    """Variances between items, between raters, and of the rest; `standard_error` is that of the mean answer.
+
+    `residual` is within an item and a rater: the noise of one answer, and how much raters differ by item.
+    """
+
+    mean: float
+    item: float
+    rater: float
+    residual: float
+    standard_error: float
+    items: int
+    raters: int
+    judgments: int
+
+    def shares(self) -> tuple[float, float, float]:
+        """Return the shares of items, raters and the rest in the variance of an answer."""
+        total = self.item + self.rater + self.residual
+        return self.item / total, self.rater / total, self.residual / total
+
+    def error_with(self, *, items: float, raters: float, judgments: float) -> float:
+        """Return the standard error of the mean of so many judgments, even over items and raters."""
+        return math.sqrt(self.item / items + self.rater / raters + self.residual / judgments)
+
+
+@signed("variance-components")
+def variance_components(values: ArrayLike, items: Iterable[Any], raters: Iterable[Any]) -> VarianceComponents:
+    """Return the components of (N,) values of items and raters, by the moments of `clustering`, none below zero."""
+    value = score_vector(values, "values")
+    return components_of_clusters(value, Clusters.of({ITEM: items, RATER: raters}, len(value)))
+
+
+def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceComponents:
+    """Return the components as `variance_components`, unsigned, of (N,) values by item and by rater."""
+    found = np.full(3, math.nan)
+    reason = clusters.reason or clusters.note
+    if not reason and len(clusters.codes) < 3:
+        reason = ONE_KIND
+    error = math.nan
+    if not reason and np.all(value == value[0]):
+        reason = NO_VARIATION
+    if not reason:
+        found = clusters.components(value)
+        error = math.sqrt(clusters.spread((value - value.mean()) / len(value)).variance)
+    return VarianceComponents(
+        mean=float(value.mean()) if len(value) else math.nan,
+        item=float(found[0]),
+        rater=float(found[1]),
+        residual=float(found[2]),
+        standard_error=error,
+        items=clusters.counts[ITEM],
+        raters=clusters.counts[RATER],
+        judgments=len(value),
+        reason=reason,
+        clusters=clusters.counts,
+    )

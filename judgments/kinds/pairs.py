@@ -1,7 +1,7 @@
 """The base of triplet and pairwise: choose one of two candidates.
 
 The choice is forced, as in the papers, unless the design allows more (``answers``): no difference, neither, how
-much better, how sure. Their numbers are those of evaluation.statistics.aggregation.preferences.
+much better, how sure. Their numbers are those of evaluation.statistics.aggregation.voting.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.statistics.aggregation import majority_vote
-from evaluation.statistics.aggregation.preferences import (
+from evaluation.statistics.aggregation.voting import (
     CONFIDENCES,
     FIRST,
     MUCH,
@@ -30,7 +30,7 @@ from evaluation.statistics.aggregation.preferences import (
     SURE,
     sides_of,
 )
-from evaluation.statistics.aggregation.stopping import majority_range, plurality_range
+from evaluation.statistics.sequential import majority_range, plurality_range
 from judgments.drawing.controls import (
     DEGRADED,
     KNOWN_GOOD,

@@ -11,7 +11,7 @@ import numpy as np
 from django.utils.translation import pgettext
 
 from evaluation.statistics.aggregation import relevance_vote
-from evaluation.statistics.aggregation.stopping import relevance_range
+from evaluation.statistics.sequential import relevance_range
 from judgments.design.tables import CROSSED
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.caption_pairs import CaptionDraw, ImageCaptions

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from evaluation import metrics
-from evaluation.metrics import InvalidInput, UnknownName
-from evaluation.metrics.content import baselines as content_baselines
-from evaluation.metrics.keywords import baselines as keyword_baselines
+import evaluation.metrics.content
+import evaluation.metrics.keywords
+from evaluation.metrics import InvalidInput, UnknownName, content_baselines, keyword_baselines
 
 # Called with what their types forbid.
-content: Any = metrics.content
-keywords: Any = metrics.keywords
+content: Any = evaluation.metrics.content
+keywords: Any = evaluation.metrics.keywords
 boxes: Any = content_baselines
 terms: Any = keyword_baselines
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evaluation.metrics.annotation_signatures import call_of
 from evaluation.metrics.content import content_selection
-from evaluation.metrics.content.baselines import (
+from evaluation.metrics.content_baselines import (
     CALLS,
     BigramPrior,
     BoxRanks,

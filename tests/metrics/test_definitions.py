@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics import UnknownName, cider, score
-from evaluation.metrics.text import TOKENIZERS
-from evaluation.metrics.text.words import changed, encode
+from evaluation.metrics.text.words import TOKENIZERS, changed, encode
 from tests.metrics import plainly
 
 # Few words, so that n-grams repeat and meet.

@@ -9,14 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics.annotation_signatures import call_of
-from evaluation.metrics.keywords import (
-    gold_tags,
-    keyword_f1,
-    keyword_forms,
-    keyword_oot,
-    keyword_terms,
-)
-from evaluation.metrics.keywords.baselines import (
+from evaluation.metrics.keyword_baselines import (
     CALLS,
     KeywordList,
     corpus_frequency,
@@ -24,6 +17,13 @@ from evaluation.metrics.keywords.baselines import (
     sentence_extraction,
     term_frequency,
     tf_idf,
+)
+from evaluation.metrics.keywords import (
+    gold_tags,
+    keyword_f1,
+    keyword_forms,
+    keyword_oot,
+    keyword_terms,
 )
 from evaluation.metrics.text.stemming import smart_stop_words
 from tests.metrics import plain_annotation as plainly

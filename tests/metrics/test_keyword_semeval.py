@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evaluation.metrics import InvalidFile, UnknownName
-from evaluation.metrics.keywords import keyword_best_mode
-from evaluation.metrics.keywords.semeval import (
+from evaluation.metrics.keywords import (
     SubstitutionScores,
+    keyword_best_mode,
     read_answers,
     read_gold,
     substitution_scores,

@@ -5,7 +5,7 @@ import pytest
 
 from evaluation.metrics import score
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.leave_one_out import (
+from evaluation.metrics.scoring import (
     gibberish,
     hold_out,
     long_enough,

@@ -17,11 +17,10 @@ from evaluation.metrics.meteor import (
     meteor_statistics,
     pooled,
 )
-from evaluation.metrics.meteor.normalising import normalised, normalised_line
+from evaluation.metrics.meteor.scoring import normalised, normalised_line
 from evaluation.metrics.meteor.tables import DATA, NOTHING
-from evaluation.metrics.text import tokenizer_named
 from evaluation.metrics.text.snowball import snowball_stems
-from evaluation.metrics.text.words import encode
+from evaluation.metrics.text.words import encode, tokenizer_named
 from tests.metrics.reading import GOLDEN, Task, coco, expected_images, expert_pairs, read_json, real, small
 
 OFFICIAL = read_json(GOLDEN / "meteor.json")

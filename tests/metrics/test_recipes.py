@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.metrics.content import baselines as content
-from evaluation.metrics.keywords import baselines as keywords
+from evaluation.metrics import content_baselines as content
+from evaluation.metrics import keyword_baselines as keywords
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/content-and-keywords.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics import UnknownName
-from evaluation.metrics.text import TOKENIZERS, ptb, tokenizer_named
-from evaluation.metrics.text.words import encode
+from evaluation.metrics.text import ptb
+from evaluation.metrics.text.words import TOKENIZERS, encode, tokenizer_named
 from tests.metrics.reading import GOLDEN, read_json, read_lines
 
 PTB = read_json(GOLDEN / "ptb_tokenizer.json")["sentences"]

@@ -19,9 +19,9 @@ from evaluation.statistics.agreement import (
     ratings_of_judgments,
 )
 from evaluation.statistics.clustering import Clusters, Spread, share_interval
-from evaluation.statistics.components import variance_components
 from evaluation.statistics.inputs import BadOption, BadValue
 from evaluation.statistics.meta import accuracy_by_references, halves_of_votes, paired_correlation_test
+from evaluation.statistics.power import variance_components
 from evaluation.statistics.significance import mcnemar_test, randomization_test
 
 

@@ -19,11 +19,11 @@ from evaluation.statistics.agreement import (
     threshold_kappa,
 )
 from evaluation.statistics.clustering import Clusters, renumbered, share_of_rows, spread_of_mean
-from evaluation.statistics.components import variance_components
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.correlation.coefficients import COEFFICIENTS, Patterns, correlation_influences
 from evaluation.statistics.inputs import BadOption, BadShape
 from evaluation.statistics.meta import halves_of_votes, pair_accuracy
+from evaluation.statistics.power import variance_components
 from evaluation.statistics.significance import mcnemar_test, randomization_test, wilson_interval
 
 ITEMS, RATERS = 30, 10

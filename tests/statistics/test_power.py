@@ -9,16 +9,18 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from evaluation.statistics.inputs import BadOption
-from evaluation.statistics.people import People, fit_people, without_noise
 from evaluation.statistics.power import (
+    People,
     Question,
     Size,
     TwoMetrics,
     TwoSystems,
     exact_p,
+    fit_people,
     fresh_seed,
     plan_design,
     power_of,
+    without_noise,
 )
 
 NEVER_WRONG = People(right=1.0, pair_spread=0.0)

@@ -14,12 +14,12 @@ from evaluation.statistics.aggregation import (
     rank_bands,
 )
 from evaluation.statistics.aggregation.bradley_terry import NO_GAMES
-from evaluation.statistics.aggregation.preferences import (
+from evaluation.statistics.aggregation.strengths import CONFOUNDED, NO_SIDE, RISING, _Model
+from evaluation.statistics.aggregation.voting import (
     confidences_of,
     preferences_of,
     sides_of,
 )
-from evaluation.statistics.aggregation.strengths import CONFOUNDED, NO_SIDE, RISING, _Model
 from evaluation.statistics.inputs import BadShape, BadValue
 
 TRUTH = np.array([1.0, 0.3, -0.2, -1.1])

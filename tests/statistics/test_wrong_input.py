@@ -14,20 +14,18 @@ from evaluation.statistics import (
     correlation,
     inputs,
     meta,
-    people,
     power,
     ranking,
+    sequential,
     significance,
 )
-from evaluation.statistics.aggregation import stopping
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
 
 # All of them without types, because they are called with what their types forbid.
 api: Any = SimpleNamespace()
 for module in (
-    people,
     power,
-    stopping,
+    sequential,
     inputs,
     aggregation,
     agreement,

@@ -19,7 +19,7 @@ from django.utils import translation
 from numpy.typing import NDArray
 
 from evaluation.results.comparing.sources import DEFAULT_LEVEL, Captions, Content, Source
-from evaluation.statistics.aggregation.preferences import MUCH
+from evaluation.statistics.aggregation.voting import MUCH
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused
 from judgments.importers.readers import Columns, read_csv, read_json_lines

@@ -42,7 +42,7 @@ from evaluation.data.judgment_sets.records import (
 )
 from evaluation.data.provenance import DataHash
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
+from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from evaluation.statistics.inputs import encode
 from judgments.drawing.controls import REPEATED
 from judgments.drawing.stopping import stops_early

@@ -15,7 +15,7 @@ import numpy as np
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.data.provenance import DataHash, hash_with
 from evaluation.signatures import Signature, Value
-from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
+from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from judgments.kinds import Kind
 
 if TYPE_CHECKING:

@@ -3,8 +3,15 @@
 With matches weighted by their stage, content words by delta and function words by 1 - delta:
 
     F = P R / (alpha P + (1 - alpha) R),  Pen = gamma (chunks / matches) ^ beta,  METEOR = (1 - Pen) F
+
+METEOR's `-norm` cuts and joins words once more (Denkowski, Lavie 2011). Its rules, found in the official program,
+split hyphens (`t-shirt` -> `t shirt`), contractions, and full stops of words that are no abbreviations. No rule looks
+across a word of plain letters and digits, so only runs of other words are processed, each distinct run once, with a
+letter, a capital or a digit for the plain word beside it.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,7 +47,6 @@ from evaluation.metrics.meteor.matching import (
     leave,
     relations,
 )
-from evaluation.metrics.meteor.normalising import normalised
 from evaluation.metrics.meteor.tables import (
     DATA,
     LONGEST,
@@ -49,6 +55,179 @@ from evaluation.metrics.meteor.tables import (
     phrases_in,
     tables_there,
 )
+from evaluation.metrics.text.words import Numbers, Words
+
+_LETTERS = (
+    "A-Za-z\u0160\u0161\u017d\u017e\u0178\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e"
+    "\u0400-\u04ff\u0500-\u0527\ua640-\ua66e\ua67e-\ua697\u1d00-\u1d7f"
+)
+_ALPHANUMERIC = "0-9" + _LETTERS
+_BLANKS = " \t\n\x0b\f\r"
+
+# In this order; a replacement is not looked at again by its own rule.
+_RULES = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (rf"([^{_ALPHANUMERIC}{_BLANKS}.'`,\-\u2018\u2019])", r" \1 "),
+        (r"(\.{2,})", r" \1 "),
+        (r"([^0-9]),([^0-9])", r"\1 , \2"),
+        (r"([0-9]),([^0-9])", r"\1 , \2"),
+        (r"([^0-9]),([0-9])", r"\1 , \2"),
+        ("[`\u2018\u2019]", "'"),
+        ("[\u201c\u201d]|''", ' " '),
+        ("\u2013", "-"),
+        ("--", "-"),
+        (rf"([{_ALPHANUMERIC}.])-([{_ALPHANUMERIC}])", r"\1 \2"),
+        (rf"([^{_LETTERS}])'([^{_LETTERS}])", r"\1 ' \2"),
+        (rf"([^{_LETTERS}0-9])'([{_LETTERS}])", r"\1 ' \2"),
+        (rf"([{_LETTERS}])'([^{_LETTERS}])", r"\1 ' \2"),
+        (rf"([{_LETTERS}])'([{_LETTERS}])", r"\1 '\2"),
+        (r"([0-9])'s", r"\1 's"),
+    )
+)
+_LETTER = re.compile(f"[{_LETTERS}]")
+_PLAIN = re.compile("[0-9A-Za-z]+")
+_OTHER_BLANKS = re.compile("[ \xa0\u2000-\u200a\u202f\u205f\u3000]+")
+_CONTROL = "".join(map(chr, range(33)))
+_CUT = re.compile(r"[ \t\n\f\r]+")
+
+
+def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
+    text = f" {line.strip(_CONTROL)} "
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
+    pieces = [piece for piece in _CUT.split(text) if piece]
+    following = [*pieces[1:], ""]
+    parted = [
+        _with_full_stop(piece, after, abbreviations) for piece, after in zip(pieces, following, strict=False)
+    ]
+    text = _OTHER_BLANKS.sub(" ", " ".join(parted)).strip(_CONTROL)
+    return [word for word in _CUT.split(text.lower()) if word]
+
+
+def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]) -> str:
+    """Return a word with its full stop kept, separated by a blank, or dropped (`u.s.`)."""
+    if len(word) == 1 or not word.endswith(".") or word.startswith(".."):
+        return word
+    stem = word[:-1]
+    if "." in stem and _LETTER.search(stem):
+        return word.replace(".", "")
+    only_before_numbers = abbreviations.get(stem)
+    if only_before_numbers is False or "a" <= following[:1] <= "z":
+        return word
+    if only_before_numbers and "0" <= following[:1] <= "9":
+        return word
+    return f"{stem} ."
+
+
+def normalised(words: Words, abbreviations: Mapping[str, bool]) -> Words:
+    plain = np.array([_PLAIN.fullmatch(word) is not None for word in words.vocabulary], dtype=np.bool_)
+    known: dict[str, int] = {}
+    number = [
+        known.setdefault(word.lower(), len(known)) if is_plain else -1
+        for word, is_plain in zip(words.vocabulary, plain.tolist(), strict=True)
+    ]
+    begins, ends = _runs(words.words, words.starts, plain)
+    run, made, made_ends = _new_words(words, begins, ends, known, abbreviations)
+    new, starts = _spliced(
+        words.words, words.starts, np.array(number, dtype=np.int32), begins, ends, run, made, made_ends
+    )
+    return Words(new, starts, list(known))
+
+
+@compiled
+def _runs(words: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
+    count = 0
+    begins = np.empty(0, dtype=np.int64)
+    ends = np.empty(0, dtype=np.int64)
+    for is_kept in (False, True):
+        if is_kept:
+            begins = np.empty(count, dtype=np.int64)
+            ends = np.empty(count, dtype=np.int64)
+        count = 0
+        for text in range(starts.size - 1):
+            inside = False
+            for at in range(starts[text], starts[text + 1]):
+                if plain[words[at]]:
+                    inside = False
+                    continue
+                if not inside:
+                    inside = True
+                    count += 1
+                    if is_kept:
+                        begins[count - 1] = at
+                if is_kept:
+                    ends[count - 1] = at + 1
+    return begins, ends
+
+
+def _new_words(
+    words: Words, begins: Ints, ends: Ints, known: dict[str, int], abbreviations: Mapping[str, bool]
+) -> tuple[Numbers, Numbers, Ints]:
+    """Return the number of each run, the new words of all distinct runs, and their ends."""
+    text = np.searchsorted(words.starts, begins, side="right") - 1
+    left = np.where(begins > words.starts[text], "a", "")
+    last = ends == words.starts[text + 1]
+    vocabulary = words.vocabulary
+    beside = np.array([_stand_in(word) for word in vocabulary])
+    right = beside[words.words[np.where(last, 0, ends)]] if begins.size else left
+    right[last] = ""
+    runs = np.empty(begins.size, dtype=np.int32)
+    numbers: dict[tuple[tuple[int, ...], str, str], int] = {}
+    made: list[int] = []
+    made_ends = [0]
+    for index, (begin, end, before, after) in enumerate(zip(begins, ends, left, right, strict=True)):
+        words_here = tuple(words.words[begin:end].tolist())
+        key = (words_here, str(before), str(after))
+        if key not in numbers:
+            line = " ".join([before, *(vocabulary[word] for word in words_here), after])
+            new = normalised_line(line, abbreviations)
+            made += [known.setdefault(word, len(known)) for word in new[len(before) : len(new) - len(after)]]
+            numbers[key] = len(made_ends) - 1
+            made_ends.append(len(made))
+        runs[index] = numbers[key]
+    return runs, np.array(made, dtype=np.int32), np.array(made_ends, dtype=np.int64)
+
+
+@compiled
+def _spliced(
+    words: Numbers,
+    starts: Ints,
+    number: Numbers,
+    begins: Ints,
+    ends: Ints,
+    runs: Numbers,
+    made: Numbers,
+    made_ends: Ints,
+) -> tuple[Numbers, Ints]:
+    """Return the texts with the new words of each run, and the new number of every other word."""
+    size = words.size
+    for index in range(runs.size):
+        size += made_ends[runs[index] + 1] - made_ends[runs[index]] - (ends[index] - begins[index])
+    new = np.empty(size, dtype=np.int32)
+    new_starts = np.zeros(starts.size, dtype=np.int64)
+    place = index = 0
+    for text in range(starts.size - 1):
+        at = starts[text]
+        while at < starts[text + 1]:
+            if index < begins.size and at == begins[index]:
+                for word in range(made_ends[runs[index]], made_ends[runs[index] + 1]):
+                    new[place] = made[word]
+                    place += 1
+                at = ends[index]
+                index += 1
+            else:
+                new[place] = number[words[at]]
+                place += 1
+                at += 1
+        new_starts[text + 1] = place
+    return new, new_starts
+
+
+def _stand_in(word: str) -> str:
+    """Return a plain word with the same effect on full stops."""
+    return "a" if "a" <= word[:1] <= "z" else "0" if "0" <= word[:1] <= "9" else "A"
+
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
 ENOUGH = 500_000  # matches held at once

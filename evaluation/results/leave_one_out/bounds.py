@@ -27,7 +27,7 @@ from evaluation.arrays import Floats
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.metrics.errors import MetricsError
-from evaluation.metrics.leave_one_out import (
+from evaluation.metrics.scoring import (
     HeldOut,
     gibberish,
     hold_out,

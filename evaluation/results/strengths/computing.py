@@ -31,8 +31,8 @@ from evaluation.statistics.aggregation import (
     preference_strengths,
     rank_bands,
 )
-from evaluation.statistics.aggregation.preferences import preferences_of
 from evaluation.statistics.aggregation.strengths import MODELS
+from evaluation.statistics.aggregation.voting import preferences_of
 from evaluation.statistics.clustering import NAIVE, share_of_rows
 from evaluation.statistics.resampling import CONFIDENCE
 from judgments.design.tables import AskedAnswers

@@ -22,8 +22,6 @@ from evaluation.statistics.aggregation.bradley_terry import (
     wins_table,
 )
 from evaluation.statistics.aggregation.dawid_skene import DawidSkeneResult, dawid_skene
-from evaluation.statistics.aggregation.glad import GladResult, glad
-from evaluation.statistics.aggregation.mace import MaceResult, mace
 from evaluation.statistics.aggregation.means import (
     GRADE_THRESHOLDS,
     MeanResult,
@@ -56,3 +54,4 @@ from evaluation.statistics.aggregation.voting import (
     relevance_vote,
     weighted_vote,
 )
+from evaluation.statistics.aggregation.worker_models import GladResult, MaceResult, glad, mace

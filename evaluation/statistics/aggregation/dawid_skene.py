@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from evaluation.arrays import Floats, ratio
-from evaluation.statistics.aggregation.latent import note_of, winners
 from evaluation.statistics.aggregation.voting import WorkerModel
+from evaluation.statistics.aggregation.worker_models import note_of, winners
 from evaluation.statistics.inputs import (
     BadOption,
     check_cells,

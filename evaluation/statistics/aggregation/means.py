@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.aggregation.voting import WEIGHTLESS, judgment_weights
-from evaluation.statistics.agreement.thresholds import at_least
+from evaluation.statistics.agreement.kappa import at_least
 from evaluation.statistics.inputs import (
     ROUNDING,
     encode,

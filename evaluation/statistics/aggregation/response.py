@@ -16,7 +16,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation.latent import climb
+from evaluation.statistics.aggregation.worker_models import climb
 from evaluation.statistics.inputs import (
     BadOption,
     above_zero,

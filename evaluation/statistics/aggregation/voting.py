@@ -1,4 +1,9 @@
-"""Votes: the most frequent answer of a unit, its relevance, and the winner of a candidate pair."""
+"""Votes: the most frequent answer of a unit, its relevance, and the winner of a candidate pair.
+
+An answer to "which of two is better" is one whole number. Its last digit is the side: 1 the first, 2 the second, 0 no
+difference, 3 neither. 10 more says much better; 100, 200 or 300 more how sure the person is. Without both, answers are
+1 and 2, as in Vedantam et al. 2015.
+"""
 
 from __future__ import annotations
 
@@ -380,3 +385,38 @@ def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str 
     return PairResult(
         names, wins, losses, ties, winner, winner == 0, share, np.abs(wins - losses) / n, triplet_ties
     )
+
+
+FIRST, SECOND, NO_DIFFERENCE, NEITHER = 1, 2, 0, 3
+MUCH = 10
+SURE = 100
+CONFIDENCES = (1, 2, 3)
+
+
+def sides_of(answers: ArrayLike) -> Ints:
+    """Return (N,) sides: 1, 2, 0 for no difference, or 3 for neither. Raise BadValue for any other answer."""
+    given = np.asarray(answers, dtype=np.float64)
+    whole = np.nan_to_num(given, nan=-1.0).astype(np.int64)
+    side, strength, confidence = whole % 10, whole // MUCH % 10, whole // SURE
+    sided = (side == FIRST) | (side == SECOND)
+    right = (given == whole) & (whole >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
+    right &= (strength == 0) | ((strength == 1) & sided)
+    if not right.all():
+        where = int(np.flatnonzero(~right)[0])
+        raise BadValue(f"answer {where} is {given[where]:g}, expected a side, and 10 more for much")
+    return side
+
+
+def preferences_of(answers: ArrayLike) -> Floats:
+    """Return (N,) preferences: 2 or 1 for the first, much or slightly, 0, -1 or -2 for the second; nan for neither."""
+    side = sides_of(answers)
+    much = np.asarray(answers, dtype=np.int64) // MUCH % 10
+    sign = np.array([0.0, 1.0, -1.0, np.nan])[side]
+    return sign * (1 + much)
+
+
+def confidences_of(answers: ArrayLike) -> Floats:
+    """Return (N,) confidences from 1 (a guess) to 3 (certain); nan where not given."""
+    sides_of(answers)
+    said = np.asarray(answers, dtype=np.int64) // SURE
+    return np.where(said > 0, said, np.nan)

@@ -36,20 +36,18 @@ from evaluation.statistics.agreement.gwet import (
 from evaluation.statistics.agreement.kappa import (
     CohenKappa,
     FleissKappa,
-    cohen_kappa,
-    fleiss_interval,
-    fleiss_kappa,
-    kappa_interval,
-)
-from evaluation.statistics.agreement.ratings import Ratings, ratings_of_judgments
-from evaluation.statistics.agreement.spans import SpanAgreement, span_alpha, span_f1
-from evaluation.statistics.agreement.thresholds import (
     KappaGrid,
     ThresholdAgreement,
     at_least,
+    cohen_kappa,
+    fleiss_interval,
+    fleiss_kappa,
     kappa_grid,
+    kappa_interval,
     threshold_kappa,
 )
+from evaluation.statistics.agreement.ratings import Ratings, ratings_of_judgments
+from evaluation.statistics.agreement.spans import SpanAgreement, span_alpha, span_f1
 from evaluation.statistics.agreement.units_and_pairs import (
     PairAgreement,
     UnitAgreement,

@@ -25,12 +25,13 @@ from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
+    Influences,
     OfRaters,
     ReadData,
     WeightedUnits,
     agreement,
+    alpha_influences,
 )
-from evaluation.statistics.agreement.influences import Influences, alpha_influences
 from evaluation.statistics.agreement.ratings import (
     Data,
     Patterns,

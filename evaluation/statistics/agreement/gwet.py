@@ -24,13 +24,14 @@ from evaluation.arrays import Floats, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
+    Influences,
     OfRaters,
     OfUnits,
     ReadData,
     WeightedUnits,
     agreement,
+    percent_influences,
 )
-from evaluation.statistics.agreement.influences import Influences, percent_influences
 from evaluation.statistics.agreement.ratings import (
     Data,
     Patterns,

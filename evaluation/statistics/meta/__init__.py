@@ -21,13 +21,14 @@ from evaluation.statistics.meta.accuracy import (
     pair_credits,
     random_subsets,
 )
-from evaluation.statistics.meta.soft_accuracy import (
+from evaluation.statistics.meta.pairwise import (
+    PairwiseAccuracyResult,
     SoftAccuracyResult,
     SoftComparisonsResult,
+    pairwise_accuracy,
     soft_accuracy_of_comparisons,
     soft_pairwise_accuracy,
 )
-from evaluation.statistics.meta.tie_calibration import PairwiseAccuracyResult, pairwise_accuracy
 from evaluation.statistics.significance.intervals import wilson_interval
 from evaluation.statistics.significance.paired_tests import (
     ClusterResult,

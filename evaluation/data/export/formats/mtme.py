@@ -28,7 +28,7 @@ from evaluation.errors import ExportError
 from evaluation.metrics import score
 from evaluation.results.error_spans.scores import marks_errors
 from evaluation.results.meta_evaluation import DEFAULT_METRICS
-from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
+from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import MQM
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit

@@ -19,7 +19,7 @@ from evaluation.reports.replication.running import Run, rehearse
 from evaluation.results.ranking_systems.systems import ranked
 from evaluation.results.ranking_systems.texts import BagOfWords, Document, Trigrams, idf_of, words_of
 from evaluation.statistics.agreement import alpha_of_judgments, krippendorff_alpha
-from evaluation.statistics.agreement.thresholds import (
+from evaluation.statistics.agreement.kappa import (
     GRADE_THRESHOLDS,
     KappaGrid,
     ThresholdAgreement,

@@ -12,7 +12,16 @@ import numpy as np
 
 from annotation.rehearsal.people import Crowd
 from evaluation.errors import EvaluationError
+from evaluation.metrics.keyword_baselines import (
+    KeywordList,
+    corpus_frequency,
+    document_title,
+    sentence_extraction,
+    term_frequency,
+    tf_idf,
+)
 from evaluation.metrics.keywords import (
+    KeywordScore,
     frequent_words,
     gold_tags,
     keyword_best,
@@ -21,17 +30,10 @@ from evaluation.metrics.keywords import (
     keyword_oot,
     keyword_oot_mode,
     keyword_terms,
+    read_answers,
+    read_gold,
+    substitution_scores,
 )
-from evaluation.metrics.keywords.baselines import (
-    KeywordList,
-    corpus_frequency,
-    document_title,
-    sentence_extraction,
-    term_frequency,
-    tf_idf,
-)
-from evaluation.metrics.keywords.measures import KeywordScore
-from evaluation.metrics.keywords.semeval import read_answers, read_gold, substitution_scores
 from evaluation.metrics.text.stemming import smart_stop_words
 from evaluation.presentation.content import Cell, Column, Estimate, Table
 from evaluation.reports.replication.running import Run, rehearse

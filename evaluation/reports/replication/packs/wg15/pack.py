@@ -12,8 +12,8 @@ import numpy as np
 from annotation.rehearsal.people import Crowd
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
-from evaluation.metrics.content import content_selection, content_upper_bound
-from evaluation.metrics.content.baselines import (
+from evaluation.metrics.content import ContentFigure, ContentScore, content_selection, content_upper_bound
+from evaluation.metrics.content_baselines import (
     BigramPrior,
     BoxRanks,
     UnigramPrior,
@@ -25,7 +25,6 @@ from evaluation.metrics.content.baselines import (
     size_ranks,
     unigram_ranks,
 )
-from evaluation.metrics.content.selection import ContentFigure, ContentScore
 from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.reports.replication.running import Run, rehearse
 from evaluation.statistics.significance import bootstrap_interval

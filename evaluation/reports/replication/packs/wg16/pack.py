@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from evaluation.metrics.leave_one_out import hold_out, of_other_images, score_held_out
+from evaluation.metrics.scoring import hold_out, of_other_images, score_held_out
 from evaluation.presentation.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from evaluation.reports.replication.running import Run
 from evaluation.results.leave_one_out.bounds import (

@@ -18,7 +18,7 @@ import numpy as np
 from evaluation.arrays import Floats
 from evaluation.metrics.annotation_signatures import check_collection, check_lists, signature, whole_count
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.keywords.measures import (
+from evaluation.metrics.keywords import (
     GUESSES,
     Tags,
     Vocabulary,

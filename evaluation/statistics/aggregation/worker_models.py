@@ -1,0 +1,443 @@
+"""Models of workers with unknown true labels: what they share, GLAD and MACE.
+
+Each maximises an objective by L-BFGS from several starts (`climb`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import NDArray
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.aggregation.voting import WorkerModel
+from evaluation.statistics.inputs import (
+    BadOption,
+    above_zero,
+    check_cells,
+    encode,
+    encode_on_scale,
+    one_of,
+    positive,
+    same_length,
+)
+from evaluation.statistics.results import signed
+
+ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
+ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
+
+# Labels whose probabilities differ by less are equally likely.
+_ALIKE = 1e-9
+# Two optima whose heights differ by less than this part are one.
+_SAME_HEIGHT = 1e-6
+# Corrections that L-BFGS keeps; more than its usual ten shorten long valleys.
+_CORRECTIONS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Names of units, workers and labels, and the (N,) codes of each judgment."""
+
+    units: NDArray[Any]
+    workers: NDArray[Any]
+    labels: NDArray[Any]
+    unit: Ints
+    worker: Ints
+    value: Ints
+
+    @classmethod
+    def of(
+        cls,
+        units: Iterable[Any],
+        workers: Iterable[Any],
+        values: Iterable[Any],
+        labels: Sequence[Any] | None,
+    ) -> Answers:
+        """Encode three (N,) columns. Raise BadOption without judgments or with a single label."""
+        unit_names, unit = encode(units, "units")
+        worker_names, worker = encode(workers, "workers")
+        scale, value = encode_on_scale(values, labels)
+        same_length(units=unit, workers=worker, values=value)
+        if not len(unit):
+            raise BadOption("there are no judgments, expected one or more")
+        if len(scale) < 2:
+            raise BadOption("there is one label, expected two or more (labels names the scale)")
+        for names, what in ((unit_names, "units"), (worker_names, "workers")):
+            check_cells(len(names), what, len(scale), len(names) * len(scale))
+        return cls(unit_names, worker_names, scale, unit, worker, value)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return len(self.units), len(self.workers), len(self.labels)
+
+    @property
+    def note(self) -> str:
+        return note_of(len(self.workers), int(np.bincount(self.unit).max()))
+
+    def fitted(self, posterior: Floats, optimum: Optimum) -> dict[str, Any]:
+        """Return the fields of a `ClimbedModel`."""
+        return {
+            "units": self.units,
+            "workers": self.workers,
+            "labels": self.labels,
+            "posterior": posterior,
+            "winner": winners(posterior),
+            "judgments": np.bincount(self.worker, minlength=len(self.workers)),
+            "note": self.note,
+            "height": optimum.height,
+            "gradient": optimum.gradient,
+            "iterations": optimum.iterations,
+            "converged": optimum.converged,
+            "reached": optimum.reached,
+        }
+
+    def by_worker(self, weights: Floats) -> Floats:
+        _, workers, width = self.shape
+        cells = np.bincount(self.worker * width + self.value, weights=weights, minlength=workers * width)
+        return np.asarray(cells, dtype=np.float64).reshape(workers, width)
+
+    def posterior(self, evidence: Floats) -> tuple[Floats, Floats]:
+        """Return (U, L) probabilities of true labels, equally likely before, and the (U,) logarithms of their sums.
+
+        `evidence`: (N,) log-ratio of the answer's probability if it is the true label to that if it is not.
+        """
+        units, _, width = self.shape
+        cells = np.bincount(self.unit * width + self.value, weights=evidence, minlength=units * width)
+        joint = cells.reshape(units, width)
+        total = scipy.special.logsumexp(joint, axis=1)
+        return np.exp(joint - total[:, np.newaxis]), total
+
+
+def note_of(workers: int, most: int) -> str:
+    if workers == 1:
+        return ONE_WORKER
+    return ONE_EACH if most == 1 else ""
+
+
+def winners(posterior: Floats) -> Ints:
+    best = posterior.max(axis=1, keepdims=True)
+    alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
+    return np.where(alike, -1, posterior.argmax(axis=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClimbedModel(WorkerModel):
+    height: float
+    gradient: float
+    reached: int
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """The highest optimum found; fields as in the packages."""
+
+    point: Floats
+    height: float
+    gradient: float
+    iterations: int
+    converged: bool
+    reached: int
+
+
+def climb(
+    objective: Callable[[Floats], tuple[float, Floats]],
+    starts: Iterable[Floats],
+    *,
+    max_iterations: int,
+    tolerance: float,
+) -> Optimum:
+    """Maximise a smooth function by L-BFGS from each start; of equal heights the first counts.
+
+    `objective` returns the height and its (P,) gradient. Converged if no partial derivative exceeds `tolerance`.
+    Where L-BFGS ends because heights no longer differ in their last digit, Newton-Krylov steps go on by the gradient
+    alone.
+    """
+
+    def downhill(point: Any) -> tuple[float, Floats]:
+        height, gradient = objective(point)
+        return -height, -gradient
+
+    def uphill(point: Any) -> Any:
+        return objective(point)[1]
+
+    options: Any = {
+        "maxiter": max_iterations,
+        "maxfun": 10 * max_iterations,
+        "maxcor": _CORRECTIONS,
+        "ftol": 0.0,
+        "gtol": tolerance / 10,
+    }
+    ends = [
+        scipy.optimize.minimize(downhill, start, jac=True, method="L-BFGS-B", options=options)
+        for start in starts
+    ]
+    best = min(ends, key=lambda end: float(end.fun))
+    near = _SAME_HEIGHT * max(1.0, abs(best.fun))
+    first = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
+    point = first.x
+    if np.abs(first.jac).max() > tolerance / 10 and first.nit < max_iterations:
+        polish: Any = {"fatol": tolerance / 10, "maxiter": 20}
+        flat = scipy.optimize.root(uphill, point, method="krylov", options=polish)
+        point = min((point, flat.x), key=lambda at: float(np.abs(uphill(at)).max()))
+    height, slope = objective(point)
+    gradient = float(np.abs(slope).max())
+    return Optimum(
+        point=point,
+        height=height,
+        gradient=gradient,
+        iterations=int(first.nit),
+        converged=gradient <= tolerance,
+        reached=sum(bool(end.fun <= best.fun + near) for end in ends),
+    )
+
+
+# Mean of the priors of alpha and of log beta; their variance is one.
+PRIOR_MEAN = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GladResult(ClimbedModel):
+    """The fitted model; shared fields as in the package.
+
+    ability: (W,) alpha; zero is a coin, below zero answers the opposite. difficulty: (U,) 1 / beta. accuracy: (W,) mean
+    probability of a right answer over the worker's units. height: log posterior density, without its constant.
+    """
+
+    ability: Floats
+    difficulty: Floats
+    accuracy: Floats
+
+
+@signed("glad")
+def glad(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    restarts: int = 5,
+    seed: int = 0,
+    max_iterations: int = 5000,
+    tolerance: float = 1e-5,
+) -> GladResult:
+    """Fit the model to three (N,) columns.
+
+    The first of `restarts` starts is the mean of the priors, the others are drawn from them; the highest end counts.
+
+    Whitehill, Ruvolo, Wu, Bergsma, Movellan 2009, *Whose Vote Should Count More: Optimal Integration of Labels
+    from Labelers of Unknown Expertise*. An answer is right with probability 1 / (1 + exp(-alpha beta)), alpha of
+    the worker and beta > 0 of the unit (eq. 1); wrong labels are equally likely (section 3). Alpha and log beta
+    have normal priors of mean and variance one, as in the authors' program. L-BFGS climbs the posterior of the
+    paper's EM.
+    """
+    positive(restarts, "restarts")
+    positive(max_iterations, "max_iterations")
+    above_zero(tolerance, "tolerance")
+    answers = Answers.of(units, workers, values, labels)
+    n_units, n_workers, n_labels = answers.shape
+    others = np.log(n_labels - 1)
+
+    def height(point: Floats) -> tuple[float, Floats]:
+        alpha, beta = point[:n_workers][answers.worker], np.exp(point[n_workers:])[answers.unit]
+        right = alpha * beta
+        posterior, total = answers.posterior(right + others)
+        wrong = scipy.special.log_expit(-right) - others
+        off = point - PRIOR_MEAN
+        found = float(total.sum() + wrong.sum() - n_units * np.log(n_labels) - 0.5 * (off * off).sum())
+        surplus = posterior[answers.unit, answers.value] - scipy.special.expit(right)
+        of_alpha = np.bincount(answers.worker, weights=surplus * beta, minlength=n_workers)
+        of_beta = np.bincount(answers.unit, weights=surplus * right, minlength=n_units)
+        return found, np.concatenate([of_alpha, of_beta]) - off
+
+    generator = np.random.default_rng(seed)
+    drawn = (generator.normal(PRIOR_MEAN, 1.0, n_workers + n_units) for _ in range(restarts - 1))
+    found = climb(
+        height,
+        [np.full(n_workers + n_units, PRIOR_MEAN), *drawn],
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+    )
+    ability, beta = found.point[:n_workers], np.exp(found.point[n_workers:])
+    right = ability[answers.worker] * beta[answers.unit]
+    posterior, _ = answers.posterior(right + others)
+    shared = answers.fitted(posterior, found)
+    hits = np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
+    return GladResult(ability=ability, difficulty=1.0 / beta, accuracy=hits / shared["judgments"], **shared)
+
+
+TRAININGS = ("variational", "em")
+
+# Of the published program: the parameters of Beta and Dirichlet, and what EM adds to each count, over the labels.
+KNOWING, GUESSING = 0.5, 10.0
+SMOOTHING = 0.01
+# Standard deviation of the logits of a random start.
+_SCATTER = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaceResult(ClimbedModel):
+    """The fitted model; shared fields as in the package.
+
+    entropy: (U,) of the posterior, in nats. competence: (W,) probability of knowing; its posterior mean if training is
+    variational. guesses: (W, L) probability of each label when guessing.
+    """
+
+    entropy: Floats
+    competence: Floats
+    guesses: Floats
+    training: str
+
+
+@signed("mace")
+def mace(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    training: str = "variational",
+    restarts: int = 10,
+    seed: int = 0,
+    max_iterations: int = 5000,
+    tolerance: float = 1e-5,
+) -> MaceResult:
+    """Fit the model to three (N,) columns; `training` is "variational" or "em".
+
+    The first of `restarts` starts is near the votes, the others are drawn; the highest end counts.
+
+    Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*. A worker knows the true label
+    with probability theta, and otherwise draws one from habits xi of their own. All true labels are equally
+    likely. L-BFGS climbs the objectives of section 3: EM with smoothed counts, or variational Bayes with
+    Beta(0.5, 0.5) on theta and Dirichlet(10) on xi.
+    """
+    one_of(training, TRAININGS, "training")
+    positive(restarts, "restarts")
+    positive(max_iterations, "max_iterations")
+    above_zero(tolerance, "tolerance")
+    answers = Answers.of(units, workers, values, labels)
+    objective = _Variational(answers) if training == "variational" else _Smoothed(answers)
+    _, n_workers, width = answers.shape
+    generator = np.random.default_rng(seed)
+    drawn = (generator.normal(0.0, _SCATTER, n_workers * (width + 1)) for _ in range(restarts - 1))
+    found = climb(
+        objective.height,
+        [objective.start(logits) for logits in (np.zeros(n_workers * (width + 1)), *drawn)],
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+    )
+    posterior, _, _, _ = _expect(answers, *objective.weights(found.point))
+    competence, guesses = objective.means(found.point)
+    return MaceResult(
+        entropy=scipy.special.entr(posterior).sum(axis=1),
+        competence=competence,
+        guesses=guesses,
+        training=training,
+        **answers.fitted(posterior, found),
+    )
+
+
+def _expect(answers: Answers, knows: Floats, guesses: Floats) -> tuple[Floats, float, Floats, Floats]:
+    """Return the posterior, the log-likelihood, and expected numbers (W,) of known and (W, L) of guessed answers.
+
+    `knows` (W,) and `guesses` (W, L) are log-weights.
+    """
+    units, workers, width = answers.shape
+    by_answer = answers.worker, answers.value
+    lead = (knows[:, np.newaxis] - guesses)[by_answer]
+    posterior, total = answers.posterior(-scipy.special.log_expit(-lead))
+    known = posterior[answers.unit, answers.value] * scipy.special.expit(lead)
+    height = float(total.sum() + guesses[by_answer].sum() - units * np.log(width))
+    knew = np.asarray(np.bincount(answers.worker, weights=known, minlength=workers), dtype=np.float64)
+    return posterior, height, knew, answers.by_worker(1.0 - known)
+
+
+class _Smoothed:
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        _, self.workers, self.width = answers.shape
+        self.added = SMOOTHING / self.width
+
+    def start(self, logits: Floats) -> Floats:
+        return logits
+
+    def _split(self, point: Floats) -> tuple[Floats, Floats]:
+        return point[: self.workers], point[self.workers :].reshape(self.workers, self.width)
+
+    def weights(self, point: Floats) -> tuple[Floats, Floats]:
+        theta, xi = self._split(point)
+        guessed = scipy.special.log_expit(-theta)[:, np.newaxis] + scipy.special.log_softmax(xi, axis=1)
+        return scipy.special.log_expit(theta), guessed
+
+    def means(self, point: Floats) -> tuple[Floats, Floats]:
+        theta, xi = self._split(point)
+        return scipy.special.expit(theta), scipy.special.softmax(xi, axis=1)
+
+    def height(self, point: Floats) -> tuple[float, Floats]:
+        theta, xi = self._split(point)
+        logs = scipy.special.log_softmax(xi, axis=1)
+        _, height, knew, guessed = _expect(self.answers, *self.weights(point))
+        height += self.added * float(
+            scipy.special.log_expit(theta).sum() + scipy.special.log_expit(-theta).sum() + logs.sum()
+        )
+        knew, guessed_all = knew + self.added, guessed.sum(axis=1) + self.added
+        guessed = guessed + self.added
+        of_theta = knew - (knew + guessed_all) * scipy.special.expit(theta)
+        of_xi = guessed - guessed.sum(axis=1, keepdims=True) * np.exp(logs)
+        return height, np.concatenate([of_theta, of_xi.ravel()])
+
+
+class _Variational:
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        _, self.workers, self.width = answers.shape
+        self.judged = np.bincount(answers.worker, minlength=self.workers)[:, np.newaxis]
+
+    def start(self, logits: Floats) -> Floats:
+        share = scipy.special.expit(logits[: self.workers])[:, np.newaxis]
+        habit = scipy.special.softmax(logits[self.workers :].reshape(self.workers, self.width), axis=1)
+        beta = KNOWING + self.judged * np.hstack([share, 1 - share])
+        dirichlet = GUESSING + self.judged * (1 - share) * habit
+        return np.log(np.concatenate([beta.ravel(), dirichlet.ravel()]))
+
+    def _split(self, point: Floats) -> tuple[Floats, Floats]:
+        both = np.exp(point)
+        cut = 2 * self.workers
+        return both[:cut].reshape(-1, 2), both[cut:].reshape(self.workers, self.width)
+
+    def weights(self, point: Floats) -> tuple[Floats, Floats]:
+        beta, dirichlet = (_mean_logs(one) for one in self._split(point))
+        return beta[:, 0], beta[:, 1:] + dirichlet
+
+    def means(self, point: Floats) -> tuple[Floats, Floats]:
+        beta, dirichlet = self._split(point)
+        return beta[:, 0] / beta.sum(axis=1), dirichlet / dirichlet.sum(axis=1, keepdims=True)
+
+    def height(self, point: Floats) -> tuple[float, Floats]:
+        beta, dirichlet = self._split(point)
+        _, height, knew, guessed = _expect(self.answers, *self.weights(point))
+        counts = np.stack([knew, guessed.sum(axis=1)], axis=1)
+        parts = []
+        for own, prior, count in ((beta, KNOWING, counts), (dirichlet, GUESSING, guessed)):
+            height -= _divergence(own, prior)
+            miss = prior + count - own
+            fisher = scipy.special.polygamma(1, own) * miss
+            fisher -= scipy.special.polygamma(1, own.sum(axis=1, keepdims=True)) * miss.sum(
+                axis=1, keepdims=True
+            )
+            parts.append((own * fisher).ravel())
+        return height, np.concatenate(parts)
+
+
+def _mean_logs(dirichlet: Floats) -> Floats:
+    return scipy.special.digamma(dirichlet) - scipy.special.digamma(dirichlet.sum(axis=1, keepdims=True))
+
+
+def _divergence(own: Floats, prior: float) -> float:
+    width = own.shape[1]
+    constants = scipy.special.gammaln(own.sum(axis=1)) - scipy.special.gammaln(own).sum(axis=1)
+    constants -= scipy.special.gammaln(prior * width) - width * scipy.special.gammaln(prior)
+    return float(constants.sum() + ((own - prior) * _mean_logs(own)).sum())
