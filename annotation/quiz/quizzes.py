@@ -122,13 +122,13 @@ def _draw_items(
     questions = questions_of(design.quiz)
     groups: list[list[dict[str, Any]]] = [
         [{"question": key, "order": [int(place) for place in rng.permutation(len(questions[key].options))]}]
-        for key in draw_questions(sorted(questions), design.quiz.ask, asked=asked, rng=rng)
+        for key in draw_questions(sorted(questions), design.quiz.ask, seen=asked, rng=rng)
     ]
     pool: dict[int, list[Unit]] = {}
     for unit in quiz_units(study):
         pool.setdefault(unit.item_id, []).append(unit)
     firsts = {units[0].key: units for units in pool.values()}
-    for key in draw_questions(sorted(firsts), design.quiz.items, asked=asked, rng=rng):
+    for key in draw_questions(sorted(firsts), design.quiz.items, seen=asked, rng=rng):
         units = shuffled(firsts[key], rng)
         sides = KINDS[design.protocol].sides.draw(units, rng)
         groups.append(

@@ -87,7 +87,7 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     page = BoundedPaginator(_filter_events(request, events).select_related("by"), ON_A_PAGE).get_page(
         request.GET.get("page")
     )
-    asked = {name: request.GET[name] for name in ("what", "by") if request.GET.get(name)}
+    filters = {name: request.GET[name] for name in ("what", "by") if request.GET.get(name)}
     context |= {
         "page": page,
         "events": [
@@ -97,8 +97,8 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "people": people,
         "what": request.GET.get("what", ""),
         "by": request.GET.get("by", ""),
-        "query": urlencode(asked),
-        "all": not asked,
+        "query": urlencode(filters),
+        "all": not filters,
     }
     return TemplateResponse(request, "judgments/study/log.html", context)
 
@@ -214,7 +214,9 @@ class TokenForm(forms.Form):
         help_text=gettext_lazy("Such as: notebook of the pilot."),
     )
     scopes = forms.MultipleChoiceField(
-        choices=lambda: [(scope, f"{scope}: {gettext(words)}") for scope, words in SCOPES.items()],
+        choices=lambda: [
+            (scope, f"{scope}: {gettext(description)}") for scope, description in SCOPES.items()
+        ],
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("What it opens"),
         help_text=gettext_lazy("Never more than your own account may do. Who may write may read too."),
@@ -312,7 +314,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = TokenForm(request.POST or None, user=signed_in(request))
-        made: dict[str, Any] = {}
+        created: dict[str, Any] = {}
         if request.method == "POST" and form.is_valid():
             token, key = create_token(
                 user=signed_in(request),
@@ -321,8 +323,8 @@ class ApiTokenAdmin(ReadOnlyAdmin):
                 studies=list(form.cleaned_data["studies"]),
                 expires_at=form.expires_at,
             )
-            made = {"token": token, "key": key}
-        return self._page(request, "judgments/token_new.html", gettext("Make a token"), form=form, **made)
+            created = {"token": token, "key": key}
+        return self._page(request, "judgments/token_new.html", gettext("Make a token"), form=form, **created)
 
     def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         token = self.get_queryset(request).filter(pk=pk).first()

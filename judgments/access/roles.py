@@ -70,13 +70,13 @@ def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[R
     """Use one query for all studies."""
     if not isinstance(user, User) or not user.is_active:
         return dict.fromkeys((study.pk for study in studies), frozenset())
-    given = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
-    if given:
-        given |= {Right.VIEW}  # the permission to change all studies includes viewing, as in the admin
-    if given == frozenset(Right):
-        return dict.fromkeys((study.pk for study in studies), given)
+    granted = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
+    if granted:
+        granted |= {Right.VIEW}  # the permission to change all studies includes viewing, as in the admin
+    if granted == frozenset(Right):
+        return dict.fromkeys((study.pk for study in studies), granted)
     roles = dict(StudyRole.objects.filter(study__in=studies, user=user).values_list("study", "role"))
-    return {study.pk: given | RIGHTS.get(roles.get(study.pk, ""), frozenset()) for study in studies}
+    return {study.pk: granted | RIGHTS.get(roles.get(study.pk, ""), frozenset()) for study in studies}
 
 
 def has_right(user: Person, right: Right, study: Study) -> bool:
@@ -105,7 +105,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
         return StudyRole.objects.get(study=study, user=user)
     if had == Role.OWNER:
         _keep_an_owner(study, user)
-    given, _ = StudyRole.objects.update_or_create(
+    study_role, _ = StudyRole.objects.update_or_create(
         study=study, user=user, defaults={"role": role, "given_by": by}
     )
     note_event(
@@ -117,7 +117,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
         role=role,
         before=had,
     )
-    return given
+    return study_role
 
 
 @transaction.atomic
@@ -221,11 +221,11 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
         return rows.none()
     if len(lookups) == 1:
         return rows.filter(**{f"{lookups[0]}__in": studies.order_by().values("pk")})
-    own = Q()
+    belonging = Q()
     for lookup in lookups:  # separate subqueries: a row of several studies appears once
-        found = model._default_manager.filter(**{f"{lookup}__in": studies.order_by().values("pk")})
-        own |= Q(pk__in=found.values("pk"))
-    return rows.filter(own)
+        reached = model._default_manager.filter(**{f"{lookup}__in": studies.order_by().values("pk")})
+        belonging |= Q(pk__in=reached.values("pk"))
+    return rows.filter(belonging)
 
 
 def own_jobs(user: User) -> Q:
@@ -240,10 +240,10 @@ def _of_jobs(user: Person) -> Q:
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:
         return Q(pk__in=[])
-    asked = own_jobs(user)
+    started = own_jobs(user)
     if user.has_perm("judgments.view_study"):
-        return asked | Q(args__has_key="study")
-    return asked | of_studies(*studies.values_list("slug", flat=True))
+        return started | Q(args__has_key="study")
+    return started | of_studies(*studies.values_list("slug", flat=True))
 
 
 DATASET_ROLES = [
@@ -296,10 +296,10 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
         )
     if role != DatasetRole.Role.OWNER:
         _keep_dataset_owner(dataset, user)
-    given, _ = DatasetRole.objects.update_or_create(
+    dataset_role, _ = DatasetRole.objects.update_or_create(
         dataset=dataset, user=user, defaults={"role": role, "given_by": by}
     )
-    return given
+    return dataset_role
 
 
 @transaction.atomic

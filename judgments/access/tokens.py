@@ -40,10 +40,10 @@ KEY_START = "quorum_"
 NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in use
 
 
-def scope_allows(granted: Iterable[str], asked: str) -> bool:
+def scope_allows(granted: Iterable[str], requested: str) -> bool:
     """Write includes read."""
-    area, _, verb = asked.partition(":")
-    return asked in granted or (verb == "read" and f"{area}:write" in granted)
+    area, _, verb = requested.partition(":")
+    return requested in granted or (verb == "read" and f"{area}:write" in granted)
 
 
 @transaction.atomic

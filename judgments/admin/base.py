@@ -138,8 +138,8 @@ class BoundedChoices(RelatedFieldListFilter):
 
     most = MOST_OFFERED
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         if self.has_more:
             self.title = gettext("%(title)s, the newest %(most)d") % {"title": self.title, "most": self.most}
 
@@ -169,14 +169,14 @@ class BoundedValues(AllValuesFieldListFilter):
     most = MOST_OFFERED
     looked_at = 10_000
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         every = self.lookup_choices.order_by("-pk")
         name = self.field.name
         newest = every.model._default_manager.filter(pk__in=every.values("pk")[: self.looked_at])
         values = newest.order_by(name).values_list(name, flat=True).distinct()[: self.most]
-        found: Any = [*dict.fromkeys([*values, *(self.lookup_val or ())])]
-        self.lookup_choices = found
+        choices: Any = [*dict.fromkeys([*values, *(self.lookup_val or ())])]
+        self.lookup_choices = choices
         if every.values("pk")[self.looked_at : self.looked_at + 1]:
             self.title = gettext("%(title)s, of the newest %(n)s") % {
                 "title": self.title,

@@ -236,7 +236,7 @@ class QueueFilter(WordsFilter):
     title, parameter_name = "queue", "queue"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, gettext(words)) for name, words in QUEUES.items()]
+        return [(name, gettext(label)) for name, label in QUEUES.items()]
 
 
 @admin.register(Job)
@@ -276,11 +276,11 @@ class JobAdmin(ReadOnlyAdmin):
 
     @display(description="progress")
     def progress_bar(self, job: Job) -> SafeString:
-        words = job.error or job.words
-        if place := getattr(job, "place", None):
-            words = place_in_words(place)
+        text = job.error or job.words
+        if position := getattr(job, "place", None):
+            text = place_in_words(position)
         return format_html(
-            '<span class="q-bar"><progress max="1" value="{}"></progress> {}</span>', job.progress, words
+            '<span class="q-bar"><progress max="1" value="{}"></progress> {}</span>', job.progress, text
         )
 
     def get_urls(self) -> list[URLPattern]:
@@ -289,18 +289,18 @@ class JobAdmin(ReadOnlyAdmin):
             "cancel": partial(self.change_state, may=may_cancel, change=cancel_job),
             "retry": partial(self.change_state, may=may_retry, change=retry_job),
         }
-        own = [
+        job_urls = [
             path(f"<int:pk>/{name}/", self.admin_site.admin_view(view), name=f"judgments_job_{name}")
             for name, view in views.items()
         ]
-        return [*own, *super().get_urls()]
+        return [*job_urls, *super().get_urls()]
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Look up the places in line of all shown jobs at once."""
         changes = super().get_changelist_instance(request)
-        places = places_in_line(changes.result_list)
+        positions = places_in_line(changes.result_list)
         for job in changes.result_list:
-            job.place = places.get(job.pk)
+            job.place = positions.get(job.pk)
         return changes
 
     def change_state(

@@ -62,7 +62,7 @@ class PanelPreset:
 
 def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: Any) -> PanelPreset:
     return PanelPreset(
-        columns=Columns(**{name: tuple(words) for name, words in columns.items()}),
+        columns=Columns(**{name: tuple(names) for name, names in columns.items()}),
         addresses=dict.fromkeys(OUTCOMES, address) if address else {},
         **values,
     )
@@ -123,7 +123,7 @@ class Panel(Part):
         "plain",
         title="Panel",
         description="Fills what is left empty of the parameters and addresses below.",
-        json_schema_extra={"words": {name: one.title for name, one in PANEL_PRESETS.items()}},
+        json_schema_extra={"words": {name: preset.title for name, preset in PANEL_PRESETS.items()}},
     )
     worker: str = Field(
         "",

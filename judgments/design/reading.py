@@ -27,7 +27,7 @@ from common.errors import DesignError
 from judgments.design.panels import SIGNATURE, makes_own_links
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
-from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, AskedAnswers, Writing
+from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, AnswerOptions, Writing
 from judgments.kinds import KINDS, Kind
 
 PRESET_FOLDER = Path(__file__).with_name("study_presets")
@@ -113,7 +113,7 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
             "no_source": kind.no_source
         }
     of_pairs = design.answers.model_copy(update={"worst": True})
-    if of_pairs != AskedAnswers() and not kind.compares_pairs:
+    if of_pairs != AnswerOptions() and not kind.compares_pairs:
         yield gettext("answers is for pairs, and %(name)s compares none; expected no such table") % {
             "name": kind.name
         }
@@ -298,12 +298,12 @@ def problems_in(values: dict[str, Any]) -> list[DesignError]:
         return _as_design_errors(error)
     except DesignError as error:
         return [error]
-    found = [_as_said([], sentence) for sentence in contradictions_of(design)]
+    problems = [_sentence_error([], sentence) for sentence in contradictions_of(design)]
     try:
         refuse_guessable_code(design.access)
     except DesignError as error:
-        found.append(error)
-    return found
+        problems.append(error)
+    return problems
 
 
 def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str, Any]:
@@ -353,7 +353,7 @@ def _validated_design(values: dict[str, Any]) -> StudyDesign:
     except ValidationError as error:
         raise _as_design_errors(error)[0] from None
     for sentence in contradictions_of(design):
-        raise _as_said([], sentence)
+        raise _sentence_error([], sentence)
     return design
 
 
@@ -371,13 +371,13 @@ def _with_pairs_from(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
-    asked = values.get("workers")
-    named = asked.get("requirements") if isinstance(asked, dict) else None
+    workers = values.get("workers")
+    named = workers.get("requirements") if isinstance(workers, dict) else None
     preset = REQUIREMENT_PRESETS.get(named) if isinstance(named, str) else None
-    if not isinstance(asked, dict) or preset is None:
+    if not isinstance(workers, dict) or preset is None:
         return values
-    filled = {key: value for key, value in preset.values.items() if not asked.get(key)}
-    return values | {"workers": asked | filled}
+    filled = {key: value for key, value in preset.values.items() if not workers.get(key)}
+    return values | {"workers": workers | filled}
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -396,7 +396,7 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 def _as_design_errors(error: ValidationError) -> list[DesignError]:
     # each is compared with all, and a body can hold a hundred thousand
     problems = error.errors(include_url=False)[:MOST_PROBLEMS]
-    found: list[DesignError] = []
+    errors: list[DesignError] = []
     seen: set[tuple[str, ...]] = set()
     for problem in problems:
         path = _path(problem["loc"])
@@ -405,16 +405,16 @@ def _as_design_errors(error: ValidationError) -> list[DesignError]:
         if tuple(path) in seen:
             continue  # a key that takes 'all' or a number fails once for each
         seen.add(tuple(path))
-        found.append(_as_design_error(problem, path, problems))
-    return found
+        errors.append(_as_design_error(problem, path, problems))
+    return errors
 
 
-def _as_said(path: list[str], said: str) -> DesignError:
+def _sentence_error(path: list[str], sentence: str) -> DesignError:
     """Find the key in the sentence if ``path`` is empty."""
     key = ".".join(path)
-    named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", said)
+    named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", sentence)
     field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
-    return DesignError(f"{key}: {said}." if key else f"{said}.", field=field)
+    return DesignError(f"{key}: {sentence}." if key else f"{sentence}.", field=field)
 
 
 def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> DesignError:
@@ -432,13 +432,13 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
             field=key,
         )
     if problem["type"] == "value_error":
-        return _as_said(path, problem["msg"].removeprefix("Value error, "))
+        return _sentence_error(path, problem["msg"].removeprefix("Value error, "))
     wanted = [
-        PLAIN_WORDS.get(one.get("ctx", {}).get("pattern"))
-        or PLAIN_WORDS.get(one["type"])
-        or re.sub(r"^(Input|String|Value) should (be|have) ", "", one["msg"])
-        for one in problems
-        if _path(one["loc"]) == path
+        PLAIN_WORDS.get(other.get("ctx", {}).get("pattern"))
+        or PLAIN_WORDS.get(other["type"])
+        or re.sub(r"^(Input|String|Value) should (be|have) ", "", other["msg"])
+        for other in problems
+        if _path(other["loc"]) == path
     ]
     return DesignError(
         gettext("%(key)s is %(problem)r; expected %(listed)s.")
@@ -455,8 +455,8 @@ def _keys_beside(path: list[str]) -> list[str]:
     model: type[BaseModel] = StudyDesign
     for part in path[:-1]:
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
-        tables = [one for one in (annotation, *get_args(annotation)) if isinstance(one, type)]
-        model = next((one for one in tables if issubclass(one, BaseModel)), model)
+        tables = [table for table in (annotation, *get_args(annotation)) if isinstance(table, type)]
+        model = next((table for table in tables if issubclass(table, BaseModel)), model)
     return list(model.model_fields)
 
 
@@ -553,7 +553,7 @@ def compare_designs(
 
 
 def changed_keys(this: dict[str, Any], that: dict[str, Any]) -> list[str]:
-    return [one.key for rows in compare_designs(this, that).tables.values() for one in rows]
+    return [difference.key for rows in compare_designs(this, that).tables.values() for difference in rows]
 
 
 def _values(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
@@ -574,11 +574,11 @@ def _in_file_order(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     keys = [*before, *(key for key in after if key not in before)]
     roots = [*StudyDesign.model_fields]
 
-    def place(key: str) -> tuple[int, int]:
+    def position(key: str) -> tuple[int, int]:
         root, _, inner = key.partition(".")
         return roots.index(root) + 1 if inner and root in roots else 0, keys.index(key)
 
-    return sorted(keys, key=place)
+    return sorted(keys, key=position)
 
 
 def _written(value: Any) -> str:

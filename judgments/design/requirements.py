@@ -45,7 +45,7 @@ LANGUAGES, DEVICES, QUALIFIED, QUOTAS = "languages", "devices", "qualifications"
 
 
 @dataclass(frozen=True, slots=True)
-class CrowdWords:
+class CrowdOffer:
     """A crowd's label, and the requirements that it states or that are checked here.
 
     Here, workers declare their country, and approval is this installation's record.
@@ -61,13 +61,13 @@ class CrowdWords:
 
 COMMON_REQUIREMENTS = frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST, QUALIFIED})
 BY_PROLIFIC = COMMON_REQUIREMENTS | {LANGUAGES, DEVICES, QUOTAS}  # with panel.api
-CROWDS: dict[str, CrowdWords] = {
-    "local": CrowdWords("People who come by the link", COMMON_REQUIREMENTS),
-    "external": CrowdWords(
+CROWDS: dict[str, CrowdOffer] = {
+    "local": CrowdOffer("People who come by the link", COMMON_REQUIREMENTS),
+    "external": CrowdOffer(
         "A panel that sends its people here (Prolific, Connect, SONA, links of your own)",
         frozenset({COUNTRIES, HITS_AT_MOST, QUALIFIED}),
     ),
-    "mturk": CrowdWords("Amazon Mechanical Turk", COMMON_REQUIREMENTS, currency="USD"),
+    "mturk": CrowdOffer("Amazon Mechanical Turk", COMMON_REQUIREMENTS, currency="USD"),
 }
 MOST_GROUPS = 75  # of a quota at Prolific ("How do I balance my sample within demographics?")
 DEVICES_ASKED = {
@@ -146,7 +146,7 @@ class Workers(Part):
         title="Ready set of requirements",
         description="Fills what is left empty below. None takes off what it filled.",
         json_schema_extra={
-            "words": {"": "None", **{name: one.title for name, one in REQUIREMENT_PRESETS.items()}}
+            "words": {"": "None", **{name: preset.title for name, preset in REQUIREMENT_PRESETS.items()}}
         },
     )
     countries: Listed[Annotated[str, Field(pattern=r"^[A-Z]{2}$")]] = Field(
@@ -224,23 +224,23 @@ class Workers(Part):
 
     @model_validator(mode="after")
     def _check_quotas(self) -> Workers:
-        named = [(one.by, one.value) for one in self.quotas]
+        named = [(quota.by, quota.value) for quota in self.quotas]
         if len(set(named)) < len(named):
-            twice = next(one for one in named if named.count(one) > 1)
+            twice = next(quota for quota in named if named.count(quota) > 1)
             raise ValueError(
                 gettext("quotas has %(twice)s %(twice2)r twice") % {"twice": twice[0], "twice2": twice[1]}
             )
-        ages = sorted(one.ages for one in self.quotas if one.by == "age")
+        ages = sorted(quota.ages for quota in self.quotas if quota.by == "age")
         for (_, last), (first, _) in pairwise(ages):
             if first != last + 1:
                 raise ValueError(
                     gettext("quotas has ages to %(last)s and from %(first)s; expected from %(what)s")
                     % {"last": last, "first": first, "what": last + 1}
                 )
-        countries = {one.value for one in self.quotas if one.by == "country"}
+        countries = {quota.value for quota in self.quotas if quota.by == "country"}
         if countries and self.countries and countries != set(self.countries):
             raise ValueError(gettext("quotas names other countries than countries; leave countries empty"))
-        groups = math.prod(Counter(one.by for one in self.quotas).values())
+        groups = math.prod(Counter(quota.by for quota in self.quotas).values())
         if groups > MOST_GROUPS:
             raise ValueError(
                 gettext("quotas makes %(groups)s groups; expected %(most_groups)s at most")
@@ -250,32 +250,32 @@ class Workers(Part):
 
 
 def requirements_of(workers: Workers) -> dict[str, str]:
-    asked: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     if workers.countries:
         named = ", ".join(country_name(code) for code in workers.countries)
-        asked[COUNTRIES] = gettext("live in %(countries)s") % {"countries": named}
+        sentences[COUNTRIES] = gettext("live in %(countries)s") % {"countries": named}
     if workers.approval_above:
-        asked[APPROVAL_RATE] = gettext("more than %(share)s %% of their reviewed pages approved") % {
+        sentences[APPROVAL_RATE] = gettext("more than %(share)s %% of their reviewed pages approved") % {
             "share": f"{workers.approval_above * 100:g}"
         }
     if workers.approved_at_least:
-        asked[APPROVED] = gettext("at least %(n)d pages approved") % {"n": workers.approved_at_least}
+        sentences[APPROVED] = gettext("at least %(n)d pages approved") % {"n": workers.approved_at_least}
     if workers.hits_at_most:
-        asked[HITS_AT_MOST] = gettext("at most %(n)d pages in this study") % {"n": workers.hits_at_most}
+        sentences[HITS_AT_MOST] = gettext("at most %(n)d pages in this study") % {"n": workers.hits_at_most}
     if workers.languages:
-        asked[LANGUAGES] = gettext("fluent %(languages)s") % {
+        sentences[LANGUAGES] = gettext("fluent %(languages)s") % {
             "languages": gettext(" or ").join(workers.languages)
         }
     if workers.devices:
-        asked[DEVICES] = gettext(" or ").join(gettext(DEVICES_ASKED[name]) for name in workers.devices)
+        sentences[DEVICES] = gettext(" or ").join(gettext(DEVICES_ASKED[name]) for name in workers.devices)
     if workers.requires or workers.forbids:
         wanted = [gettext("the qualification %(name)s") % {"name": name} for name in workers.requires]
         unwanted = [gettext("no qualification %(name)s") % {"name": name} for name in workers.forbids]
-        asked[QUALIFIED] = gettext(" and ").join([*wanted, *unwanted])
+        sentences[QUALIFIED] = gettext(" and ").join([*wanted, *unwanted])
     if workers.quotas:
-        traits = dict.fromkeys(gettext(one.by) for one in workers.quotas)
-        asked[QUOTAS] = gettext("shares by %(traits)s") % {"traits": gettext(" and ").join(traits)}
-    return asked
+        traits = dict.fromkeys(gettext(quota.by) for quota in workers.quotas)
+        sentences[QUOTAS] = gettext("shares by %(traits)s") % {"traits": gettext(" and ").join(traits)}
+    return sentences
 
 
 def own_record_needed(workers: Workers, backend: str) -> str:
@@ -300,7 +300,7 @@ def requirements_not_stated(workers: Workers, backend: str, *, api: bool = False
     can = CROWDS[backend].requirements if backend in CROWDS else frozenset()
     if api:
         can = BY_PROLIFIC
-    return [words for name, words in requirements_of(workers).items() if name not in can]
+    return [sentence for name, sentence in requirements_of(workers).items() if name not in can]
 
 
 def approval_is_enough(approved: int, rejected: int, above: float) -> bool:
@@ -335,13 +335,13 @@ def _english() -> QuizPreset:
     test = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
     questions = tuple(
         Question(
-            key=f"english-{one['id']}",
-            text=one["text"],
-            options=tuple(one["options"]),
+            key=f"english-{question['id']}",
+            text=question["text"],
+            options=tuple(question["options"]),
             right=0,
-            why=one["why"],
+            why=question["why"],
         )
-        for one in test["questions"]
+        for question in test["questions"]
     )
     return QuizPreset(title=test["title"], source=test["source"], questions=questions, ours=test["ours"])
 
@@ -349,7 +349,7 @@ def _english() -> QuizPreset:
 QUIZ_PRESETS: dict[str, QuizPreset] = {"hodosh-2013-english": _english()}
 
 
-class OwnQuestion(Part):
+class QuizQuestion(Part):
     """A question of the study's own, with one right answer."""
 
     text: Annotated[str, Field(min_length=1, max_length=1000)]
@@ -358,7 +358,7 @@ class OwnQuestion(Part):
     why: str = Field("", max_length=1000, description="Said when the answer is explained.")
 
     @model_validator(mode="after")
-    def _check_answer_is_an_option(self) -> OwnQuestion:
+    def _check_answer_is_an_option(self) -> QuizQuestion:
         if self.answer > len(self.options):
             raise ValueError(
                 gettext("answer is %(answer)s, but there are %(n)s options")
@@ -373,9 +373,11 @@ class Quiz(Part):
     preset: str = Field(
         "",
         title="Ready set of questions",
-        json_schema_extra={"words": {"": "None", **{name: one.title for name, one in QUIZ_PRESETS.items()}}},
+        json_schema_extra={
+            "words": {"": "None", **{name: preset.title for name, preset in QUIZ_PRESETS.items()}}
+        },
     )
-    questions: Listed[OwnQuestion] = Field(
+    questions: Listed[QuizQuestion] = Field(
         (),
         title="Questions of your own",
         description="Each with one right answer.",
@@ -431,13 +433,13 @@ class Quiz(Part):
 def own_questions(quiz: Quiz) -> list[Question]:
     return [
         Question(
-            key=content_key("question", one.text, list(one.options), one.answer),
-            text=one.text,
-            options=one.options,
-            right=one.answer - 1,
-            why=one.why,
+            key=content_key("question", question.text, list(question.options), question.answer),
+            text=question.text,
+            options=question.options,
+            right=question.answer - 1,
+            why=question.why,
         )
-        for one in quiz.questions
+        for question in quiz.questions
     ]
 
 
@@ -447,12 +449,12 @@ def questions_of(quiz: Quiz) -> dict[str, Question]:
 
 
 def draw_questions(
-    keys: Sequence[str], count: int, *, asked: Collection[str], rng: np.random.Generator
+    keys: Sequence[str], count: int, *, seen: Collection[str], rng: np.random.Generator
 ) -> list[str]:
-    """Draw ``count`` of ``keys``; repeat those ``asked`` before only if the others do not suffice."""
+    """Draw ``count`` of ``keys``; repeat those ``seen`` before only if the others do not suffice."""
     mixed = shuffled(keys, rng)
-    fresh = [key for key in mixed if key not in asked]
-    again = [key for key in mixed if key in asked]
+    fresh = [key for key in mixed if key not in seen]
+    again = [key for key in mixed if key in seen]
     return shuffled([*fresh, *again][:count], rng)
 
 
@@ -464,9 +466,9 @@ def questions_asked(quiz: Quiz) -> int:
     return min(quiz.ask, len(questions_of(quiz)))
 
 
-def reaches_pass_mark(right: int, asked: int, pass_mark: float) -> bool:
+def reaches_pass_mark(right: int, answered: int, pass_mark: float) -> bool:
     """Return whether the share of right answers reaches the mark.
 
     The quotient is the double nearest to the true share, so that 8 of 10 reaches a mark written 0.8.
     """
-    return asked > 0 and right / asked >= pass_mark
+    return answered > 0 and right / answered >= pass_mark

@@ -25,19 +25,19 @@ CHANGED = "design-changed"
 
 def saved_presets() -> dict[str, Preset]:
     return {
-        one.slug: Preset(
-            title=one.title,
-            source=one.description or "saved here",
-            values={**one.values, "preset": one.slug},
+        preset.slug: Preset(
+            title=preset.title,
+            source=preset.description or "saved here",
+            values={**preset.values, "preset": preset.slug},
         )
-        for one in SavedPreset.objects.all()
-        if one.slug not in PRESETS  # a later version may ship the name
+        for preset in SavedPreset.objects.all()
+        if preset.slug not in PRESETS  # a later version may ship the name
     }
 
 
 def newest_presets(most: int) -> list[SavedPreset]:
     rows = SavedPreset.objects.exclude(slug__in=PRESETS).defer("values").order_by("-made_at", "-pk")[:most]
-    return sorted(rows, key=lambda one: (one.title, one.slug))
+    return sorted(rows, key=lambda preset: (preset.title, preset.slug))
 
 
 def preset_values(design: StudyDesign) -> dict[str, Any]:
@@ -143,33 +143,35 @@ class NamedDesign:
         return values
 
 
-def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
+def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
     """Return the design of a visible study, of a preset, or with ``files`` of a study file.
 
-    ``words`` are ``SLUG``, ``SLUG@NUMBER`` (before that log entry), ``preset:NAME``, the bare name of a preset, or
+    ``name`` is ``SLUG``, ``SLUG@NUMBER`` (before that log entry), ``preset:NAME``, the bare name of a preset, or
     a path.
     """
-    slug, _, number = words.partition("@")
+    slug, _, number = name.partition("@")
     study = studies.filter(slug=slug).first()
     if study is not None and number:
         return _earlier(study, number)
     if study is not None:
         return NamedDesign(title=study.name, design=design_of(study))
     presets = {**saved_presets(), **PRESETS}
-    name = words.removeprefix("preset:")
-    if name in presets:
-        design = make_design({"name": "new", "slug": "new", "dataset": "new", "preset": name}, saved=presets)
-        return NamedDesign(title=presets[name].title, design=design, whole=False)
-    if files and Path(words).suffix == ".toml":
-        text = Path(words).read_text(encoding="utf-8-sig")
-        return NamedDesign(title=words, design=read_toml(text, source=words, saved=presets))
+    bare_name = name.removeprefix("preset:")
+    if bare_name in presets:
+        design = make_design(
+            {"name": "new", "slug": "new", "dataset": "new", "preset": bare_name}, saved=presets
+        )
+        return NamedDesign(title=presets[bare_name].title, design=design, whole=False)
+    if files and Path(name).suffix == ".toml":
+        text = Path(name).read_text(encoding="utf-8-sig")
+        return NamedDesign(title=name, design=read_toml(text, source=name, saved=presets))
     raise NotThere(
         (
             gettext("There is no study and no preset %(words)r; a study file ends in .toml.")
             if files
             else gettext("There is no study and no preset %(words)r.")
         )
-        % {"words": words}
+        % {"words": name}
     )
 
 

@@ -16,8 +16,8 @@ from judgments.design.panels import PANEL_PRESETS, Panel
 from judgments.design.requirements import CROWDS, Listed, Part, Quiz, Slug, Workers
 from judgments.design.tables import (
     Access,
+    AnswerOptions,
     Arena,
-    AskedAnswers,
     Chosen,
     Controls,
     Crowd,
@@ -46,7 +46,7 @@ TRANSLATED_LISTS = ("labels", "examples", "questions")
 USUAL_CURRENCY = "USD"
 # tables that a design names only where they say something
 USUAL: Mapping[str, Part] = {
-    "answers": AskedAnswers(),
+    "answers": AnswerOptions(),
     "arena": Arena(),
     "writing": Writing(),
     "erasure": Erasing(),
@@ -139,7 +139,7 @@ class StudyDesign(Part):
         description="Shown with the instructions.",
     )
     source: Source = Source()
-    answers: AskedAnswers = AskedAnswers()
+    answers: AnswerOptions = AnswerOptions()
     arena: Arena = Arena()
     sampling: Sampling = Sampling()
     controls: Controls = Controls()
@@ -206,19 +206,19 @@ class StudyDesign(Part):
 
 
 def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
-    own = {"labels": design.labels, "examples": design.examples, "questions": design.quiz.questions}
+    originals = {"labels": design.labels, "examples": design.examples, "questions": design.quiz.questions}
     for language, texts in design.translations.items():
         for name in TRANSLATED_LISTS:
-            given, wanted = len(getattr(texts, name)), len(own[name])
-            if given not in (0, wanted):
+            count, expected = len(getattr(texts, name)), len(originals[name])
+            if count not in (0, expected):
                 yield gettext(
                     "translations.%(language)s.%(name)s has %(given)s entries; expected %(wanted)s, as "
                     "the design has"
-                ) % {"language": language, "name": name, "given": given, "wanted": wanted}
-        for number, (one, question) in enumerate(
+                ) % {"language": language, "name": name, "given": count, "wanted": expected}
+        for number, (translated, question) in enumerate(
             zip(texts.questions, design.quiz.questions, strict=False), start=1
         ):
-            if len(one.options) != len(question.options):
+            if len(translated.options) != len(question.options):
                 yield (
                     gettext(
                         "translations.%(language)s.questions: number %(number)s has %(n)s options; expected "
@@ -227,7 +227,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
                     % {
                         "language": language,
                         "number": number,
-                        "n": len(one.options),
+                        "n": len(translated.options),
                         "n2": len(question.options),
                     }
                 )
@@ -248,13 +248,13 @@ def design_in(design: StudyDesign, language: str | None) -> StudyDesign:
     if texts is None:
         return design
     changed: Mapping[str, object] = {
-        name: given
+        name: text
         for name in ("name", "question", "instructions", "consent", "labels")
-        if (given := getattr(texts, name))
+        if (text := getattr(texts, name))
     }
     examples = [
-        example.model_copy(update=words.given)
-        for example, words in zip(design.examples, texts.examples, strict=False)
+        example.model_copy(update=translated.filled)
+        for example, translated in zip(design.examples, texts.examples, strict=False)
     ]
     return design.model_copy(
         update={

@@ -27,7 +27,7 @@ CROSSED = "crossed"
 CLAIM = re.compile(
     r"\s*(?P<better>[^\s<>]+)\s*>\s*(?P<worse>[^\s<>=][^\s<>]*)(?:\s+on\s+(?P<kind>HC|HI|HM|MM|all))?\s*"
 )
-Words = Annotated[str, Field(max_length=2000)]
+Paragraph = Annotated[str, Field(max_length=2000)]
 
 
 class Sampling(Part):
@@ -132,7 +132,7 @@ class Chosen(Part):
     scores: dict[str, str] = Field(description="The metrics that were looked at, with their signatures.")
     seed: Annotated[int, Field(ge=0, le=2**53)] = Field(description="Of the draw.")
     floor: Annotated[float, Field(gt=0, le=1)] = Field(
-        description="What an item has at least of an even draw's chance."
+        description="Minimum inclusion probability, as a share of uniform sampling's."
     )
     per: Literal["pairs", "images"] = Field(
         description="Whether candidate pairs were chosen, or images with all their captions."
@@ -144,8 +144,8 @@ class Chosen(Part):
     )
 
 
-class AskedAnswers(Part):
-    """What a person can say of two candidates besides which one is better, and of several besides the best."""
+class AnswerOptions(Part):
+    """Ties, strength and confidence beside the choice of a pair, and the worst of several."""
 
     no_difference: bool = Field(
         False, title="“No difference” is an answer", description="Whoever sees none need not guess."
@@ -685,13 +685,13 @@ def _offered(language: str) -> str:
 Language = Annotated[str, AfterValidator(_offered)]
 
 
-class _Words(Part):
+class _TranslatedTexts(Part):
     @property
-    def given(self) -> dict[str, Any]:
+    def filled(self) -> dict[str, Any]:
         return {name: text for name, text in self if text}
 
 
-class ExampleTexts(_Words):
+class ExampleTexts(_TranslatedTexts):
     """A worked example's own words; what it shows is judged, and stays as it is."""
 
     scene: str = Field("", max_length=500)
@@ -699,7 +699,7 @@ class ExampleTexts(_Words):
     why: str = Field("", max_length=1000)
 
 
-class QuestionTexts(_Words):
+class QuestionTexts(_TranslatedTexts):
     """A question of the quiz, its options in the order of the design's."""
 
     text: str = Field(min_length=1, max_length=1000)
@@ -733,20 +733,20 @@ class Claim:
 
 
 def read_claim(text: str) -> Claim:
-    found = CLAIM.fullmatch(text)
-    if found is None or found["better"] == found["worse"]:
+    match = CLAIM.fullmatch(text)
+    if match is None or match["better"] == match["worse"]:
         raise ValueError(
             gettext("the claim %(text)r cannot be checked; expected a form such as 'cider-d > rouge-l on HC'")
             % {"text": text}
         )
-    return Claim(found["better"], found["worse"], found["kind"] or "all")
+    return Claim(match["better"], match["worse"], match["kind"] or "all")
 
 
 class Hypothesis(Part):
     """What is expected, in words, and where it can be checked by itself, as ``cider-d > rouge-l on HC``."""
 
     text: Annotated[str, Field(min_length=1, max_length=2000)]
-    claim: Words = Field("", description="Checked by McNemar's test; empty: people judge it.")
+    claim: Paragraph = Field("", description="Checked by McNemar's test; empty: people judge it.")
 
     @field_validator("claim")
     @classmethod
@@ -760,13 +760,13 @@ class Plan(Part):
     """What is fixed with a hash before the study opens; `register` does it."""
 
     hypotheses: Listed[Hypothesis] = Field(min_length=1, max_length=100, description="What is expected.")
-    exclusions: Words = Field("", description="Whose answers will not count, in words.")
-    exclude_by: Listed[Words] = Field(
+    exclusions: Paragraph = Field("", description="Whose answers will not count, in words.")
+    exclude_by: Listed[Paragraph] = Field(
         (), max_length=50, description="Detectors that may exclude people; others are deviations."
     )
-    stopping: Words = Field("", description="When collection stops, in words.")
-    analyses: Listed[Words] = Field((), max_length=100, description="What will be computed, in words.")
-    metrics: Listed[Words] = Field(
+    stopping: Paragraph = Field("", description="When collection stops, in words.")
+    analyses: Listed[Paragraph] = Field((), max_length=100, description="What will be computed, in words.")
+    metrics: Listed[Paragraph] = Field(
         (), max_length=100, description="Held against people; others are deviations. Empty: any may be."
     )
     level: Annotated[float, Field(gt=0, lt=1)] = Field(

@@ -118,21 +118,21 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
     fields: Mapping[str, Any] = parameters.fields
     for name, field in fields.items():
         option = f"--{name.replace('_', '-')}"
-        place: Any = groups.get(name, parser)
-        words = str(field.help_text or field.label or "").replace("%", "%%")
+        group: Any = groups.get(name, parser)
+        help_text = str(field.help_text or field.label or "").replace("%", "%%")
         if isinstance(field, serializers.BooleanField):
             option = f"--without-{option[2:]}" if field.initial is True else option
-            place.add_argument(option, dest=name, action="store_true", help=words)
+            group.add_argument(option, dest=name, action="store_true", help=help_text)
             continue
         if isinstance(field, serializers.ChoiceField) and len(field.choices) <= MOST_CHOICES:
             metavar: str | None = "{" + ",".join(str(choice) for choice in field.choices) + "}"
         else:
             metavar = "LIST" if isinstance(field, serializers.ListField) else None
         if isinstance(field, serializers.ChoiceField) and metavar is None:
-            words = f"{words}: one of {', '.join(map(str, field.choices))}"
+            help_text = f"{help_text}: one of {', '.join(map(str, field.choices))}"
         # a group asks for its members by itself
         needed = {} if name in groups else {"required": field.required}
-        place.add_argument(option, metavar=metavar, help=words, **needed)
+        group.add_argument(option, metavar=metavar, help=help_text, **needed)
 
 
 def as_text(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
@@ -144,5 +144,5 @@ def as_text(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
             value = not value
         if value is None or value is False:
             continue
-        text.setlist(name, [str(one) for one in (value if isinstance(value, list | tuple) else [value])])
+        text.setlist(name, [str(entry) for entry in (value if isinstance(value, list | tuple) else [value])])
     return text

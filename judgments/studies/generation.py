@@ -92,15 +92,15 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
     pool = [image for image in material.images if image.split == split or not has_splits]
     makers = KINDS[design.protocol].control_items(design)
     usable = [image for image in pool if makers.quiz_usable(image)]
-    kept = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
-    most = len(usable) - kept
+    reserved = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
+    most = len(usable) - reserved
     if most < items or len(usable) < LEAST_IMAGES:
         raise DesignError(
             gettext(
                 "quiz.items asks for %(items)s known items, but the control split %(split)r has "
                 "%(n)s images that can give one, of which the study itself keeps %(kept)s."
             )
-            % {"items": items, "split": split, "n": len(usable), "kept": kept},
+            % {"items": items, "split": split, "n": len(usable), "kept": reserved},
             field="quiz.items",
         )
     wanted = min(max(items * design.quiz.attempts, LEAST_IMAGES), most)
@@ -203,7 +203,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     hits, units = _ids_in_order(HIT, study), _ids_in_order(Unit, study)
     ends = np.cumsum([len(hit.units) for hit in batch.hits]).tolist()
     units_of = [units[start:end] for start, end in zip((0, *ends), ends, strict=False)]
-    sizes = [len(own) for own in units_of]
+    sizes = [len(hit_units) for hit_units in units_of]
     with indexes_built_after(HITUnit, rows=sum(sizes)):
         insert_columns(
             HITUnit,
@@ -220,8 +220,8 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
             ("unit_id", "full_depth"),
             (
                 (pk, number in full)
-                for number, (hit, own) in enumerate(zip(batch.hits, units_of, strict=True))
-                for unit, pk in zip(hit.units, own.tolist(), strict=True)
+                for number, (hit, hit_units) in enumerate(zip(batch.hits, units_of, strict=True))
+                for unit, pk in zip(hit.units, hit_units.tolist(), strict=True)
                 if not unit.control
             ),
         )
@@ -264,10 +264,10 @@ def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
     """Store new texts of control items as candidates of no system."""
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
-    held = chain((hit.units for hit in batch.hits), (group.units for group in batch.quiz))
+    unit_groups = chain((hit.units for hit in batch.hits), (group.units for group in batch.quiz))
     texts = (
         text
-        for units in held
+        for units in unit_groups
         for unit in units
         if unit.control
         for text in (unit.reference, unit.first, unit.second)
@@ -312,7 +312,7 @@ class Plan:
     unsaid: list[str]
 
 
-def no_progress(share: float, words: str) -> None:
+def no_progress(share: float, message: str) -> None:
     pass
 
 
@@ -323,7 +323,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
         maker: row id of the account that made the study (None: a command); others' unpublished systems are left
             out.
         ranked: places of ranked lists to read. None: none; a ranked reference is then an output only if first, and
-            no image is ``found``.
+            no image is ``retrieved``.
     """
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
@@ -333,7 +333,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
         if item is not None:
             references.setdefault(item, []).append(texts[pk])
     systems = {system.pk: system for system in System.objects.filter(dataset=dataset).open_to(maker)}
-    outputs, found = _outputs(dataset, maker, systems, texts, ranked)
+    outputs, retrieved = _outputs(dataset, maker, systems, texts, ranked)
     images: list[Image] = []
     names: dict[int, str] = {}
     items = Item.objects.filter(dataset=dataset).order_by("position")
@@ -347,7 +347,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
                 split=split,
                 references=tuple(references.get(pk, ())),
                 outputs=tuple(outputs.get(pk, ())),
-                retrieved=tuple(found.get(pk, ())),
+                retrieved=tuple(retrieved.get(pk, ())),
                 text=text,
                 boxes=tuple(boxes),
                 fields=tuple((column, cell) for column, cell in fields),
@@ -385,25 +385,25 @@ def _outputs(
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
     rows = Output.objects.filter(system__dataset=dataset, system__human=False).open_to(maker)
     outputs: dict[int, list[tuple[str, Text]]] = {}
-    given = rows.annotations().order_by("item_id", "rank", "pk")
+    annotations = rows.annotations().order_by("item_id", "rank", "pk")
     columns = ("system_id", "item_id", "caption_id", "caption__role")
     first: set[tuple[int, int]] = set()
-    for system, item, caption, role in given.values_list(*columns).iterator(ROWS_AT_ONCE):
+    for system, item, caption, role in annotations.values_list(*columns).iterator(ROWS_AT_ONCE):
         if ranked is None and role == Caption.Role.REFERENCE and (system, item) in first:
             continue
         first.add((system, item))
         outputs.setdefault(item, []).append((machines[system], texts[caption]))
     for of_item in outputs.values():
         of_item.sort(key=lambda output: output[0])
-    found: dict[int, list[tuple[str, Text, int]]] = {}
+    retrieved: dict[int, list[tuple[str, Text, int]]] = {}
     searches = rows.searches().filter(rank__lte=ranked or 0)
     for system, caption, item, rank in searches.values_list(
         "system_id", "caption_id", "item_id", "rank"
     ).iterator(ROWS_AT_ONCE):
-        found.setdefault(item, []).append((machines[system], texts[caption], rank))
-    for of_image in found.values():
-        of_image.sort(key=lambda one: (one[0], one[1].key))
-    return outputs, found
+        retrieved.setdefault(item, []).append((machines[system], texts[caption], rank))
+    for of_image in retrieved.values():
+        of_image.sort(key=lambda retrieval: (retrieval[0], retrieval[1].key))
+    return outputs, retrieved
 
 
 @many_objects()

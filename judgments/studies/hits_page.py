@@ -35,7 +35,7 @@ from judgments.studies.study_page import (
 class Impossible:
     """Why nothing can be drawn from a design; ``field`` is the dotted key of the study file, or ""."""
 
-    words: str
+    sentence: str
     field: str
 
 
@@ -70,7 +70,7 @@ def plan_of(study: Study) -> Context:
             plan = Impossible(str(error), "")
     return {
         "design": design,
-        "problem": plan.words,
+        "problem": plan.sentence,
         "problem_link": place_of_problem(study, plan.field),
         "step_waits": generate.name,
     }
@@ -84,7 +84,7 @@ def place_of_problem(study: Study, key: str) -> str:
 
 def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
     items = plan.judgments // design.judgments_per_unit  # on all pages
-    return [{"template": one.template, "facts": one.facts(design, plan.hits, items)} for one in PLAN_PARTS]
+    return [{"template": part.template, "facts": part.facts(design, plan.hits, items)} for part in PLAN_PARTS]
 
 
 def counts_of(study: Study) -> dict[str, Any]:
@@ -103,14 +103,14 @@ def counts_of(study: Study) -> dict[str, Any]:
     overlap = design.judgments_per_unit
     pairs = study.pairs.count()
     live = bool(design.arena.pages)
-    places = hits["n"] * design.units_per_hit if live else units["judged"] + units["controls"]
+    slots = hits["n"] * design.units_per_hit if live else units["judged"] + units["controls"]
     return {
         "live": live,
         "asked": expected_share(design, references=round(units["judged"] / pairs) if pairs else 1),
         "units": units,
         "hits": hits,
-        "wanted_judgments": places * overlap,
-        "hours": places * overlap * design.seconds_per_unit / 3600,
+        "wanted_judgments": slots * overlap,
+        "hours": slots * overlap * design.seconds_per_unit / 3600,
         "pair_kinds": list(
             kinds.values("kind").annotate(units=Count("pk"), pairs=Count("pair", distinct=True))
         ),
@@ -156,7 +156,7 @@ PLAN: Figures[Plan | Impossible] = add_figures(
         _planned,
         rows=lambda plan: 0 if isinstance(plan, Impossible) else plan.units,
         as_json=lambda plan: (
-            {"problem": plan.words, "field": plan.field} if isinstance(plan, Impossible) else asdict(plan)
+            {"problem": plan.sentence, "field": plan.field} if isinstance(plan, Impossible) else asdict(plan)
         ),
         from_json=_plan_from_json,
         version=_drawn_from,

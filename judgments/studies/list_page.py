@@ -130,14 +130,14 @@ def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]
 
     A rehearsal leaves nothing waiting.
     """
-    found = []
+    waiting = []
     for name, need in NEEDS.items():
         count = getattr(study, _column(name))
         if count and need.right in rights and not study.simulated:
-            one, several = need.words
-            words = gettext(one) if count == 1 else f"{thousands(count)} {gettext(several)}"
-            found.append(Waiting(words, page_address(study, need.page), gettext(need.button)))
-    return found
+            singular, plural = need.words
+            text = gettext(singular) if count == 1 else f"{thousands(count)} {gettext(plural)}"
+            waiting.append(Waiting(text, page_address(study, need.page), gettext(need.button)))
+    return waiting
 
 
 def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str]) -> NextAction:
@@ -256,7 +256,7 @@ class StudyAdmin(QuorumAdmin):
         return date_format(study.created_at)
 
     def get_urls(self) -> list[URLPattern]:
-        own = [
+        study_urls = [
             path(
                 "numbers/<slug:key>/",
                 self.admin_site.admin_view(editor_page.show_numbers),
@@ -283,7 +283,7 @@ class StudyAdmin(QuorumAdmin):
                 name="judgments_study_do",
             ),
         ]
-        own += [
+        study_urls += [
             path(
                 f"<int:pk>/{page.name}/",
                 self.admin_site.admin_view(partial(self.page_view, page=page)),
@@ -292,7 +292,7 @@ class StudyAdmin(QuorumAdmin):
             for page in PAGES.values()
             if page.name != "change"  # the admin's own address
         ]
-        own += [
+        study_urls += [
             path(
                 f"{page.name}/",
                 self.admin_site.admin_view(partial(self.start_view, page=page)),
@@ -300,7 +300,7 @@ class StudyAdmin(QuorumAdmin):
             )
             for page in START_PAGES.values()
         ]
-        return own + super().get_urls()
+        return study_urls + super().get_urls()
 
     def page_view(self, request: HttpRequest, pk: int, page: StudyPage) -> HttpResponseBase:
         study = self._study(request, pk, page.permission)
@@ -356,8 +356,10 @@ class StudyAdmin(QuorumAdmin):
         if not Study.objects.filter(pk=study.pk).exists():
             return  # the step deleted it, and said so while it stood
         if not StudyEvent.objects.filter(study=study, pk__gt=last, by=person).exists():
-            words = f"Asked for: {step.label}."
-            note_event(study=study, what=step.name, words=words, why=request.POST.get("why", ""), by=person)
+            sentence = f"Asked for: {step.label}."
+            note_event(
+                study=study, what=step.name, words=sentence, why=request.POST.get("why", ""), by=person
+            )
 
     def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
         page = PAGES.get(request.POST.get("page", ""))

@@ -151,8 +151,8 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
     changed = changed_keys(before, after)
     if changed:
         shown = ", ".join(changed[:8]) + (f" and {len(changed) - 8} more" if len(changed) > 8 else "")
-        words = f"The design was changed: {shown}."
-        note_event(study=study, what="design-changed", words=words, by=user, before=before, after=after)
+        sentence = f"The design was changed: {shown}."
+        note_event(study=study, what="design-changed", words=sentence, by=user, before=before, after=after)
     return study
 
 
@@ -353,9 +353,9 @@ def why_not_discarded(study: Study) -> str:
         return gettext("Study %(slug)r holds imported judgments; it has no pages of work to discard.") % about
     if study.state == Study.State.DRAFT:
         return gettext("Study %(slug)r is a draft; it has no pages of work to discard.") % about
-    for _receiver, words in pages_in_use.send(sender=Study, study=study):
-        if words:
-            return str(words)
+    for _receiver, reason in pages_in_use.send(sender=Study, study=study):
+        if reason:
+            return str(reason)
     if study.state not in NEVER_OPENED or study.opened_at is not None:
         return gettext("Study %(slug)r was opened to participants; duplicate the study instead.") % about
     if is_registered(study):

@@ -357,8 +357,8 @@ def add_operation(
         beside: whether a refusal is shown beside the form; None if there is one.
         shows: answers with a page of its own, for what is shown once.
     """
-    asked = tuple(operation.parameters().fields) if fields is None else fields
-    form = StepForm(operation.parameters, asked, needed, hidden)
+    field_names = tuple(operation.parameters().fields) if fields is None else fields
+    form = StepForm(operation.parameters, field_names, needed, hidden)
     add_step(
         StudyStep(
             name=name or operation.name,
@@ -379,7 +379,7 @@ def add_operation(
             primary_on=frozenset(primary_on),
             permission=operation.right,
             job=operation.job,
-            beside=bool(asked) if beside is None else beside,
+            beside=bool(field_names) if beside is None else beside,
             refused_at=refused_at,
             form=form,
         )

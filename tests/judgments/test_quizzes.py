@@ -46,19 +46,19 @@ def test_the_english_test_has_more_than_twenty_questions_with_one_right_answer_e
 
 def test_ten_questions_are_drawn_and_the_next_attempt_prefers_others() -> None:
     keys = [question.key for question in ENGLISH]
-    first = draw_questions(keys, 10, asked=(), rng=rng_for(1, "a"))
+    first = draw_questions(keys, 10, seen=(), rng=rng_for(1, "a"))
     assert len(set(first)) == 10
-    assert draw_questions(keys, 10, asked=(), rng=rng_for(1, "a")) == first
-    second = draw_questions(keys, 10, asked=first, rng=rng_for(1, "b"))
+    assert draw_questions(keys, 10, seen=(), rng=rng_for(1, "a")) == first
+    second = draw_questions(keys, 10, seen=first, rng=rng_for(1, "b"))
     assert not set(first) & set(second)
-    third = draw_questions(keys, len(keys), asked=first, rng=rng_for(1, "c"))
+    third = draw_questions(keys, len(keys), seen=first, rng=rng_for(1, "c"))
     assert sorted(third) == sorted(keys)
 
 
 def test_over_many_seeds_every_question_is_asked_about_equally_often() -> None:
     keys = [question.key for question in ENGLISH]
     counts = Counter(
-        key for seed in range(600) for key in draw_questions(keys, 10, asked=(), rng=rng_for(seed, "quiz"))
+        key for seed in range(600) for key in draw_questions(keys, 10, seen=(), rng=rng_for(seed, "quiz"))
     )
     expected = 600 * 10 / len(keys)
     assert set(counts) == set(keys)

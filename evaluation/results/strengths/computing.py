@@ -35,7 +35,7 @@ from evaluation.statistics.aggregation.strengths import MODELS
 from evaluation.statistics.aggregation.voting import preferences_of
 from evaluation.statistics.clustering import NAIVE, share_of_rows
 from evaluation.statistics.resampling import CONFIDENCE
-from judgments.design.tables import AskedAnswers
+from judgments.design.tables import AnswerOptions
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of
 from judgments.models import CandidatePair, HITUnit, Output, Study, System, Unit
@@ -359,7 +359,7 @@ def ranking_section(study: Study) -> Section | None:
     """Return strengths and rank bands if probabilities or answers are unusual; else None."""
     design = design_of(study)
     kind = KINDS[study.protocol]
-    special = design.answers != AskedAnswers() or design.chosen is not None or has_chances(study)
+    special = design.answers != AnswerOptions() or design.chosen is not None or has_chances(study)
     if not ((kind.compares_pairs or kind.names_best) and special):
         return None
     try:

@@ -221,18 +221,18 @@ class SavedPresetResource(Resource):
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Save one."""
         study = named_study(request, Right.CHANGE)
-        made = save_preset.run(study, save_preset.read(request.data), by=staff_of(request)).value
-        place = reverse("api:saved-presets-detail", args=[made.slug], request=request)
+        preset = save_preset.run(study, save_preset.read(request.data), by=staff_of(request)).value
+        address = reverse("api:saved-presets-detail", args=[preset.slug], request=request)
         return Response(
-            self.get_serializer(made).data, status=status.HTTP_201_CREATED, headers={"Location": place}
+            self.get_serializer(preset).data, status=status.HTTP_201_CREATED, headers={"Location": address}
         )
 
     def partial_update(self, request: Request, slug: str) -> Response:
         """Rename."""
-        found = self.get_object()
-        given = {"title": found.title, "description": found.description}
-        given |= RenamePresetRequest.read(request.data)
-        changed = rename_preset(slug=found.slug, by=staff_of(request), **given)
+        preset = self.get_object()
+        changes = {"title": preset.title, "description": preset.description}
+        changes |= RenamePresetRequest.read(request.data)
+        changed = rename_preset(slug=preset.slug, by=staff_of(request), **changes)
         return Response(self.get_serializer(changed).data)
 
     def destroy(self, request: Request, slug: str) -> Response:

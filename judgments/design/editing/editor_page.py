@@ -49,7 +49,7 @@ LOOK = "look"  # in the address: count at once, and say at its field what is wro
 NO_SAVE = ("_look", "_apply", "_fit")  # buttons that show the form again
 PREVIEWS = "quorum-looks"  # of the session: preview key -> design
 ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row that is shown
-KEPT = 4  # two open forms, and what each showed before
+MOST_PREVIEWS = 4  # two open forms, and what each showed before
 LONGEST_TOML = 200_000
 REQUIREMENT_FIELDS = {
     COUNTRIES: "workers.countries",
@@ -68,8 +68,10 @@ def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str
     key = content_key("look", design.model_dump_json())[:32]
     shelf: dict[str, Any] = session.get(PREVIEWS, {})
     if list(shelf)[-1:] != [key]:
-        kept = [(name, one) for name, one in shelf.items() if name != key][-KEPT + 1 :]
-        session[PREVIEWS] = dict([*kept, (key, values)])
+        others = [(name, design_values) for name, design_values in shelf.items() if name != key][
+            -MOST_PREVIEWS + 1 :
+        ]
+        session[PREVIEWS] = dict([*others, (key, values)])
     return key
 
 
@@ -106,7 +108,7 @@ class EditorPage:
     toml: str
     toml_problem: str = ""
     key: str = ""
-    asked: bool = False
+    counts_now: bool = False
     can_be_saved: bool = False
     cut: list[str] = field(default_factory=list)
     numbers: dict[str, Any] = field(default_factory=dict)
@@ -141,16 +143,16 @@ def steps_of(form: DesignForm) -> list[dict[str, Any]]:
     seen = {html_name(key) for key in IN_SIGHT} | pairs
     for section, fields in form.groups():
         step = steps[section.step]
-        step["in_sight"] += [one for one in fields if one.name in seen and one.name not in pairs]
-        step["pairs"] += [one for one in fields if one.name in pairs]
-        folded = [one for one in fields if one.name not in seen]
+        step["in_sight"] += [field for field in fields if field.name in seen and field.name not in pairs]
+        step["pairs"] += [field for field in fields if field.name in pairs]
+        folded = [field for field in fields if field.name not in seen]
         if folded:
             step["groups"].append({"section": section, "fields": folded})
     for step, following in zip(steps.values(), [*list(steps)[1:], None], strict=True):
-        step["in_sight"].sort(key=lambda one: ORDER_IN_SIGHT.get(one.name, 0))
-        folded = [one for group in step["groups"] for one in group["fields"]]
-        step["wrong_folded"] = any(one.errors for one in folded)
-        step["wrong"] = any(one.errors for one in [*step["in_sight"], *step["pairs"], *folded])
+        step["in_sight"].sort(key=lambda field: ORDER_IN_SIGHT.get(field.name, 0))
+        folded = [field for group in step["groups"] for field in group["fields"]]
+        step["wrong_folded"] = any(field.errors for field in folded)
+        step["wrong"] = any(field.errors for field in [*step["in_sight"], *step["pairs"], *folded])
         step["said"] = form.folded_values(group["section"] for group in step["groups"])
         step["next"] = f"s-{following.lower()}" if following else "panes"
     return list(steps.values())
@@ -168,7 +170,7 @@ def open_editor(
     base = _posted_base(request) or base
     if request.method != "POST" and LOOK in request.GET:
         form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
-        editor = EditorPage(form=form, base=base, toml=dump_toml(base), cut=cut, asked=True)
+        editor = EditorPage(form=form, base=base, toml=dump_toml(base), cut=cut, counts_now=True)
     elif request.method != "POST":
         editor = EditorPage(
             form=DesignForm(base=base, datasets=datasets), base=base, toml=dump_toml(base), cut=cut
@@ -189,9 +191,9 @@ def answer_script(editor: EditorPage) -> JsonResponse:
                     "field": bound.name if bound else "",
                     "id": bound.id_for_label if bound else "",
                     "label": str(bound.label) if bound else "",
-                    "words": words,
+                    "words": sentences,
                 }
-                for bound, words in editor.form.problems()
+                for bound, sentences in editor.form.problems()
             ],
             "toml": editor.toml,
             "currency": editor.form.currency,
@@ -208,7 +210,7 @@ def wants_json(request: HttpRequest) -> bool:
 def count_now(editor: EditorPage, request: HttpRequest) -> None:
     """Count for browsers without scripts."""
     design = find_preview(request.session, editor.key) if editor.key else None
-    if design is None or not editor.asked:
+    if design is None or not editor.counts_now:
         return
     editor.can_be_saved = editor.form.is_valid()  # before the notes, which are no reason to refuse a draft
     editor.numbers = numbers_context(request, design)
@@ -250,7 +252,9 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
         for part in PLAN_PARTS:
             if part.problems is not None:
                 problems += part.problems(design, plan.hits, plan.units + plan.controls)
-    context["notes"] = [{"field": field_of_key(one.field, design), "words": str(one)} for one in problems]
+    context["notes"] = [
+        {"field": field_of_key(problem.field, design), "words": str(problem)} for problem in problems
+    ]
     return context
 
 
@@ -287,7 +291,7 @@ def _editor_from_form(
         cut=cut,
         toml=text if problem else dump_toml(form.values),
         toml_problem=problem,
-        asked=bool(set(NO_SAVE) & request.POST.keys()),
+        counts_now=bool(set(NO_SAVE) & request.POST.keys()),
     )
 
 
@@ -315,9 +319,9 @@ def _not_checkable(design: StudyDesign) -> list[DesignError]:
                 "The crowd %(backend)r cannot state or check “%(words)s”: the study cannot be opened "
                 "with it. Take that off here, or choose another crowd."
             )
-            % {"backend": design.crowd.backend, "words": words},
+            % {"backend": design.crowd.backend, "words": sentence},
             field=REQUIREMENT_FIELDS[name],
         )
-        for name, words in requirements_of(design.workers).items()
-        if words in refused
+        for name, sentence in requirements_of(design.workers).items()
+        if sentence in refused
     ]

@@ -85,8 +85,8 @@ def holdings_of(dataset: Dataset, person: Person) -> Holdings:
     references = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE)
     captions = references.aggregate(captions=Count("pk"), captioned=Count("item", distinct=True))
     systems = System.objects.filter(dataset=dataset, human=False).open_to(person.pk)
-    given = Output.objects.filter(system__in=systems).order_by().values("system").distinct()
-    return Holdings(**items, **captions, systems=given.count(), pairs=dataset.published_pairs.count())
+    with_outputs = Output.objects.filter(system__in=systems).order_by().values("system").distinct()
+    return Holdings(**items, **captions, systems=with_outputs.count(), pairs=dataset.published_pairs.count())
 
 
 def fit_to_dataset(
@@ -159,10 +159,10 @@ class _Fitting:
             return
         if not sizes[sampling["split"]]:
             others = [split for split, _ in sizes.most_common() if split != controls["split"]]
-            asked, sampling["split"] = sampling["split"], (others or list(sizes))[0]
+            missing, sampling["split"] = sampling["split"], (others or list(sizes))[0]
             self.sentences.append(
                 gettext("The split %(sampling)r is judged: the dataset has no split %(asked)r.")
-                % {"sampling": sampling["split"], "asked": asked}
+                % {"sampling": sampling["split"], "asked": missing}
             )
         if not sizes[controls["split"]]:
             controls["split"] = sampling["split"]
@@ -172,8 +172,8 @@ class _Fitting:
         rest = set_aside(design, material).rest
         images = divide_images(design, rest).judged
         sampling = self.values["sampling"]
-        asked = {str(name): count for name, count in design.sampling.pairs.items() if count}
-        wanted = asked or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
+        requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
+        wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
         if not rest.published or sampling["source"] == "references":
             # one of each kind for an image, so that no kind outweighs the others
             wanted = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
@@ -200,10 +200,10 @@ class _Fitting:
         sampling["pairs"] = {
             name: there.get(name, 0) for name in PAIR_WORDS if name in named or there.get(name)
         }
-        cut = [name for name, count in asked.items() if there[name] < count]
+        cut = [name for name, count in requested.items() if there[name] < count]
         if cut:
-            listed = "; ".join(f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in asked)
-            of = ", ".join(thousands(count) for count in sorted(set(asked.values())))
+            listed = "; ".join(f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested)
+            of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
             self.sentences.append(
                 gettext("Pairs: %(listed)s. The preset asks for %(of)s of each kind.")
                 % {"listed": listed, "of": of}
@@ -213,10 +213,10 @@ class _Fitting:
         """Judge ranked lists, else systems' texts, else people's captions."""
         sampling, filter_ = self.values["sampling"], self.values["filter"]
         outputs = any(image.outputs for image in material.images)
-        found = any(image.retrieved for image in material.images)
-        asked = sampling["pairs_from"]
-        lists = {"annotation": outputs, "search": found, "both": outputs or found}[sampling["task"]]
-        if (asked == "top-k" and not lists) or (asked in ("outputs", "crossed") and not outputs):
+        retrieved = any(image.retrieved for image in material.images)
+        source = sampling["pairs_from"]
+        lists = {"annotation": outputs, "search": retrieved, "both": outputs or retrieved}[sampling["task"]]
+        if (source == "top-k" and not lists) or (source in ("outputs", "crossed") and not outputs):
             sampling["pairs_from"] = "outputs" if outputs else "references"
             what = (
                 gettext("what each system gave")
@@ -226,7 +226,7 @@ class _Fitting:
             self.sentences.append(
                 (
                     gettext("Judged is %(what)s: the dataset has no ranked lists.")
-                    if asked == "top-k" and outputs
+                    if source == "top-k" and outputs
                     else gettext("Judged is %(what)s: the dataset has no systems.")
                 )
                 % {"what": what}
@@ -246,8 +246,8 @@ class _Fitting:
             ),
             default=0,
         )
-        asked = design.sampling.options
-        if isinstance(asked, int) and KINDS[design.protocol].least_options <= most < asked:
+        requested = design.sampling.options
+        if isinstance(requested, int) and KINDS[design.protocol].least_options <= most < requested:
             self.values["sampling"]["options"] = most
             self.sentences.append(
                 ngettext(

@@ -333,8 +333,8 @@ class PairsField(LinesField):
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
-    asked = dict.fromkeys(NAMES, "new") | ({"preset": preset} if preset else {"protocol": protocol})
-    return make_design(asked, saved=saved).model_dump(mode="json") | dict.fromkeys(NAMES, "")
+    values = dict.fromkeys(NAMES, "new") | ({"preset": preset} if preset else {"protocol": protocol})
+    return make_design(values, saved=saved).model_dump(mode="json") | dict.fromkeys(NAMES, "")
 
 
 def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
@@ -379,9 +379,9 @@ def value_in_words(key: str, value: Any) -> str:
             return rows_in_words(shown.columns, value)
         if isinstance(shown, PairsField):
             return str(shown.prepare_value(value))
-        return ", ".join(value_in_words(key, one) for one in value)
-    words: dict[Any, str] = {"all": "all"} | _extra(field_of(key)).get("words", {})
-    return gettext(words[value]) if value in words else str(value)
+        return ", ".join(value_in_words(key, entry) for entry in value)
+    choices: dict[Any, str] = {"all": "all"} | _extra(field_of(key)).get("words", {})
+    return gettext(choices[value]) if value in choices else str(value)
 
 
 def is_money(key: str) -> bool:
@@ -421,15 +421,15 @@ class DesignForm(forms.Form):
         self.kind = KINDS[base["protocol"]]
         self.sections = sections_for(self.kind)
         ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
-        asked = sources_by_key(base)
+        sources = sources_by_key(base)
         for section in self.sections:
             for key, schema in section.fields.items():
                 field = _form_field(key, schema, datasets)
                 if key in ours:
                     chosen = gettext("Quorum chose the value, as the paper gives none.")
                     field.help_text = f"{field.help_text} {chosen}".strip()
-                if key in asked:
-                    source = gettext("From the paper: %(source)s.") % {"source": asked[key]}
+                if key in sources:
+                    source = gettext("From the paper: %(source)s.") % {"source": sources[key]}
                     field.help_text = f"{field.help_text} {source}".strip()
                 field.initial = field.prepare_value(value_at(base, key))
                 if isinstance(field, TranslationsField):
@@ -449,12 +449,12 @@ class DesignForm(forms.Form):
     def pair_keys_in_sight(self) -> list[str]:
         """Return the kinds of pairs with a number; all if none has one."""
         keys = [f"sampling.pairs.{name}" for name in PAIR_KINDS] if self.kind.compares_pairs else []
-        asked = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
+        requested = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
         wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
-        return [key for key in keys if key in asked or key in wrong] or keys
+        return [key for key in keys if key in requested or key in wrong] or keys
 
     def folded_values(self, sections: Iterable[Section]) -> list[tuple[str, str]]:
-        found = []
+        folded = []
         for section in sections:
             for key, schema in section.fields.items():
                 value = value_at(self.base, key)
@@ -465,10 +465,10 @@ class DesignForm(forms.Form):
                     or isinstance(value, list | dict)
                 ):
                     continue
-                words = value_in_words(key, value)
-                if len(words) <= LONGEST_FOLDED and not key.startswith("sampling.pairs."):
-                    found.append((gettext(schema.title or ""), words))
-        return found[:MOST_FOLDED]
+                text = value_in_words(key, value)
+                if len(text) <= LONGEST_FOLDED and not key.startswith("sampling.pairs."):
+                    folded.append((gettext(schema.title or ""), text))
+        return folded[:MOST_FOLDED]
 
     def as_posted(self) -> dict[str, Any]:
         """Return what a browser sends for the unchanged form."""
@@ -528,9 +528,9 @@ class DesignForm(forms.Form):
     def problems(self) -> list[tuple[BoundField | None, list[str]]]:
         """Follow the order of the fields; None stands for the whole form."""
         general = [str(error) for error in self.non_field_errors()]
-        found: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
-        return found + [
-            (self[name], [str(one) for one in self.errors[name]])
+        problems: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
+        return problems + [
+            (self[name], [str(message) for message in self.errors[name]])
             for name in self.fields
             if name in self.errors
         ]
@@ -571,8 +571,8 @@ class DesignForm(forms.Form):
                     _put(values, key, cleaned[html_name(key)])
         # a worked example that was added stays as it is written until it is translated
         for texts in (values.get("translations") or {}).values():
-            if given := texts.get("examples"):
-                texts["examples"] = [*given, *({} for _ in values["examples"][len(given) :])]
+            if translated := texts.get("examples"):
+                texts["examples"] = [*translated, *({} for _ in values["examples"][len(translated) :])]
         # links of one's own are signed from when they are chosen on, until somebody empties the field
         if makes_own_links(values) and not makes_own_links(self.base) and not values["panel"]["signature"]:
             values["panel"]["signature"] = SIGNATURE
@@ -591,16 +591,16 @@ def sources_by_key(base: Mapping[str, Any]) -> dict[str, str]:
     preset = PRESETS.get(base.get("preset", ""))
     if preset is None:
         return {}
-    asked: dict[str, str] = {}
+    sources: dict[str, str] = {}
     named = value_at(preset.values, REQUIREMENTS)
     if named and named == value_at(dict(base), REQUIREMENTS):
         requirements = REQUIREMENT_PRESETS[named]
         keys = (REQUIREMENTS, *(f"workers.{key}" for key in requirements.values))
-        asked |= dict.fromkeys(keys, requirements.source)
+        sources |= dict.fromkeys(keys, requirements.source)
     quiz = value_at(preset.values, "quiz.preset")
     if quiz and quiz == value_at(dict(base), "quiz.preset"):
-        asked["quiz.preset"] = QUIZ_PRESETS[quiz].source
-    return asked
+        sources["quiz.preset"] = QUIZ_PRESETS[quiz].source
+    return sources
 
 
 def _put(values: dict[str, Any], key: str, answer: Any) -> None:
@@ -615,10 +615,10 @@ def _put(values: dict[str, Any], key: str, answer: Any) -> None:
 
 
 def value_at(values: dict[str, Any], key: str) -> Any:
-    found: Any = values
+    value: Any = values
     for part in key.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def _form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
@@ -634,14 +634,14 @@ def _form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
     if key == "dataset":
         choices = [("", gettext("Choose a dataset")), *((name, name) for name in datasets)]
         return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
-    if words := extra.get("words"):
-        choices = [(value, gettext(label)) for value, label in words.items()]
+    if labels := extra.get("words"):
+        choices = [(value, gettext(label)) for value, label in labels.items()]
         if get_origin(kind) is tuple:
             several = UnfoldAdminCheckboxSelectMultipleWidget
             needed = bool(field.default)
             return forms.MultipleChoiceField(required=needed, choices=choices, widget=several, **options)
         widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
-        return forms.ChoiceField(required=all(words), choices=choices, widget=widget, **options)
+        return forms.ChoiceField(required=all(labels), choices=choices, widget=widget, **options)
     if rows := _list_field(field, **options):
         return rows
     if kind is bool:

@@ -116,9 +116,9 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 def _chosen_dataset(request: HttpRequest, datasets: QuerySet[Dataset]) -> Dataset | None:
     """Return the dataset in the address, else the only one, else None."""
-    asked = datasets.filter(name=request.GET.get("dataset", "")).first()
-    if asked is not None:
-        return asked
+    requested = datasets.filter(name=request.GET.get("dataset", "")).first()
+    if requested is not None:
+        return requested
     some = list(datasets.order_by("pk")[:2])
     return some[0] if len(some) == 1 else None
 
@@ -200,8 +200,8 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     saved = saved_presets()
     base = study.design
     cut: list[str] = []
-    if (asked := _asked_start(request, saved, kept=study.design)) is not None:
-        base, cut = fit_to_dataset(asked, study.dataset, maker=study.created_by_id)
+    if (start := _asked_start(request, saved, current=study.design)) is not None:
+        base, cut = fit_to_dataset(start, study.dataset, maker=study.created_by_id)
     editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
     if wants_json(request):
         return answer_script(editor)
@@ -235,20 +235,20 @@ def _outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
 
 
 def _asked_start(
-    request: HttpRequest, saved: dict[str, Preset], kept: dict[str, Any] | None = None
+    request: HttpRequest, saved: dict[str, Preset], current: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Return the values that the address names, with names and seed of ``kept``."""
+    """Return the values that the address names, with names and seed of ``current``."""
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
     if preset not in {**saved, **PRESETS}:
         preset = ""
     if not preset and protocol not in KINDS:
         return None
     base = starting_values(preset=preset, protocol=protocol, saved=saved)
-    if kept is not None:
+    if current is not None:
         base |= {
-            key: kept[key]
+            key: current[key]
             for key in ("name", "slug", "dataset", "seed", "translations", "registration")
-            if key in kept
+            if key in current
         }
     return base
 
@@ -327,7 +327,10 @@ def _as_read(key: str, value: Any, currency: str) -> str:
 
 
 def _plan_in_words(plan: Plan) -> list[tuple[str, str]]:
-    hypotheses = [f"{one.text} ({one.claim})" if one.claim else one.text for one in plan.hypotheses]
+    hypotheses = [
+        f"{hypothesis.text} ({hypothesis.claim})" if hypothesis.claim else hypothesis.text
+        for hypothesis in plan.hypotheses
+    ]
     return [
         (gettext("Hypotheses"), "\n".join(hypotheses)),
         (gettext("Exclusions"), plan.exclusions or "–"),
@@ -379,12 +382,12 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     except QuorumError as error:
         context["problem"] = str(error)
         return TemplateResponse(request, "judgments/study/compare.html", context, status=error.status)
-    found = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
+    comparison = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
     context |= {
         "this_title": gettext(this.title),
         "that_title": gettext(that.title),
-        "found": found,
-        "groups": _grouped(found.tables, this, that),
+        "found": comparison,
+        "groups": _grouped(comparison.tables, this, that),
         "turned": f"{reverse('admin:judgments_study_compare')}?{urlencode({'this': names[1], 'that': names[0]})}",
     }
     return TemplateResponse(request, "judgments/study/compare.html", context)

@@ -57,15 +57,15 @@ class Column:
 
     def text_of(self, value: Any) -> str:
         if isinstance(value, Mapping):
-            return ", ".join(f"{name} = {one}" for name, one in value.items())
+            return ", ".join(f"{name} = {setting}" for name, setting in value.items())
         if isinstance(value, list | tuple):
             return "\n".join(map(str, value))
         return "" if value is None else str(value)
 
     def shown(self, value: Any) -> str:
         text = self.text_of(value)
-        words = dict(self.choices).get(text)
-        return gettext(words) if words else text
+        label = dict(self.choices).get(text)
+        return gettext(label) if label else text
 
     def read(self, text: str, where: str) -> Any:
         if self.shape == "lines":
@@ -95,7 +95,7 @@ def _column(key: str, field: FieldInfo) -> Column:
     if key == "rule" and DETECTORS:
         shape, choices = "choice", list(DETECTORS.items())
     elif get_origin(kind) is Literal:
-        shape, choices = "choice", [(one, one) for one in get_args(kind)]
+        shape, choices = "choice", [(choice, choice) for choice in get_args(kind)]
     elif get_origin(kind) is tuple:
         shape = "lines"
     elif "rows" in extra:
@@ -114,7 +114,7 @@ def _column(key: str, field: FieldInfo) -> Column:
 
 
 def _settings(text: str, where: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for part in re.split(r"[,\n]", text):
         if not part.strip():
             continue
@@ -126,10 +126,10 @@ def _settings(text: str, where: str) -> dict[str, Any]:
             )
         name, value = match.groups()
         try:
-            found[name] = int(value) if re.fullmatch(r"-?\d+", value) else float(value)
+            parsed[name] = int(value) if re.fullmatch(r"-?\d+", value) else float(value)
         except ValueError:
-            found[name] = value
-    return found
+            parsed[name] = value
+    return parsed
 
 
 def rows_in_words(columns: list[Column], rows: list[Row]) -> str:
@@ -213,7 +213,7 @@ class RowsField(forms.Field):
         super().__init__(required=False, widget=RowsWidget(columns), **options)
 
     def to_python(self, value: Any) -> list[dict[str, Any]]:
-        found = []
+        rows = []
         for number, row in enumerate(value or [], start=1):
             typed: dict[str, Any] = {}
             for column in self.columns:
@@ -225,8 +225,8 @@ class RowsField(forms.Field):
                         gettext("Row %(number)d: nothing under “%(column)s”, which every row needs.")
                         % {"number": number, "column": gettext(column.label).partition(",")[0]}
                     )
-            found.append(typed)
-        return found
+            rows.append(typed)
+        return rows
 
     def posted(self, name: str, rows: list[Row]) -> dict[str, str]:
         return {
@@ -272,8 +272,8 @@ def translation_rows(translations: Mapping[str, Any]) -> TranslationRows:
     for language, texts in translations.items():
         rows[TEXTS].append({"language": language} | texts)
         for part in (EXAMPLES, QUESTIONS):
-            for number, words in enumerate(texts.get(part) or (), start=1):
-                rows[part].append({"language": language, "number": number} | words)
+            for number, entry in enumerate(texts.get(part) or (), start=1):
+                rows[part].append({"language": language, "number": number} | entry)
     return TranslationRows(rows)
 
 
@@ -290,8 +290,8 @@ class TranslationsWidget(forms.Widget):
     def value_from_datadict(self, data: Any, files: Any, name: str) -> TranslationRows:
         return TranslationRows(
             {
-                part: list(one.widget.value_from_datadict(data, files, part_name(name, part)))
-                for part, one in self.parts.items()
+                part: list(rows_field.widget.value_from_datadict(data, files, part_name(name, part)))
+                for part, rows_field in self.parts.items()
             }
         )
 
@@ -301,8 +301,8 @@ class TranslationsWidget(forms.Widget):
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         too_many = value.longest if value.longest > MOST_ROWS else 0
         parts = [
-            (gettext(TITLES[part]), one.widget.render(part_name(name, part), value.of.get(part)))
-            for part, one in self.parts.items()
+            (gettext(TITLES[part]), rows_field.widget.render(part_name(name, part), value.of.get(part)))
+            for part, rows_field in self.parts.items()
         ]
         context = {"parts": parts, "too_many": too_many, "id": (attrs or {}).get("id", f"id_{name}")}
         return render_to_string("judgments/parts/translations.html", context)
@@ -329,28 +329,28 @@ class TranslationsField(forms.Field):
         return value if isinstance(value, TranslationRows) else translation_rows(value or {})
 
     def to_python(self, value: Any) -> dict[str, Any] | None:
-        found: dict[str, Any] = {}
+        translations: dict[str, Any] = {}
         for number, row in enumerate(self._read(value, TEXTS), start=1):
             language = row.pop("language")
-            if language in found:
+            if language in translations:
                 raise forms.ValidationError(
                     gettext(
                         "Row %(number)d: there is a row of %(language)s already; expected one for each language."
                     )
                     % {"number": number, "language": _language_title(language)}
                 )
-            found[language] = row
+            translations[language] = row
         for part in NUMBERS:
             for language, rows in self._numbered_rows(value, part).items():
-                found.setdefault(language, {})[part] = rows
-        return found or None
+                translations.setdefault(language, {})[part] = rows
+        return translations or None
 
     def _read(self, value: Any, part: str) -> list[dict[str, Any]]:
         try:
             return list(self.parts[part].clean(self.prepare_value(value).of.get(part)))
         except forms.ValidationError as error:
             raise forms.ValidationError(
-                [f"{gettext(TITLES[part])}, {words}" for words in error.messages]
+                [f"{gettext(TITLES[part])}, {sentence}" for sentence in error.messages]
             ) from None
 
     def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
@@ -365,7 +365,7 @@ class TranslationsField(forms.Field):
                     % {"part": gettext(TITLES[part]), "language": _language_title(language), "number": number}
                 )
             rows[number] = row
-        found = {}
+        numbered = {}
         for language, rows in by_language.items():
             missing = [number for number in range(1, max(rows)) if number not in rows]
             if part == QUESTIONS and missing:
@@ -377,13 +377,13 @@ class TranslationsField(forms.Field):
                         "number": missing[0],
                     }
                 )
-            found[language] = [rows.get(number, {}) for number in range(1, max(rows) + 1)]
-        return found
+            numbered[language] = [rows.get(number, {}) for number in range(1, max(rows) + 1)]
+        return numbered
 
     def posted(self, name: str, rows: TranslationRows) -> dict[str, str]:
         sent: dict[str, str] = {}
-        for part, one in self.parts.items():
-            sent |= one.posted(part_name(name, part), rows.of.get(part, []))
+        for part, rows_field in self.parts.items():
+            sent |= rows_field.posted(part_name(name, part), rows.of.get(part, []))
         return sent
 
 
@@ -394,4 +394,6 @@ def _language_title(language: str) -> str:
 def translations_in_words(translations: Mapping[str, Any]) -> str:
     rows = translation_rows(translations).of
     parts = TranslationsField().parts.items()
-    return "\n".join(rows_in_words(one.columns, rows[part]) for part, one in parts if rows[part])
+    return "\n".join(
+        rows_in_words(rows_field.columns, rows[part]) for part, rows_field in parts if rows[part]
+    )

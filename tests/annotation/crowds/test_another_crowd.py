@@ -14,7 +14,7 @@ from annotation.crowds.sessions import person_sent
 from annotation.models import Budget, CrowdCall, Publication
 from common.errors import DesignError, WrongState
 from judgments.design import requirements as crowds
-from judgments.design.requirements import CrowdWords
+from judgments.design.requirements import CrowdOffer
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.crowds.turking import make_turk_study
@@ -58,7 +58,7 @@ class NoticeBoard(CrowdBackend):
 def board(monkeypatch: pytest.MonkeyPatch) -> NoticeBoard:
     made = NoticeBoard()
     monkeypatch.setattr(backends, "BACKENDS", (*backends.BACKENDS, made))
-    monkeypatch.setitem(crowds.CROWDS, "board", CrowdWords("A notice board", frozenset()))
+    monkeypatch.setitem(crowds.CROWDS, "board", CrowdOffer("A notice board", frozenset()))
     return made
 
 
