@@ -390,12 +390,12 @@ def test_a_slider_without_a_value_of_its_own_says_nothing_until_it_is_moved():
         checked_answer(own, {"y": "So."})
     assert answer_of_form({"u1-0": "5", "u1-1": ""}, "u1", own) is None, "what a form without scripts sends"
     assert "data-open" in filled(source, {}).of("input")[0]
-    assert "data-open" not in filled(source, {}, held={"x": 7}).of("input")[0]
+    assert "data-open" not in filled(source, {}, answer={"x": 7}).of("input")[0]
 
 
 def test_what_was_answered_stands_in_the_controls_again():
     held = {"tone": "neg", "flags": ["rude"], "age": 41, "place": "Bonn", "why": "</textarea>x"}
-    page = filled(TONE, CELLS, held=held)
+    page = filled(TONE, CELLS, answer=held)
     checked = [one["value"] for one in page.of("input") if "checked" in one]
     assert checked == ["neg", "rude"]
     assert next(one for one in page.of("input") if one["type"] == "number")["value"] == "41"
