@@ -28,7 +28,7 @@ class AnnotationConfig(AppConfig):
             queue=CROWD,
         )
         schedule("annotation.privacy.retention.erase_expired_identities", every=lambda: 3600)
-        schedule("annotation.work.seats.forget_addresses", every=lambda: 300)
+        schedule("annotation.work.claims.forget_addresses", every=lambda: 300)
         handlers = "annotation.handlers"
         register("import_judgments", f"{handlers}.import_judgments", queue=HEAVY, scope="judgments")
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
@@ -38,7 +38,7 @@ class AnnotationConfig(AppConfig):
 
 
 def _describe_taken_work(**about: Any) -> str:
-    from annotation.work.extending import describe_taken_work
+    from annotation.work.operations import describe_taken_work
 
     return describe_taken_work(about["study"])
 

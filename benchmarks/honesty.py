@@ -42,7 +42,7 @@ from annotation.quality.detectors import (
     make_rule,
     replay,
 )
-from annotation.quality.detectors.history import NAN
+from annotation.quality.detectors.base import NAN
 from annotation.quality.detectors.honesty import HIDDEN_WORDS
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds.caption import fold_text

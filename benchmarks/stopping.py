@@ -60,8 +60,8 @@ def on_the_platform(
 
     from annotation.models import Assignment, Judgment, Participation, Worker
     from annotation.work.claims import claim_assignment
-    from annotation.work.presentation import places_of
     from annotation.work.submissions import submit_assignment
+    from annotation.work.worksheet import places_of
     from evaluation.results.aggregation import compute_aggregation
     from judgments.drawing.material import rng_for
     from judgments.kinds import KINDS

@@ -152,7 +152,7 @@ def _forget_what_the_process_keeps() -> Iterator[None]:
     cache.clear()
     if health := sys.modules.get("config.observing.health"):
         health.STATE.end()
-    if presentation := sys.modules.get("annotation.work.presentation"):
+    if presentation := sys.modules.get("annotation.work.worksheet"):
         presentation._cached_units.cache_clear()
 
 

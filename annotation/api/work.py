@@ -14,10 +14,8 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from annotation.models import Assignment, ProblemReport, Worker
-from annotation.work.claims import Claim, claim_assignment, return_assignment
+from annotation.work.claims import Claim, claim_assignment, extend_lease, retake_assignment, return_assignment
 from annotation.work.joining import join_study, resume_worker
-from annotation.work.leases import extend_lease, retake_assignment
-from annotation.work.presentation import picture_url, places_of, shown_unit
 from annotation.work.submissions import (
     own_assignment,
     report_problem,
@@ -26,7 +24,7 @@ from annotation.work.submissions import (
     submit_and_claim,
     submit_assignment,
 )
-from annotation.work.worksheet import answer_key
+from annotation.work.worksheet import answer_key, picture_url, places_of, shown_unit
 from common.parameters import Parameters
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.utils.translation import gettext as _
 
-from annotation.work.presentation import Layout
+from annotation.work.worksheet import Layout
 from judgments.design.requirements import CROWDS
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study

@@ -46,7 +46,6 @@ from annotation.work.claims import (
     units_left_out,
 )
 from annotation.work.joining import has_reached_limit, join_from_crowd
-from annotation.work.presentation import places_of, units_of_hit
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from annotation.work.submissions import (
     CheckedAnswers,
@@ -57,7 +56,7 @@ from annotation.work.submissions import (
     read_answers,
     submit_assignment,
 )
-from annotation.work.worksheet import answer_key
+from annotation.work.worksheet import answer_key, places_of, units_of_hit
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.kinds import KINDS

@@ -24,7 +24,7 @@ from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
 from annotation.privacy.consent import versions_of
 from annotation.words import spell_cents, spell_duration
-from annotation.work.effort import effort_in_words
+from annotation.work.summaries import effort_in_words
 from common.amounts import thousands
 from common.markup import render_markdown
 from judgments.countries import country_name

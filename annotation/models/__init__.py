@@ -1,7 +1,7 @@
 """Workers, assignments, judgments, quality control, crowds and money."""
 
 from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport, WrittenCaption
-from annotation.models.crowds import CrowdCall, CrowdSession, Demographics, Publication, RawId, at_crowd
+from annotation.models.crowds import CrowdCall, CrowdSession, Demographics, Publication, RawId, Seat, at_crowd
 from annotation.models.money import (
     Budget,
     Commitment,
@@ -20,7 +20,6 @@ from annotation.models.quality import (
     QuizAttempt,
     StudyAlarm,
 )
-from annotation.models.seats import Seat
 from annotation.models.webhooks import Webhook, WebhookDelivery
 from annotation.models.workers import Invitation, Participation, Qualification, Worker
 

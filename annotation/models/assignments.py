@@ -15,8 +15,9 @@ from django.utils.translation import pgettext_lazy
 from annotation.models.workers import Worker
 from judgments.models import HIT, Caption, Study, Unit
 
+LEASED_STATES = ("reserved", "accepted")
 # states that occupy a slot of the HIT
-LIVE_STATES = ("reserved", "accepted", "submitted", "approved", "rejected")
+LIVE_STATES = (*LEASED_STATES, "submitted", "approved", "rejected")
 # states of finished work that is excluded
 EXCLUDED_STATES = ("invalidated", "apart")
 FINISHED_STATES = ("submitted", "approved", "rejected")
@@ -27,7 +28,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         return self.filter(state=Assignment.State.ACCEPTED, expires_at__gt=now)
 
     def overdue(self, now: datetime) -> AssignmentQuerySet:
-        return self.filter(state__in=["reserved", "accepted"], expires_at__lte=now)
+        return self.filter(state__in=LEASED_STATES, expires_at__lte=now)
 
     def finished(self) -> AssignmentQuerySet:
         return self.filter(state__in=FINISHED_STATES)

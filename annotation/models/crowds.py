@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from annotation.models.assignments import Assignment
 from annotation.models.workers import Worker
 from judgments.models import HIT, Study
 
@@ -322,3 +323,20 @@ class Demographics(models.Model):
 
     def __str__(self) -> str:
         return f"{self.worker} in {self.study}"
+
+
+class Seat(models.Model):
+    """The address that took a seat, as a keyed hash; deleted when the seat is free."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    address = models.CharField(max_length=32)
+    assignment = models.OneToOneField(Assignment, on_delete=models.CASCADE, related_name="seat", null=True)
+    session = models.OneToOneField(CrowdSession, on_delete=models.CASCADE, related_name="seat", null=True)
+    taken_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["study", "address"], name="seats_of_an_address")]
+
+    def __str__(self) -> str:
+        return f"{self.study_id}: {self.taken_at}"

@@ -15,7 +15,7 @@ from annotation.privacy.consent import agree, needs_consent
 from annotation.privacy.erasing import why_not_erasable
 from annotation.privacy.requests import AT_ONCE, NOT_OFFERED, leave, request_of
 from annotation.views.common import WORKER_COOKIE, errors_as_pages, member_of, see_other
-from annotation.work.presentation import read_design
+from annotation.work.worksheet import read_design
 from common.markup import render_markdown
 from judgments.studies.studies import design_of, find_study
 

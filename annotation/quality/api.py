@@ -28,12 +28,11 @@ from annotation.models import (
 )
 from annotation.quality import operations
 from annotation.quality import reviews as services
-from annotation.quality.controls_page import FIGURES, AnswerCounts, ControlFigures, sum_used_up_alarms
 from annotation.quality.detectors import RULES
 from annotation.quality.operations import settings_from_query
+from annotation.quality.page import FIGURES, MOST_TO_REPLAY, AnswerCounts, ControlFigures, sum_used_up_alarms
 from annotation.quality.rules import finished_judgments, replay_rule
-from annotation.quality.rules_page import MOST_TO_REPLAY
-from annotation.work.presentation import preview_picture_url, shown_unit
+from annotation.work.worksheet import preview_picture_url, shown_unit
 from common.errors import WrongState
 from judgments.access.permissions import staff_of, study_for, token_of
 from judgments.api.operations import OperationView, create_action, row_action

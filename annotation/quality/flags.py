@@ -13,7 +13,7 @@ from django.utils.translation import gettext, pgettext
 
 from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, Worker
-from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
+from annotation.models.assignments import FINISHED_STATES, LEASED_STATES, LIVE_STATES
 from annotation.quality.detectors import Finding, Rule, collect_findings
 from annotation.quality.detectors.base import pages_since_look
 from annotation.quality.rules import (
@@ -194,7 +194,7 @@ def pause_worker(*, study: Study, worker: Worker) -> None:
 
     Their answers count. HITs without an answer are returned; one in work may be finished.
     """
-    waiting = Assignment.objects.filter(study=study, worker=worker, state__in=["reserved", "accepted"])
+    waiting = Assignment.objects.filter(study=study, worker=worker, state__in=LEASED_STATES)
     held = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
     back = {pk: hit for pk, hit, answers in held if not answers}
     Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)

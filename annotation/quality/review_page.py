@@ -30,8 +30,13 @@ from annotation.quality import reviews as services
 from annotation.quality.detectors import RULES, evidence_in_words
 from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
 from annotation.views.common import see_other
-from annotation.work.presentation import preview_picture_url, translated_text
-from annotation.work.worksheet import answers_of_form, steps_of, undecided_positions
+from annotation.work.worksheet import (
+    answers_of_form,
+    preview_picture_url,
+    steps_of,
+    translated_text,
+    undecided_positions,
+)
 from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from common.markup import render_markdown

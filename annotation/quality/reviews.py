@@ -34,7 +34,7 @@ from annotation.money.limits import as_one_order
 from annotation.money.payments import ENDED, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, evidence_in_words
-from annotation.work.presentation import Place
+from annotation.work.worksheet import Place
 from common.errors import NotThere, WrongState
 from judgments.access.roles import RIGHTS, Right
 from judgments.drawing.material import rng_for

@@ -35,7 +35,7 @@ from annotation.quality.detectors import (
     make_rule,
     replay,
 )
-from annotation.quality.detectors.history import MOST_OTHERS_TEXTS, NAN, WINDOW
+from annotation.quality.detectors.base import MOST_OTHERS_TEXTS, NAN, WINDOW
 from annotation.quality.detectors.honesty import hidden_word, is_pasted
 from common.errors import DesignError, WrongState
 from judgments.kinds import KINDS, Kind

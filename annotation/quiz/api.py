@@ -12,10 +12,18 @@ from rest_framework.response import Response
 from annotation.api import work
 from annotation.api.work import WorkView, calling_worker, private_response
 from annotation.models import QuizAttempt, Worker
-from annotation.quiz.quizzes import answer_attempt, own_attempt, quiz_status, sheet_of, start_attempt
-from annotation.quiz.sheet import explain_answer, may_explain, question_at
+from annotation.quiz.quizzes import (
+    answer_attempt,
+    explain_answer,
+    may_explain,
+    own_attempt,
+    question_at,
+    quiz_status,
+    sheet_of,
+    start_attempt,
+)
 from annotation.work.joining import require_participation
-from annotation.work.presentation import Place, quiz_picture_url
+from annotation.work.worksheet import Place, quiz_picture_url
 from common.errors import NotThere
 from common.parameters import Parameters
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter

@@ -9,8 +9,15 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from annotation.models import QuizAttempt
-from annotation.quiz.quizzes import QuestionResult, question_results, quiz_units, sheets_of, worker_results
-from annotation.quiz.sheet import labelled_texts, qualification_of
+from annotation.quiz.quizzes import (
+    QuestionResult,
+    labelled_texts,
+    qualification_of,
+    question_results,
+    quiz_units,
+    sheets_of,
+    worker_results,
+)
 from judgments.admin.base import picture_address
 from judgments.design.requirements import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
 from judgments.kinds import Kind

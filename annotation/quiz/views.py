@@ -18,15 +18,24 @@ from annotation.quiz.quizzes import (
     QuizSheet,
     QuizStatus,
     answer_attempt,
+    explain_answer,
+    may_explain,
     own_attempt,
     quiz_status,
     sheet_of,
     start_attempt,
+    translate_sheet,
 )
-from annotation.quiz.sheet import explain_answer, may_explain, translate_sheet
 from annotation.views.common import SeeOther, api_worker, errors_as_pages, member_of, see_other, worker_of
-from annotation.work.presentation import picture_response, quiz_picture_url, read_design
-from annotation.work.worksheet import answers_of_form, shows_pictures, steps_of, undecided_positions
+from annotation.work.worksheet import (
+    answers_of_form,
+    picture_response,
+    quiz_picture_url,
+    read_design,
+    shows_pictures,
+    steps_of,
+    undecided_positions,
+)
 from common.errors import NotThere
 from judgments.design.requirements import questions_asked
 from judgments.kinds import KINDS

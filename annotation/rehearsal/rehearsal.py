@@ -26,9 +26,8 @@ from annotation.quality.rules import copy_rules, recommend_rules
 from annotation.rehearsal.people import Crowd, Person, create_newcomer, pace_of, people_of, signals_of
 from annotation.work.arena import draws_at_claim
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
-from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import answer_key
+from annotation.work.worksheet import answer_key, places_of
 from common.errors import Busy, WrongState
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, shuffled

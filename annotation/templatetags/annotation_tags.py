@@ -15,7 +15,7 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, get_language_bidi, gettext
 
-from annotation.work import presentation
+from annotation.work import worksheet
 from common.markup import render_inline
 from evaluation.statistics.aggregation.voting import SURE
 from judgments.design.study_design import StudyDesign
@@ -130,7 +130,7 @@ def study_title(study: Any) -> str:
     return texts.name if texts and texts.name else str(study.name)
 
 
-register.filter(presentation.translated_text)
+register.filter(worksheet.translated_text)
 register.filter("inline", render_inline)
 
 

@@ -28,16 +28,8 @@ from annotation.errors import (
 from annotation.models import Assignment, CrowdSession, Participation, ProblemReport, Worker
 from annotation.quality.detectors.honesty import hidden_word
 from annotation.words import spell_left
+from annotation.work.claims import lease_of
 from annotation.work.joining import NAME_LENGTH, worker_for_token
-from annotation.work.leases import lease_of
-from annotation.work.presentation import (
-    Place,
-    picture_url,
-    places_of,
-    read_design,
-    translated_text,
-    worked_examples,
-)
 from annotation.work.submissions import (
     Submission,
     changeable_until,
@@ -47,12 +39,18 @@ from annotation.work.submissions import (
     submit_assignment,
 )
 from annotation.work.worksheet import (
+    Place,
     Step,
     answers_of_form,
+    picture_url,
+    places_of,
+    read_design,
     script_words,
     shows_pictures,
     split_unfinished,
     steps_of,
+    translated_text,
+    worked_examples,
 )
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown

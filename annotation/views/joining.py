@@ -29,7 +29,6 @@ from annotation.views.common import (
     worker_of,
 )
 from annotation.words import spell_amount, spell_duration, spell_totals
-from annotation.work.effort import effort_in_words, studies_with_effort
 from annotation.work.joining import (
     Joined,
     join_study,
@@ -38,9 +37,16 @@ from annotation.work.joining import (
     resume_worker,
     suggest_name,
 )
-from annotation.work.own_work import OwnStudy, open_studies, own_answers, own_studies
-from annotation.work.presentation import read_design, translated_text, worked_examples
 from annotation.work.submissions import own_assignment
+from annotation.work.summaries import (
+    OwnStudy,
+    effort_in_words,
+    open_studies,
+    own_answers,
+    own_studies,
+    studies_with_effort,
+)
+from annotation.work.worksheet import read_design, translated_text, worked_examples
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.countries import countries_by_name

@@ -22,7 +22,7 @@ from annotation.models import Adjudication, Assignment, Participation
 from annotation.views.common import api_worker, sheet_context, worker_of
 from annotation.words import spell_left
 from annotation.work.arena import draws_at_claim
-from annotation.work.presentation import (
+from annotation.work.worksheet import (
     Place,
     WorkedExample,
     example_item,
@@ -32,10 +32,10 @@ from annotation.work.presentation import (
     preview_examples,
     preview_picture_url,
     read_design,
+    steps_of,
     units_of_hit,
     worked_examples,
 )
-from annotation.work.worksheet import steps_of
 from common.downloads import problem_page
 from common.errors import QuorumError, WrongState
 from judgments.access.roles import Right, has_right, visible_rows

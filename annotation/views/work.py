@@ -47,10 +47,16 @@ from annotation.views.common import (
     submit_answers,
     worker_of,
 )
-from annotation.work.claims import claim_assignment, return_assignment, without_own_captions
+from annotation.work.claims import (
+    Lease,
+    claim_assignment,
+    extend_lease,
+    reserve_next,
+    retake_assignment,
+    return_assignment,
+    without_own_captions,
+)
 from annotation.work.joining import has_reached_limit
-from annotation.work.leases import Lease, extend_lease, reserve_next, retake_assignment
-from annotation.work.presentation import Place, places_of, read_design
 from annotation.work.submissions import (
     changeable_until,
     last_changeable,
@@ -59,7 +65,7 @@ from annotation.work.submissions import (
     save_answers,
     submit_and_claim,
 )
-from annotation.work.worksheet import open_positions, undecided_positions
+from annotation.work.worksheet import Place, open_positions, places_of, read_design, undecided_positions
 from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from common.incoming.documents import load_json

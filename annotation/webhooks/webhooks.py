@@ -33,6 +33,7 @@ from django.utils.translation import gettext as _
 
 from annotation.crowds.people import installation_mark
 from annotation.models import Assignment, Exclusion, Webhook, WebhookDelivery, Worker
+from annotation.models.assignments import LEASED_STATES
 from annotation.models.webhooks import COMPLETED, EVENTS, EXCLUDED, PING, SUBMITTED
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.models import Study
@@ -391,7 +392,7 @@ def is_complete(study: Study) -> bool:
         return True
     if study.state != Study.State.OPEN or study.hits.filter(open_slots__gt=0).exists():
         return False
-    working = Assignment.objects.filter(study=study, state__in=["reserved", "accepted"])
+    working = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
     return not working.exists() and study.assignments.finished().exists()
 
 

@@ -1,33 +1,376 @@
-"""Operations on an open study: pause, resume, extend, expire, invite."""
+"""Change a running study: pause and resume, add workers or time, end slots and leases, reopen units, invite.
+
+The design is frozen by then: additions are stored in ``HIT.extra`` and in the study's log.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from rest_framework import serializers
 
+from annotation.crowds import Ability, backend_of
 from annotation.crowds.operations import ASK_THE_CROWD
-from annotation.crowds.publishing import LONGEST_HOURS, offer_longer
-from annotation.money.confirming import confirmable
-from annotation.work.extending import (
-    MOST_MINUTES,
-    MOST_WORKERS,
-    expire_assignments,
-    expire_slots,
-    extend_leases,
-    extend_study,
-    pause_study,
-    resume_study,
+from annotation.crowds.outbox import ask_to_take_down
+from annotation.crowds.publishing import (
+    LONGEST_HOURS,
+    ask_to_expire,
+    ask_to_extend,
+    offer_again,
+    offer_longer,
+    plan_publications,
 )
+from annotation.models import (
+    Assignment,
+    CrowdCall,
+    CrowdSession,
+    Participation,
+    Publication,
+    SpendingRequest,
+    Worker,
+)
+from annotation.models.assignments import LEASED_STATES
+from annotation.money.confirming import confirmable
+from annotation.money.limits import as_one_order
+from annotation.work.claims import release_reserved, release_slots, take_pause_lock
 from annotation.work.joining import MOST_INVITATIONS, create_invitations
+from annotation.work.stopping import lock_for_settling, update_outcomes
 from common.amounts import thousands
+from common.downloads import batched
+from common.errors import NotThere, WrongState
 from common.parameters import KeysField, Parameters, Reason
-from judgments.models import Study
+from judgments.drawing.stopping import stops_early
+from judgments.models import HIT, Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
 from judgments.study_operations import CommandHelp, Outcome, operation
+
+MOST_WORKERS = 100  # added at a time
+MOST_MINUTES = 7 * 24 * 60
+MOST_REQUIRED = 32_000  # fits the column on every database
+KEYS_AT_ONCE = 500
+LIVE_PUBLICATIONS = (Publication.State.PUBLISHED, Publication.State.PLANNED)
+
+
+@transaction.atomic
+def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
+    """Stop claims here and at the crowd, and release reservations. Current leases go on.
+
+    Pausing twice changes nothing. The caller sends the outbox messages (``carry_out_calls``).
+    """
+    take_pause_lock(study)
+    _lock_study(study)
+    if study.paused_at is not None:
+        return
+    reason = checked_reason(why)
+    _require_pausable(study, _("only an open study can be paused"))
+    study.paused_at = timezone.now()
+    study.save(update_fields=["paused_at"])
+    asked = ask_to_expire(study=study, by=by, for_a_while=True, why=reason)
+    release_reserved(study=study)
+    crowd = (
+        f" The crowd is asked to let nobody new in, for {_one_or_many(asked, 'publication')}."
+        if asked
+        else ""
+    )
+    note_event(study=study, what="paused", words=f"Paused: no more claims.{crowd}", why=reason, by=by)
+
+
+@as_one_order
+def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
+    """Offer work again, here and at the crowd. Resuming twice changes nothing.
+
+    If slots released meanwhile cost more than the budget has, the study stays paused.
+    """
+    _lock_study(study)
+    _require_pausable(study, _("only an open study can be resumed"))
+    since = study.paused_at
+    if since is None:
+        return
+    reason = checked_reason(why)
+    study.paused_at = None
+    study.save(update_fields=["paused_at"])
+    asked = offer_again(study=study, since=since, by=by, why=reason) if study.place else 0
+    crowd = f" The crowd is asked to offer {_one_or_many(asked, 'publication')} again." if asked else ""
+    note_event(study=study, what="resumed", words=f"Resumed.{crowd}", why=reason, by=by)
+
+
+def checked_reason(why: str) -> str:
+    reason = why.strip()
+    if not reason:
+        raise WrongState(_("Nothing was changed: a reason is missing; the study's log shows it."))
+    return reason[:500]
+
+
+def _lock_study(study: Study) -> None:
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    study.refresh_from_db()
+
+
+def _require_pausable(study: Study, otherwise: str) -> None:
+    if study.state != Study.State.OPEN:
+        raise WrongState(
+            _("Nothing was changed: study %(slug)r is %(state)s; %(otherwise)s.")
+            % {"slug": study.slug, "state": _(study.state), "otherwise": otherwise}
+        )
+
+
+def _one_or_many(number: int, what: str) -> str:
+    return f"one {what}" if number == 1 else f"{number:,} {what}s"
+
+
+@as_one_order
+def extend_study(
+    *,
+    study: Study,
+    workers: int,
+    why: str,
+    hits: Collection[str] | None = None,
+    by: User | None = None,
+    what: str = "extended",
+) -> int:
+    """Add ``workers`` to the given HITs (default: all), if the budget suffices. Return the number of HITs."""
+    reason = checked_reason(why)
+    if not 1 <= workers <= MOST_WORKERS:
+        raise WrongState(
+            _("Nothing was changed: a HIT can get 1 to %(most)s more workers at a time, not %(workers)s.")
+            % {"most": MOST_WORKERS, "workers": workers}
+        )
+    _require_open(study)
+    chosen = _hits_of(study, hits)
+    lock_for_settling(study=study, hits=chosen)
+    rows = HIT.objects.filter(pk__in=chosen).order_by("pk").select_for_update(no_key=True)
+    if any(row.required + workers > MOST_REQUIRED for row in rows):
+        raise WrongState(
+            _("Nothing was changed: a HIT can ask for %(most)s workers at most.")
+            % {"most": thousands(MOST_REQUIRED)}
+        )
+    if stops_early(study):  # update_outcomes opens as many as are needed
+        HIT.objects.filter(pk__in=chosen).update(
+            required=F("required") + workers, spared=F("spared") + workers, extra=F("extra") + workers
+        )
+        update_outcomes(study=study, hits=chosen)
+    else:
+        HIT.objects.filter(pk__in=chosen).update(
+            required=F("required") + workers, open_slots=F("open_slots") + workers, extra=F("extra") + workers
+        )
+    _offer_places(study, chosen, workers, why=reason, by=by)
+    scope = (
+        "every HIT"
+        if hits is None
+        else f"{len(chosen):,} of its HITs"
+        if len(chosen) > 1
+        else "one of its HITs"
+    )
+    note_event(
+        study=study,
+        what=what,
+        words=f"{workers} more {'worker' if workers == 1 else 'workers'} for {scope}, beyond what the design says.",
+        why=reason,
+        by=by,
+        workers=workers,
+        hits="all" if hits is None else sorted(hits),
+    )
+    return len(chosen)
+
+
+def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
+    if keys is None:
+        return list(study.hits.order_by("pk").values_list("pk", flat=True))
+    found: dict[str, int] = {}
+    for some in batched(sorted(set(keys)), KEYS_AT_ONCE):
+        found.update(study.hits.filter(key__in=some).values_list("key", "pk"))
+    unknown = sorted(set(keys) - found.keys())
+    if unknown:
+        raise NotThere(
+            _("Nothing was changed: study %(slug)r has no HIT %(unknown)r.")
+            % {"slug": study.slug, "unknown": unknown[0]}
+        )
+    if not found:
+        raise WrongState(_("Nothing was changed: no HIT is named."))
+    return sorted(found.values())
+
+
+def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
+    """Add slots at the crowd for those added here; in a paused study, resuming does it."""
+    backend = backend_of(study)
+    if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.place:
+        return
+    up = Publication.objects.filter(
+        study=study, place=study.place, state__in=LIVE_PUBLICATIONS
+    ).select_related("study")
+    whole = up.filter(hit=None).last()
+    if whole is not None:  # a slot there is a session of several HITs
+        sessions = -(-workers * len(hits) // design_of(study).panel.hits)
+        ask_to_extend(publication=whole, places=sessions, by=by, why=why)
+        return
+    wanting = {
+        hit: slots for hit, slots in HIT.objects.filter(pk__in=hits).values_list("pk", "open_slots") if slots
+    }
+    for publication in up.filter(hit__in=wanting, state=Publication.State.PUBLISHED).order_by("pk"):
+        if publication.hit_id in wanting:
+            places = min(workers, wanting.pop(publication.hit_id))
+            ask_to_extend(publication=publication, places=places, by=by, why=why)
+    if wanting:
+        plan_publications(study=study, by=by)
+
+
+@transaction.atomic
+def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = None) -> int:
+    reason = checked_reason(why)
+    if not 1 <= minutes <= MOST_MINUTES:
+        raise WrongState(
+            _("Nothing was changed: a lease can get 1 to %(most)s minutes more, not %(minutes)s.")
+            % {"most": thousands(MOST_MINUTES), "minutes": minutes}
+        )
+    held = Assignment.objects.with_lease(timezone.now()).filter(study=study)
+    moved = held.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
+    if not moved:
+        raise WrongState(
+            _("Nothing was changed: study %(slug)r has no current lease.") % {"slug": study.slug}
+        )
+    note_event(
+        study=study,
+        what="leases-extended",
+        words=f"{minutes} minutes more for {'one lease' if moved == 1 else f'{moved:,} leases'}.",
+        why=reason,
+        by=by,
+        minutes=minutes,
+    )
+    return moved
+
+
+@transaction.atomic
+def expire_assignments(
+    *, study: Study, why: str, assignments: Collection[UUID] | None = None, by: User | None = None
+) -> int:
+    """Expire the given assignments, or all with an ended lease. Keep drafts and reopen the slots."""
+    reason = checked_reason(why)
+    rows = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
+    overdue = assignments is None
+    wanted = rows.overdue(timezone.now()) if assignments is None else rows.filter(pk__in=assignments)
+    ended = release_slots(wanted, Assignment.State.EXPIRED)
+    if not ended:
+        raise WrongState(
+            "Nothing was changed: no lease is over."
+            if overdue
+            else "Nothing was changed: the lease has ended already."
+        )
+    pages = "One HIT was" if ended == 1 else f"{ended:,} HITs were"
+    note_event(
+        study=study,
+        what="expired",
+        words=f"{pages} expired; {'its slot is' if ended == 1 else 'their slots are'} open again.",
+        why=reason,
+        by=by,
+        overdue=overdue,
+    )
+    return ended
+
+
+@transaction.atomic
+def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | None = None) -> int:
+    """Close the open slots of these HITs and return their number. Current leases go on."""
+    reason = checked_reason(why)
+    if stops_early(study):
+        raise WrongState(
+            _("Nothing was changed: study %(slug)r stops early, so its slots follow from its judgments.")
+            % {"slug": study.slug}
+        )
+    chosen = _hits_of(study, hits)
+    rows: QuerySet[HIT] = HIT.objects.filter(pk__in=chosen, open_slots__gt=0).order_by("pk")
+    slots = sum(row.open_slots for row in rows.select_for_update(no_key=True))
+    if not slots:
+        raise WrongState(_("Nothing was changed: none of these HITs has an open slot."))
+    rows.update(spared=F("spared") + F("open_slots"), open_slots=0)
+    if study.place and Ability.EXPIRE in backend_of(study).can:
+        up = Publication.objects.filter(
+            study=study, place=study.place, hit__in=chosen, state=Publication.State.PUBLISHED
+        )
+        for publication in up.select_related("study").order_by("pk"):
+            ask_to_take_down(publication=publication, by=by, why=reason)
+    note_event(
+        study=study,
+        what="slots-expired",
+        words=f"{slots:,} open {'slot' if slots == 1 else 'slots'} of {len(chosen):,} "
+        f"{'HIT is' if len(chosen) == 1 else 'HITs are'} not offered any more.",
+        why=reason,
+        by=by,
+        hits=sorted(hits),
+    )
+    return slots
+
+
+@transaction.atomic
+def reopen_units(
+    *, study: Study, units: Collection[str], votes: int, why: str, by: User | None = None
+) -> int:
+    """Ask for more votes on these units by adding workers to their HITs, for all units of these HITs."""
+    found: dict[str, str] = {}
+    for some in batched(sorted(set(units)), KEYS_AT_ONCE):
+        rows = study.units.filter(key__in=some, control=False, places__isnull=False)
+        found.update(rows.values_list("key", "places__hit__key"))
+    unknown = sorted(set(units) - found.keys())
+    if unknown:
+        raise NotThere(
+            _("Nothing was changed: study %(slug)r has no judged unit %(unknown)r.")
+            % {"slug": study.slug, "unknown": unknown[0]}
+        )
+    if not found:
+        raise WrongState(_("Nothing was changed: no unit is named."))
+    return extend_study(
+        study=study, workers=votes, hits=set(found.values()), why=why, by=by, what="units-reopened"
+    )
+
+
+def _require_open(study: Study) -> None:
+    _lock_study(study)
+    if study.state != Study.State.OPEN:
+        raise WrongState(
+            _("Nothing was changed: study %(slug)r is %(state)s; open it first, so that the work is offered.")
+            % {"slug": study.slug, "state": _(study.state)}
+        )
+
+
+def describe_taken_work(study: Study) -> str:
+    """Say who has work of the study, or is about to get it; "" if nobody."""
+    if study.simulated:
+        return _("The rehearsal crowd works on study %(slug)r; duplicate the study instead.") % {
+            "slug": study.slug
+        }
+    people = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
+    if n := people.values("worker").distinct().count():
+        words = ngettext(
+            "One person has taken pages of work; duplicate the study instead.",
+            "%(n)s people have taken pages of work; duplicate the study instead.",
+            n,
+        )
+        return words % {"n": thousands(n)}
+    if n := Participation.objects.filter(study=study).count():
+        words = ngettext(
+            "One person has joined; duplicate the study instead.",
+            "%(n)s people have joined; duplicate the study instead.",
+            n,
+        )
+        return words % {"n": thousands(n)}
+    if any(model.objects.filter(study=study).exists() for model in (Publication, CrowdSession, CrowdCall)):
+        return _("Pages of work of study %(slug)r are at its crowd; duplicate the study instead.") % {
+            "slug": study.slug
+        }
+    waiting = SpendingRequest.objects.filter(study=study, state=SpendingRequest.State.WAITING)
+    if waiting.exists():
+        return _("An order of study %(slug)r waits for a second person; confirm or refuse it first.") % {
+            "slug": study.slug
+        }
+    return ""
 
 
 @operation(

@@ -22,7 +22,7 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Q, Sum
 
 from annotation.models import Assignment, Judgment
-from annotation.models.assignments import LIVE_STATES
+from annotation.models.assignments import LEASED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlAnswer, ControlRecord, control_answers, control_records
 from common.downloads import batched
 from common.prepared import PreparedQuery, query_parameter
@@ -33,7 +33,6 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study, Unit
 from judgments.studies.studies import design_of
 
-IN_WORK = (Assignment.State.RESERVED, Assignment.State.ACCEPTED)
 HITS_AT_ONCE = 200
 
 
@@ -116,7 +115,7 @@ def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
 
 
 def count_in_work_by_hit(hits: Collection[int]) -> Counter[int]:
-    rows = Assignment.objects.filter(hit__in=hits, state__in=IN_WORK).order_by()
+    rows = Assignment.objects.filter(hit__in=hits, state__in=LEASED_STATES).order_by()
     return Counter(dict(rows.values_list("hit_id").annotate(count=Count("pk"))))
 
 
@@ -160,7 +159,7 @@ class _Slots:
         for hit, state, order in copies.values_list("hit_id", "state", "order"):
             assert hit is not None  # it is one of ``units``
             live[hit] += 1
-            if state in IN_WORK:
+            if state in LEASED_STATES:
                 coming.update(units[hit][index] for index in order or range(len(units[hit])))
         return cls(places, hits, live, coming)
 

@@ -36,9 +36,8 @@ from annotation.work.claims import (
     find_candidate,
     share_pause_lock,
 )
-from annotation.work.presentation import Place, places_of
 from annotation.work.stopping import settle_submission
-from annotation.work.worksheet import OPTIONAL_FIELDS, answer_key, checked_answers
+from annotation.work.worksheet import OPTIONAL_FIELDS, Place, answer_key, checked_answers, places_of
 from common.audit import log_about
 from common.errors import NotThere, QuorumError
 from common.prepared import PreparedQuery, PreparedUpdate, query_parameter

@@ -8,8 +8,8 @@ from django.utils import timezone
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.work.claims import Claim, claim_assignment
-from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
+from annotation.work.worksheet import places_of
 from judgments.models import HIT, Study
 from tests.studies import make_worker
 

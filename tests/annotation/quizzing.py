@@ -3,8 +3,7 @@
 from typing import Any
 
 from annotation.models import QuizAttempt
-from annotation.quiz.quizzes import answer_attempt, sheet_of, start_attempt
-from annotation.quiz.sheet import QuizSheet
+from annotation.quiz.quizzes import QuizSheet, answer_attempt, sheet_of, start_attempt
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import Person, make_dataset, make_study

@@ -7,9 +7,8 @@ from django.conf import settings
 from django.test import Client
 from django.utils.translation import override
 
-from annotation.quiz.quizzes import sheet_of, start_attempt
-from annotation.quiz.sheet import labelled_texts, translate_sheet
-from annotation.work.presentation import translated_text
+from annotation.quiz.quizzes import labelled_texts, sheet_of, start_attempt, translate_sheet
+from annotation.work.worksheet import translated_text
 from common.errors import DesignError
 from evaluation.management.installation import FOLDER, OPENED
 from judgments.design.reading import make_design, read_toml, write_toml

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.models import Worker
-from annotation.work.presentation import Layout, draw_layout, place_units
-from annotation.work.worksheet import screens_of
+from annotation.work.worksheet import Layout, draw_layout, place_units, screens_of
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATS

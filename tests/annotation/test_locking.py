@@ -15,7 +15,7 @@ from functools import partial
 from annotation.models import Assignment, Exclusion, Worker
 from annotation.work.claims import claim_assignment, expire_overdue
 from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker, unpause_worker
-from annotation.work.leases import reserve_next, retake_assignment
+from annotation.work.claims import reserve_next, retake_assignment
 from annotation.work.submissions import submit_and_claim
 from evaluation.data.integrity import check_integrity
 from common.errors import QuorumError
@@ -111,7 +111,7 @@ from django.db import connection
 from annotation.models import Assignment
 from annotation.work.claims import claim_assignment, expire_overdue
 from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker
-from annotation.work.leases import retake_assignment
+from annotation.work.claims import retake_assignment
 from annotation.work.submissions import revise_judgments
 from annotation.work.submissions import submit_assignment
 from judgments.models import Study
@@ -193,9 +193,9 @@ import json, threading
 from annotation.models import Assignment
 from annotation.work import claims
 from annotation.crowds.publishing import close_study
-from annotation.work.extending import expire_slots, extend_study
-from annotation.work.leases import reserve_next
-from annotation.work.extending import pause_study
+from annotation.work.operations import expire_slots, extend_study
+from annotation.work.claims import reserve_next
+from annotation.work.operations import pause_study
 from evaluation.data.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.voting import joined
@@ -260,9 +260,9 @@ import json
 from functools import partial
 from annotation.models import Assignment
 from annotation.work.claims import claim_assignment
-from annotation.work.extending import extend_leases, extend_study, reopen_units
-from annotation.work.leases import reserve_next
-from annotation.work.extending import pause_study, resume_study
+from annotation.work.operations import extend_leases, extend_study, reopen_units
+from annotation.work.claims import reserve_next
+from annotation.work.operations import pause_study, resume_study
 from annotation.work.submissions import submit_and_claim
 from evaluation.data.integrity import check_integrity
 from common.errors import QuorumError

@@ -13,8 +13,8 @@ from annotation.models import Assignment, Participation, Worker
 from annotation.quality.flags import exclude_worker
 from annotation.views.common import WORKER_COOKIE
 from annotation.work.claims import claim_assignment
-from annotation.work.own_work import own_studies
 from annotation.work.submissions import revise_judgments, submit_assignment
+from annotation.work.summaries import own_studies
 from judgments.models import Study
 from judgments.studies.studies import mark_closed
 from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person

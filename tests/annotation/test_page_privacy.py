@@ -12,7 +12,7 @@ from django.utils.html import escape
 
 from annotation.models import Assignment, ProblemReport
 from annotation.views.common import WORKER_COOKIE
-from annotation.work import presentation
+from annotation.work import worksheet
 from judgments.access.roles import give_role
 from judgments.design.reading import make_design
 from judgments.models import Caption, Item, Study, System, Unit
@@ -219,7 +219,7 @@ def test_a_hostile_caption_is_shown_as_text_and_stays_in_its_place(protocol: str
     ada = joined(study)
     for text in HOSTILE:
         Caption.objects.update(text=text)
-        presentation._cached_units.cache_clear()  # captions of a study change nowhere else
+        worksheet._cached_units.cache_clear()  # captions of a study change nowhere else
         html, _ = work_of(study, ada)
         assert f'<bdi class="said" dir="auto">{escape(text)}</bdi>' in html
         assert "<script>alert" not in html
@@ -231,7 +231,7 @@ def test_a_caption_without_anything_to_see_says_so() -> None:
     ada = joined(study)
     for text in ("", " ", "​", " ‌‍", "\u2066\u2069"):
         Caption.objects.update(text=text)
-        presentation._cached_units.cache_clear()  # captions of a study change nowhere else
+        worksheet._cached_units.cache_clear()  # captions of a study change nowhere else
         html, _ = work_of(study, ada)
         assert "nothing to be seen in this sentence" in html
 

@@ -12,8 +12,14 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.errors import AlreadyEnded, AnswerProblem, QuizFailed, QuizNotPassed
 from annotation.models import Assignment, QuizAttempt
-from annotation.quiz.quizzes import answer_attempt, quiz_status, quiz_units, sheet_of, start_attempt
-from annotation.quiz.sheet import ExplainedAnswer
+from annotation.quiz.quizzes import (
+    ExplainedAnswer,
+    answer_attempt,
+    quiz_status,
+    quiz_units,
+    sheet_of,
+    start_attempt,
+)
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment

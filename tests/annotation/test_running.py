@@ -13,8 +13,8 @@ from django.utils import timezone
 from annotation.crowds.publishing import close_study
 from annotation.errors import StudyPaused
 from annotation.models import Assignment
-from annotation.work.claims import claim_assignment
-from annotation.work.extending import (
+from annotation.work.claims import claim_assignment, reserve_next, retake_assignment
+from annotation.work.operations import (
     expire_assignments,
     expire_slots,
     extend_leases,
@@ -23,7 +23,6 @@ from annotation.work.extending import (
     reopen_units,
     resume_study,
 )
-from annotation.work.leases import reserve_next, retake_assignment
 from annotation.work.submissions import submit_and_claim
 from common.errors import NotThere, WrongState
 from evaluation.data.integrity import check_integrity

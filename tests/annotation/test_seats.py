@@ -15,8 +15,7 @@ from pytest_django import Settings
 from annotation.errors import NoMoreTime
 from annotation.models import Assignment, Seat, Worker
 from annotation.privacy.erasing import erase_person
-from annotation.work.leases import extend_lease
-from annotation.work.seats import forget_addresses
+from annotation.work.claims import extend_lease, forget_addresses
 from annotation.work.submissions import save_answers
 from judgments.models import Study
 from tests.annotation.crowds.panels import entry, panel_study, publication, seal_on

@@ -7,9 +7,8 @@ import pytest
 from django.test import Client
 
 from annotation.models import Judgment, Worker
-from annotation.work.effort import effort_in_words
-from annotation.work.presentation import cached_units_of, draw_layout, place_units, places_of
-from annotation.work.worksheet import screens_of
+from annotation.work.summaries import effort_in_words
+from annotation.work.worksheet import cached_units_of, draw_layout, place_units, places_of, screens_of
 from evaluation.planning.follow_up.units import make_next_batch
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS

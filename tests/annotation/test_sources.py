@@ -13,7 +13,7 @@ from annotation.crowds.mturk.pages import html_page
 from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.models import Adjudication
 from annotation.templatetags.annotation_tags import language_direction
-from annotation.work.presentation import units_of_hit
+from annotation.work.worksheet import units_of_hit
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS
@@ -265,8 +265,8 @@ def test_kinds_that_show_their_own_text_refuse_it(protocol: str) -> None:
 
 
 def test_a_worker_s_own_copy_of_their_work_holds_the_text() -> None:
-    from annotation.work.own_work import own_answers
     from annotation.work.submissions import submit_assignment
+    from annotation.work.summaries import own_answers
 
     study, person = with_person(sourced("graded"))
     html, assignment = work_of(study, person)

@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, AnswerProblem, TooLateToChange
 from annotation.models import AppendOnly, Assignment, Judgment
-from annotation.work.presentation import places_of
 from annotation.work.submissions import (
     current_answers,
     report_problem,
@@ -16,6 +15,7 @@ from annotation.work.submissions import (
     save_answers,
     submit_assignment,
 )
+from annotation.work.worksheet import places_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.leasing import claimed

@@ -34,8 +34,8 @@ from annotation.webhooks.webhooks import (
     sign,
     switch_webhook,
 )
-from annotation.work.extending import extend_study
-from annotation.work.presentation import places_of
+from annotation.work.operations import extend_study
+from annotation.work.worksheet import places_of
 from common.errors import DataConflict, DesignError, WrongState
 from judgments.models import Study, StudyEvent
 from tests.annotation.leasing import finish_all, hand_in, take

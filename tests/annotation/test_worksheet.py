@@ -11,8 +11,7 @@ from annotation.templatetags.annotation_tags import (
     text_direction,
 )
 from annotation.words import spell_duration, spell_left, spell_pay
-from annotation.work.presentation import Place
-from annotation.work.worksheet import answers_of_form, undecided_positions
+from annotation.work.worksheet import Place, answers_of_form, undecided_positions
 from common.markup import render_markdown
 from judgments.kinds import KINDS
 from judgments.models import Unit

@@ -6,8 +6,8 @@ from typing import Any
 from annotation.models import Assignment, Worker
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
-from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
+from annotation.work.worksheet import places_of
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 

@@ -6,9 +6,8 @@ from typing import Any
 from annotation.models import Assignment, Worker
 from annotation.quality.rules import copy_rules
 from annotation.work.claims import claim_assignment
-from annotation.work.presentation import Place, places_of
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import answer_key
+from annotation.work.worksheet import Place, answer_key, places_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.studies import make_study, make_worker

@@ -16,7 +16,7 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from annotation.work.extending import pause_study
+from annotation.work.operations import pause_study
 from evaluation.models import BoardSnapshot
 from evaluation.planning.follow_up.units import Need, units_in_need
 from evaluation.results.aggregation import aggregate_study

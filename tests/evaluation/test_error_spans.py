@@ -13,7 +13,7 @@ from django.test import Client
 from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from annotation.work.effort import effort_in_words
+from annotation.work.summaries import effort_in_words
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
 from evaluation.reports.storage import build_report

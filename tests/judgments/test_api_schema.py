@@ -32,7 +32,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from annotation.work import presentation
+from annotation.work import worksheet
 from annotation.work.claims import claim_assignment
 from config.wsgi import application
 from evaluation.results.aggregation import aggregate_study
@@ -106,7 +106,7 @@ def test_every_call_answers_as_described(share: int, operations: list[APIOperati
                 error.add_note(f"It was asked for {operation.label}.")
                 raise
             transaction.set_rollback(True)
-        presentation._cached_units.cache_clear()  # of HITs whose ids are given again
+        worksheet._cached_units.cache_clear()  # of HITs whose ids are given again
 
 
 def _check(operation: APIOperation, scene: Scene) -> None:

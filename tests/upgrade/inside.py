@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from annotation.models import Assignment, CrowdSession
 from annotation.money.costs import pay_of_sessions
-from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
+from annotation.work.worksheet import places_of
 from judgments.models import SavedPreset, Study, Unit
 from judgments.studies.generation import build_batch
 from judgments.studies.studies import design_of

@@ -42,7 +42,7 @@ from annotation.crowds.mturk.orders import (
 from annotation.crowds.mturk.pages import answers_of_page, sites_of
 from annotation.crowds.mturk.qualifications import qualification_test, requirements_of
 from annotation.crowds.mturk.questions import QuestionProblem
-from annotation.work.presentation import units_of_hit
+from annotation.work.worksheet import units_of_hit
 from common.errors import WrongState
 from judgments.design.requirements import CROWDS
 from judgments.design.study_design import StudyDesign

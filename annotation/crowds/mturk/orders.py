@@ -44,7 +44,7 @@ from annotation.crowds.mturk.qualifications import (
 from annotation.crowds.mturk.questions import external_question
 from annotation.crowds.people import ids_not_passed_on, installation_word
 from annotation.models import CrowdCall, CrowdSession, RawId, Worker
-from annotation.work.presentation import units_of_hit, worked_examples
+from annotation.work.worksheet import units_of_hit, worked_examples
 from common.incoming.services import THIS_MACHINE
 from common.markup import plain_text
 from judgments.design.requirements import Workers, asks_anything

@@ -35,19 +35,17 @@ from annotation.crowds.mturk.questions import (
 )
 from annotation.errors import ArrivalRefused
 from annotation.models import CrowdSession, Worker
-from annotation.work.presentation import (
+from annotation.work.worksheet import (
     Layout,
     Place,
     WorkedExample,
-    draw_layout,
-    place_units,
-    translated_text,
-)
-from annotation.work.worksheet import (
     answers_of_form,
+    draw_layout,
     open_positions,
+    place_units,
     split_unfinished,
     steps_of,
+    translated_text,
     undecided_positions,
 )
 from common.markup import render_markdown

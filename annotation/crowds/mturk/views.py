@@ -41,8 +41,8 @@ from annotation.views.common import (
     render_sheet,
     see_other,
 )
-from annotation.work.effort import effort_in_words
-from annotation.work.presentation import places_of, read_design, translated_text, worked_examples
+from annotation.work.summaries import effort_in_words
+from annotation.work.worksheet import places_of, read_design, translated_text, worked_examples
 from common.errors import NotThere
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign

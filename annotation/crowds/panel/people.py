@@ -45,11 +45,18 @@ from annotation.errors import (
     WorkPaused,
 )
 from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker, at_crowd
+from annotation.models.assignments import LEASED_STATES
 from annotation.models.workers import hash_secret
 from annotation.quality.flags import refuse_paused_study
-from annotation.work.claims import LEASED_STATES, LONGEST_UNANSWERED, release_slots
+from annotation.work.claims import (
+    LONGEST_UNANSWERED,
+    longest_pause,
+    may_take_seat,
+    note_seat,
+    people_beside,
+    release_slots,
+)
 from annotation.work.joining import check_requirements, checked_country, join_from_crowd
-from annotation.work.seats import longest_pause, may_take_seat, note_seat, people_beside
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.design.panels import session_parameter, worker_parameter

@@ -37,8 +37,8 @@ from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_paused_study
 from annotation.views.common import errors_as_pages, remember_worker, see_other, worker_of
 from annotation.words import spell_duration, spell_money
-from annotation.work.effort import effort_in_words
-from annotation.work.presentation import read_design
+from annotation.work.summaries import effort_in_words
+from annotation.work.worksheet import read_design
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.countries import countries_by_name

@@ -12,19 +12,21 @@ from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from annotation.quality.detectors.agreement import ControlAccuracy, Disagreement, RepeatConsistency
-from annotation.quality.detectors.base import Finding, Rule, SequentialRule
-from annotation.quality.detectors.history import (
+from annotation.quality.detectors.base import (
     AnswerFormat,
+    Finding,
     History,
     OthersJudgment,
     OthersText,
     OwnJudgment,
+    Rule,
+    SequentialRule,
     WrittenAnswer,
     make_history,
 )
 from annotation.quality.detectors.honesty import HiddenLine, PastedText, Phrasing, Typing
 from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining, TooFast
-from annotation.quality.detectors.replay import (
+from annotation.quality.rules import (
     JudgmentLog,
     Page,
     collect_findings,

@@ -12,15 +12,17 @@ from pydantic import Field
 
 from annotation.quality.detectors.base import (
     Alpha,
+    AnswerFormat,
     Finding,
+    Floats,
+    History,
     Rule,
     SequentialRule,
     Share,
     alpha_share,
     chance_in_words,
 )
-from annotation.quality.detectors.chances import binomial_at_most
-from annotation.quality.detectors.history import AnswerFormat, Floats, History
+from annotation.quality.detectors.patterns import binomial_at_most
 from common.amounts import percent
 
 ENOUGH_PAIRS = 30  # pairs of others' answers needed to estimate their agreement

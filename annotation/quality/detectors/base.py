@@ -18,7 +18,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
-from annotation.quality.detectors.history import AnswerFormat, History, OwnJudgment
+from annotation.quality.detectors.base import AnswerFormat, History, OwnJudgment
 from common.amounts import thousands
 
 GROWTH = 4  # the next look is due after a quarter more judgments

@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 import scipy  # loads its parts on first use
 
-from annotation.quality.detectors.history import Flags, Floats
+from annotation.quality.detectors.base import Flags, Floats
 
 
 def binomial_at_most(count: int, n: int, chance: float) -> float:

@@ -10,14 +10,22 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from pydantic import Field
 
-from annotation.quality.detectors.base import Finding, Rule, SequentialRule, Share, chance_in_words
-from annotation.quality.detectors.chances import (
+from annotation.quality.detectors.base import (
+    AnswerFormat,
+    Finding,
+    Floats,
+    History,
+    Rule,
+    SequentialRule,
+    Share,
+    chance_in_words,
+)
+from annotation.quality.detectors.patterns import (
     alternation_chance,
     binomial_at_least,
     longest_run,
     run_chance,
 )
-from annotation.quality.detectors.history import AnswerFormat, Floats, History
 
 ENOUGH_OTHERS = 20  # others' answers needed to estimate the usual shares
 

@@ -8,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple
 
-from annotation.quality.detectors.base import Finding, Rule, pages_since_look
-from annotation.quality.detectors.history import (
+from annotation.quality.detectors.base import (
     MOST_OTHERS_TEXTS,
     WINDOW,
     AnswerFormat,
+    Finding,
     History,
     OthersJudgment,
     OthersText,
     OwnJudgment,
+    Rule,
     make_history,
+    pages_since_look,
 )
 
 

@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from annotation.crowds.operations import ASK_THE_CROWD
 from annotation.money.confirming import confirmable
-from annotation.work.extending import MOST_WORKERS, reopen_units
+from annotation.work.operations import MOST_WORKERS, reopen_units
 from common.amounts import thousands
 from common.errors import WrongState
 from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, RowId

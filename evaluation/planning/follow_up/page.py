@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.quality.page import describe_control_item
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -18,7 +19,6 @@ from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import Adjudication
-from annotation.quality.controls_page import describe_control_item
 from annotation.quality.operations import send_units, withdraw
 from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.models import Consensus

@@ -14,7 +14,7 @@ from annotation.crowds.mturk.questions import (
     AnswersUnreadable,
     QuestionProblem,
 )
-from annotation.work.presentation import WorkedExample, place_units
+from annotation.work.worksheet import WorkedExample, place_units
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS

@@ -5,8 +5,8 @@ import pytest
 from annotation.crowds.mturk.pages import answers_of_page, html_question
 from annotation.models import Judgment
 from annotation.work.claims import claim_assignment
-from annotation.work.presentation import units_of_hit
 from annotation.work.submissions import submit_assignment
+from annotation.work.worksheet import units_of_hit
 from judgments.models import Item
 from judgments.studies.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study

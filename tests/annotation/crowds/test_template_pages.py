@@ -7,7 +7,7 @@ import pytest
 
 from annotation.crowds.mturk.pages import answers_of_page, html_page
 from annotation.crowds.mturk.questions import QuestionProblem
-from annotation.work.presentation import units_of_hit
+from annotation.work.worksheet import units_of_hit
 from judgments.models import HIT, Item, Study
 from judgments.studies.studies import design_of
 from tests.fakes.mturk.questions import answers_document

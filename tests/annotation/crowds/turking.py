@@ -18,8 +18,8 @@ from annotation.crowds.sync import Synced, sync_crowd
 from annotation.models import Assignment, Budget, CrowdSession, Publication
 from annotation.money import ledger as money
 from annotation.work.joining import join_from_crowd
-from annotation.work.presentation import places_of
 from annotation.work.submissions import save_answers, submit_assignment
+from annotation.work.worksheet import places_of
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.fakes.mturk import MTurkEmulator

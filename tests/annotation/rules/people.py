@@ -15,7 +15,7 @@ from annotation.quality.detectors import (
     examine_latest_page,
     make_history,
 )
-from annotation.quality.detectors.replay import JudgmentLog
+from annotation.quality.rules import JudgmentLog
 
 TRIPLET = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
 RELEVANCE = AnswerFormat.from_values((0, 1), level="nominal", sided=False)

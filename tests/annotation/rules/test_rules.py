@@ -8,7 +8,7 @@ from scipy.stats import binom, binomtest
 
 from annotation.quality.detectors import RULES, AnswerFormat, OwnJudgment, Page, make_rule, replay
 from annotation.quality.detectors.base import alpha_share, chance_in_words, look_schedule, pages_since_look
-from annotation.quality.detectors.chances import (
+from annotation.quality.detectors.patterns import (
     alternation_chance,
     alternation_distribution,
     binomial_at_least,
@@ -16,7 +16,7 @@ from annotation.quality.detectors.chances import (
     longest_run,
     run_chance,
 )
-from annotation.quality.detectors.replay import control_history
+from annotation.quality.rules import control_history
 from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, ever_accused, of
 
 SLIDER = AnswerFormat.from_values(tuple(range(101)), level="interval", sided=False)
