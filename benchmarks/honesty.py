@@ -33,17 +33,10 @@ from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-from annotation.quality.detectors import (
-    AnswerFormat,
-    OwnJudgment,
-    Page,
-    Rule,
-    WrittenAnswer,
-    make_rule,
-    replay,
-)
-from annotation.quality.detectors.base import NAN
+from annotation.quality.detectors import make_rule
+from annotation.quality.detectors.base import NAN, AnswerFormat, OwnJudgment, Rule, WrittenAnswer
 from annotation.quality.detectors.honesty import HIDDEN_WORDS
+from annotation.quality.rules import SubmittedPage, replay
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds.caption import fold_text
 
@@ -78,11 +71,11 @@ def captions_of(folder: Path) -> dict[str, dict[str, list[str]]]:
 
 def study_of(
     captions: dict[str, list[str]], *, copied: float, rng: np.random.Generator
-) -> tuple[list[Page], set[int]]:
+) -> tuple[list[SubmittedPage], set[int]]:
     """Return the pages of a made-up study in order, and the workers who copy."""
     names = sorted(captions)
     images = [names[place] for place in rng.permutation(len(names))[:STUDY].tolist()]
-    pages: list[Page] = []
+    pages: list[SubmittedPage] = []
     texts = {unit: rng.permutation(captions[image])[:PLACES].tolist() for unit, image in enumerate(images)}
     elsewhere = [names[place] for place in rng.permutation(len(names)).tolist() if names[place] not in images]
     program = [one for image in elsewhere for one in captions[image] if len(one.split()) > 8][:PROGRAM]
@@ -98,16 +91,16 @@ def study_of(
                 if worker in copying and rng.random() < copied:
                     text = _varied(program[int(rng.integers(PROGRAM))], rng)
                 given.append(OwnJudgment(start // SIZE, unit, NAN, NAN, written=WrittenAnswer(text)))
-            pages.append(Page(worker, given))
+            pages.append(SubmittedPage(worker, given))
     shuffled = [pages[at] for at in rng.permutation(len(pages)).tolist()]
     return [_dated(page, at) for at, page in enumerate(shuffled)], copying
 
 
-def _dated(page: Page, at: int) -> Page:
+def _dated(page: SubmittedPage, at: int) -> SubmittedPage:
     given = [
         one._replace(written=one.written._replace(at=at)) for one in page.given if one.written is not None
     ]
-    return Page(page.worker, given)
+    return SubmittedPage(page.worker, given)
 
 
 def _varied(text: str, rng: np.random.Generator) -> str:
@@ -198,7 +191,7 @@ def typing(folder: Path) -> None:
             OwnJudgment(0, unit, NAN, NAN, written=WrittenAnswer("", signals))
             for unit, signals in enumerate(counted)
         ]
-        flagged += bool(replay([Page(1, given)], rules=[rule], answers=ANSWERS))
+        flagged += bool(replay([SubmittedPage(1, given)], rules=[rule], answers=ANSWERS))
     _, high = wilson_interval(flagged, people)
     print(f"{flagged} of {people:,} people with any such sentence among {len(speeds):,} (to {high:.2%})")
     print(f"characters a second: median {np.median(speeds):.1f}, fastest {max(speeds):.1f}")

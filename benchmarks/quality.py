@@ -31,7 +31,9 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp()
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 os.environ.pop("DATABASE_URL", None)
 
-from annotation.quality.detectors import RULES, AnswerFormat, OwnJudgment, Page, make_rule, replay
+from annotation.quality.detectors import RULES, make_rule
+from annotation.quality.detectors.base import AnswerFormat, OwnJudgment
+from annotation.quality.rules import SubmittedPage, replay
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     INK,
@@ -93,7 +95,9 @@ class Shape:
 SHAPES = (Shape("triplet", True, 20, 2, 0.5), Shape("relevance", False, 60, 10, 0.2))
 
 
-def honest_work(shape: Shape, *, workers: int, pages_each: int, spam: float, seed: int) -> list[Page]:
+def honest_work(
+    shape: Shape, *, workers: int, pages_each: int, spam: float, seed: int
+) -> list[SubmittedPage]:
     """Yield pages in the order of submission, three workers a page.
 
     The first ``spam`` workers answer at random; the others are right with a chance from .7 to .95.
@@ -124,7 +128,7 @@ def honest_work(shape: Shape, *, workers: int, pages_each: int, spam: float, see
             )
             for place, unit in enumerate(places.tolist())
         ]
-        made.append(Page(who, given))
+        made.append(SubmittedPage(who, given))
     return made
 
 

@@ -30,7 +30,13 @@ from annotation.quality import operations
 from annotation.quality import reviews as services
 from annotation.quality.detectors import RULES
 from annotation.quality.operations import settings_from_query
-from annotation.quality.page import FIGURES, MOST_TO_REPLAY, AnswerCounts, ControlFigures, sum_used_up_alarms
+from annotation.quality.page import (
+    FIGURES,
+    MOST_TO_REPLAY,
+    AnswerCounts,
+    ControlFigures,
+    sum_used_up_alarms,
+)
 from annotation.quality.rules import finished_judgments, replay_rule
 from annotation.work.worksheet import preview_picture_url, shown_unit
 from common.errors import WrongState

@@ -12,7 +12,7 @@ from django.db.models import Count
 
 from annotation.models import Judgment
 from annotation.models.assignments import EXCLUDED_STATES, JudgmentQuerySet
-from annotation.quality.detectors.patterns import binomial_at_most
+from annotation.quality.detectors.base import binomial_at_most
 from annotation.snapshots import Snapshot
 from common.downloads import batched
 from evaluation.statistics.significance import holm

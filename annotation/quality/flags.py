@@ -14,10 +14,10 @@ from django.utils.translation import gettext, pgettext
 from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, Worker
 from annotation.models.assignments import FINISHED_STATES, LEASED_STATES, LIVE_STATES
-from annotation.quality.detectors import Finding, Rule, collect_findings
-from annotation.quality.detectors.base import pages_since_look
+from annotation.quality.detectors.base import Finding, Rule, pages_since_look
 from annotation.quality.rules import (
     answer_format_of,
+    collect_findings,
     control_history_of,
     count_judgments,
     count_submitted_pages,

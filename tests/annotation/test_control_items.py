@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from annotation.quality.page import compute_control_figures
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
@@ -20,11 +19,13 @@ from annotation.quality.controls import (
     control_tallies,
     records_from_tallies,
 )
-from annotation.quality.detectors.patterns import binomial_at_most
+from annotation.quality.detectors.base import binomial_at_most
+from annotation.quality.page import compute_control_figures
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import submit_assignment
+from annotation.work.worksheet import cached_units_of, places_of
 from evaluation.data.judgment_sets.loaders import control_records_of
 from evaluation.data.judgment_sets.signature import hash_of_judgments
 from evaluation.results.aggregation import aggregate_study

@@ -12,27 +12,9 @@ from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from annotation.quality.detectors.agreement import ControlAccuracy, Disagreement, RepeatConsistency
-from annotation.quality.detectors.base import (
-    AnswerFormat,
-    Finding,
-    History,
-    OthersJudgment,
-    OthersText,
-    OwnJudgment,
-    Rule,
-    SequentialRule,
-    WrittenAnswer,
-    make_history,
-)
+from annotation.quality.detectors.base import Rule
 from annotation.quality.detectors.honesty import HiddenLine, PastedText, Phrasing, Typing
 from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining, TooFast
-from annotation.quality.rules import (
-    JudgmentLog,
-    Page,
-    collect_findings,
-    examine_latest_page,
-    replay,
-)
 
 RULES: dict[str, type[Rule]] = {
     rule.name: rule
@@ -84,26 +66,3 @@ def evidence_in_words(name: str, evidence: Mapping[str, Any]) -> str:
         return make_rule(name, evidence["settings"]).in_words(evidence["numbers"])
     except (KeyError, ValueError):
         return stored
-
-
-__all__ = [
-    "RULES",
-    "AnswerFormat",
-    "ControlAccuracy",
-    "Finding",
-    "History",
-    "JudgmentLog",
-    "OthersJudgment",
-    "OthersText",
-    "OwnJudgment",
-    "Page",
-    "Rule",
-    "SequentialRule",
-    "WrittenAnswer",
-    "collect_findings",
-    "evidence_in_words",
-    "examine_latest_page",
-    "make_history",
-    "make_rule",
-    "replay",
-]

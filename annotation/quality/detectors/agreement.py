@@ -14,16 +14,16 @@ from annotation.quality.detectors.base import (
     Alpha,
     AnswerFormat,
     Finding,
-    Floats,
     History,
     Rule,
     SequentialRule,
     Share,
     alpha_share,
+    binomial_at_most,
     chance_in_words,
 )
-from annotation.quality.detectors.patterns import binomial_at_most
 from common.amounts import percent
+from evaluation.arrays import Floats
 
 ENOUGH_PAIRS = 30  # pairs of others' answers needed to estimate their agreement
 

@@ -1,4 +1,4 @@
-"""The base of detectors: a name, settings, and a test of one worker's history.
+"""The base of detectors: the history of one worker's judgments, and a rule with a name, settings and a test of it.
 
 Statistical detectors look at a worker repeatedly. Each look spends a part of ``alpha``, so that the probability of
 *ever* flagging a worker who follows the null hypothesis is at most ``alpha`` (a union bound, valid under any
@@ -9,17 +9,206 @@ eight pages apart; a look that passes several due numbers spends all their parts
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
+import numpy as np
+import scipy  # loads its parts on first use
 from django.utils import translation
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
-from annotation.quality.detectors.base import AnswerFormat, History, OwnJudgment
 from common.amounts import thousands
+from evaluation.arrays import Floats, Ints
+
+WINDOW = 300  # only the latest judgments are examined
+MOST_OTHERS_TEXTS = 2_000  # compared with the worker's texts
+NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFormat:
+    """The form of a study's answers.
+
+    Attributes:
+        values: the number of possible answers; 0 for open answers.
+        sided: whether two candidates are on randomly drawn sides.
+        agreement_distance: up to which answers agree: 0 for nominal answers, a tenth of the scale (at least half a
+            step) for quantities.
+        written: whether people write whole texts.
+        recorded: whether the page counts how they write.
+        hidden_line: whether the page holds a line for programs.
+    """
+
+    values: int
+    sided: bool
+    agreement_distance: float
+    written: bool = False
+    recorded: bool = False
+    hidden_line: bool = False
+
+    @classmethod
+    def from_values(cls, values: Sequence[int], *, level: str, sided: bool, **writing: bool) -> AnswerFormat:
+        nominal = level == "nominal" or not values
+        distance = 0.0 if nominal else max(0.5, (max(values) - min(values)) / 10)
+        return cls(values=len(values), sided=sided, agreement_distance=distance, **writing)
+
+
+class WrittenAnswer(NamedTuple):
+    """A written answer.
+
+    Attributes:
+        signals: the page's counts of how it was written (docs/honest-answers.md), if any.
+        word: the word that only the page's hidden line named; "" without such a line.
+        at: its place in the order of all answers of the study.
+    """
+
+    text: str
+    signals: Mapping[str, int] = {}
+    word: str = ""
+    at: int = 0
+
+
+class OthersText(NamedTuple):
+    worker: int
+    unit: int
+    text: str
+    at: int = 0
+
+
+class OwnJudgment(NamedTuple):
+    """One judgment of the worker. Floats are nan where they do not apply.
+
+    Attributes:
+        assignment: a number that identifies the assignment.
+        seen: the answer as seen; ``value`` has the unit's order.
+        left: 1.0 for the left option, 0.0 for the right.
+        right: 1.0 or 0.0 on a control item.
+        same: on a repeated unit, 1.0 for an equal answer, else 0.0.
+        pasted: 1.0 if text was pasted into an open answer, else 0.0.
+        written: the text, of kinds whose answers are texts.
+    """
+
+    assignment: int
+    unit: int
+    seen: float
+    value: float
+    left: float = NAN
+    seconds: float = NAN
+    right: float = NAN
+    same: float = NAN
+    pasted: float = NAN
+    written: WrittenAnswer | None = None
+
+    @property
+    def is_control(self) -> bool:
+        """Return whether it is a control item that counts, or a repeated unit."""
+        return not (math.isnan(self.right) and math.isnan(self.same))
+
+
+NUMBER_FIELDS = OwnJudgment._fields.index("written")  # fields before it are numbers
+
+
+class OthersJudgment(NamedTuple):
+    value: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of ``OwnJudgment``'s fields.
+
+    Attributes:
+        total: the worker's judgments in the study, or on control items for detectors with ``controls_only``.
+        fresh: how many of them are new since the last look.
+        labels: (V,) the values in the others' answers.
+        others: (N, V) how many others gave each value to the unit of each judgment.
+        others_seconds: (M,) their times on these units.
+        written: the worker's texts by judgment; None for other answers.
+        others_texts: the latest texts of others in the study, of all units.
+    """
+
+    answers: AnswerFormat
+    total: int
+    fresh: int
+    assignment: Ints
+    unit: Ints
+    seen: Floats
+    value: Floats
+    left: Floats
+    seconds: Floats
+    right: Floats
+    same: Floats
+    pasted: Floats
+    labels: Floats
+    others: Ints
+    others_seconds: Floats
+    written: Sequence[WrittenAnswer | None] = ()
+    others_texts: Sequence[OthersText] = ()
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    @property
+    def others_count(self) -> Ints:
+        return self.others.sum(axis=1)
+
+    @property
+    def others_same(self) -> Ints:
+        """Return (N,) how many others gave the worker's answer."""
+        return (self.others * (self.labels[None, :] == self.value[:, None])).sum(axis=1)
+
+
+def make_history(
+    given: Sequence[OwnJudgment],
+    others: Mapping[int, Sequence[OthersJudgment]],
+    *,
+    answers: AnswerFormat,
+    total: int,
+    fresh: int,
+    others_texts: Sequence[OthersText] = (),
+) -> History:
+    kept = given[-WINDOW:]
+    numbers = [one[:NUMBER_FIELDS] for one in kept]
+    columns = np.array(numbers, dtype=np.float64).reshape(-1, NUMBER_FIELDS).T
+    unit = columns[1].astype(np.int64)
+    values: list[float] = []
+    rows: list[int] = []
+    seconds: list[float] = []
+    for row, one in enumerate(unit.tolist()):
+        for other in others.get(one, ()):
+            values.append(other.value)
+            rows.append(row)
+            seconds.append(other.seconds)
+    others_values = np.array(values, dtype=np.float64)
+    known = ~np.isnan(others_values)
+    labels, places = np.unique(others_values[known], return_inverse=True)
+    counts = np.zeros((len(kept), len(labels)), dtype=np.int64)
+    np.add.at(counts, (np.array(rows, dtype=np.int64)[known], places), 1)
+    times = np.array(seconds, dtype=np.float64)
+    return History(
+        answers=answers,
+        total=total,
+        fresh=fresh,
+        assignment=columns[0].astype(np.int64),
+        unit=unit,
+        seen=columns[2],
+        value=columns[3],
+        left=columns[4],
+        seconds=columns[5],
+        right=columns[6],
+        same=columns[7],
+        pasted=columns[8],
+        labels=labels,
+        others=counts,
+        others_seconds=times[~np.isnan(times)],
+        written=[one.written for one in kept],
+        others_texts=others_texts,
+    )
+
 
 GROWTH = 4  # the next look is due after a quarter more judgments
 LONGEST_STEP = 125
@@ -140,3 +329,13 @@ def chance_in_words(p: float) -> str:
     digits = round(1 / p)
     size = 10 ** max(0, len(str(digits)) - 2)
     return _("about 1 in %(n)s") % {"n": thousands(digits // size * size)}
+
+
+def binomial_at_most(count: int, n: int, chance: float) -> float:
+    """Return P(X <= count) for X ~ binomial(n, chance)."""
+    return 1.0 if count >= n else float(scipy.special.bdtr(count, n, min(max(chance, 0.0), 1.0)))
+
+
+def binomial_at_least(count: int, n: int, chance: float) -> float:
+    """Return P(X >= count) for X ~ binomial(n, chance)."""
+    return 1.0 if count <= 0 else float(scipy.special.bdtrc(count - 1, n, min(max(chance, 0.0), 1.0)))

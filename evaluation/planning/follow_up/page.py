@@ -20,6 +20,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import Adjudication
 from annotation.quality.operations import send_units, withdraw
+from annotation.quality.page import describe_control_item
 from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.models import Consensus
 from evaluation.planning.follow_up.operations import TakeRequest

@@ -5,17 +5,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from annotation.quality.detectors import (
+from annotation.quality.detectors.base import (
     AnswerFormat,
     History,
     OthersJudgment,
     OwnJudgment,
-    Page,
     Rule,
-    examine_latest_page,
     make_history,
 )
-from annotation.quality.rules import JudgmentLog
+from annotation.quality.rules import JudgmentLog, SubmittedPage, examine_latest_page
 
 TRIPLET = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
 RELEVANCE = AnswerFormat.from_values((0, 1), level="nominal", sided=False)
@@ -66,7 +64,7 @@ def ever_accused(rule: Rule, *, pages: int, size: int, chance_left: float, rng: 
             OwnJudgment(page, page * size + place, value, value, float(value == 1))
             for place, value in enumerate(seen.tolist())
         ]
-        log.add(Page(1, given))
+        log.add(SubmittedPage(1, given))
         if examine_latest_page(log, 1, rules=[rule]):
             return True
     return False

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from annotation.quality.detectors import (
-    RULES,
+from annotation.quality.detectors import RULES, make_rule
+from annotation.quality.detectors.base import (
     AnswerFormat,
     History,
     OthersText,
     OwnJudgment,
     WrittenAnswer,
     make_history,
-    make_rule,
 )
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word, is_pasted, jaccard_similarity
 

@@ -6,17 +6,24 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from annotation.quality.detectors import RULES, AnswerFormat, OwnJudgment, Page, make_rule, replay
-from annotation.quality.detectors.base import alpha_share, chance_in_words, look_schedule, pages_since_look
+from annotation.quality.detectors import RULES, make_rule
+from annotation.quality.detectors.base import (
+    AnswerFormat,
+    OwnJudgment,
+    alpha_share,
+    binomial_at_most,
+    chance_in_words,
+    look_schedule,
+    pages_since_look,
+)
 from annotation.quality.detectors.patterns import (
     alternation_chance,
     alternation_distribution,
     binomial_at_least,
-    binomial_at_most,
     longest_run,
     run_chance,
 )
-from annotation.quality.rules import control_history
+from annotation.quality.rules import SubmittedPage, control_history, replay
 from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, ever_accused, of
 
 SLIDER = AnswerFormat.from_values(tuple(range(101)), level="interval", sided=False)
@@ -345,14 +352,14 @@ def test_the_rules_look_after_the_first_pages_and_then_at_growing_distances() ->
     assert sum(pages_since_look(page) for page in looked) == looked[-1]
 
 
-def page(worker: int, number: int, left: bool, size: int = 20) -> Page:
+def page(worker: int, number: int, left: bool, size: int = 20) -> SubmittedPage:
     given = []
     for place in range(size):
         seen = 1.0 if left or place % 2 else 2.0
         given.append(
             OwnJudgment(100 * worker + number, size * number + place, seen, seen, float(seen == 1.0))
         )
-    return Page(worker, given)
+    return SubmittedPage(worker, given)
 
 
 def test_the_first_finding_is_kept_with_the_answers_it_took() -> None:
@@ -373,9 +380,9 @@ def test_nobody_is_seen_with_answers_that_came_later() -> None:
     """The others' answers count as they stood: two who agree make the third disagree, but only after them."""
     rule = make_rule("disagreement", {"of_crowd": 0.0, "least": 20})
 
-    def answers(worker: int, against: bool) -> Page:
+    def answers(worker: int, against: bool) -> SubmittedPage:
         values = [1.0 if unit % 2 else 2.0 for unit in range(40)]
-        return Page(
+        return SubmittedPage(
             worker,
             [
                 OwnJudgment(worker, unit, 3 - value if against else value, 3 - value if against else value)

@@ -1,12 +1,14 @@
-"""The pages "Detectors", "Replay" and "Work"."""
+"""The pages "Detectors", "Replay", "Work" and "Check questions" of a study."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
-from django.db.models import Avg, Count
+from django.db.models import Avg, Count, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -14,8 +16,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from rest_framework import serializers
 
-from annotation.models import Assignment, Case, CrowdCall, Judgment, QualityRule
-from annotation.quality.controls import ControlTally, control_tallies
+from annotation.models import Assignment, Case, CrowdCall, Judgment, QualityRule, StudyAlarm
+from annotation.quality.controls import (
+    ControlItemTest,
+    ControlTally,
+    check_control_items,
+    control_answers,
+    control_tallies,
+)
 from annotation.quality.detectors import RULES, evidence_in_words
 from annotation.quality.operations import (
     RuleSettingsRequest,
@@ -25,6 +33,7 @@ from annotation.quality.operations import (
     reject,
     set_rule,
     settings_from_query,
+    strike,
 )
 from annotation.quality.reviews import reasons_against
 from annotation.quality.rules import (
@@ -38,10 +47,13 @@ from annotation.quality.rules import (
 )
 from annotation.snapshots import has_many_assignments
 from common.errors import QuorumError, WrongState, sentence_of
-from judgments.cached_figures import Figures, add_figures, cached_figures
+from judgments.admin.base import picture_address
+from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.design.editing.rows import DETECTORS
-from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.drawing.controls import REPEATED
+from judgments.kinds import Kind
+from judgments.models import Item, Study, Unit
+from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
@@ -267,3 +279,254 @@ add_operation(approve, label="Approve work", fields=())
 add_operation(reject, label="Reject work", fields=())
 add_operation(answer_appeal, label="Add a note", fields=())
 add_operation(approve_unopposed, label="Approve what nothing speaks against", fields=())
+
+
+LONGEST_CELL = 300  # characters of a row's cell on the page
+ITEMS_ON_A_PAGE = 60
+KIND_WORDS = {
+    "degraded": gettext_noop("degraded"),
+    "repeated": gettext_noop("repeated"),
+    "known-good": gettext_noop("known-good"),
+    "reference": gettext_noop("reference"),
+    "quiz": gettext_noop("quiz"),
+    "control": gettext_noop("control"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCounts:
+    seen: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectRow:
+    units: list[Unit]
+    shown: dict[str, Any]
+    test: ControlItemTest
+
+    @property
+    def keys(self) -> str:
+        return " ".join(unit.key for unit in self.units)
+
+
+@dataclass(slots=True)
+class ControlGroup:
+    image: Item
+    picture: str
+    items: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def keys(self) -> str:
+        return " ".join(item["unit"].key for item in self.items if not item["unit"].withdrawn)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFigures:
+    """The answers to a study's control items.
+
+    Attributes:
+        by_unit: unit row id -> answers to that item, in any HIT.
+        suspects: items that careful workers miss, the surest first.
+    """
+
+    by_unit: dict[int, AnswerCounts]
+    by_kind: list[tuple[str, AnswerCounts]]
+    suspects: list[SuspectRow]
+
+
+def count_answers(figures: ControlFigures) -> int:
+    return sum(counts.seen for _, counts in figures.by_kind)
+
+
+def as_json(figures: ControlFigures) -> dict[str, Any]:
+    return {
+        "fared": {unit: [one.seen, one.right] for unit, one in figures.by_unit.items()},
+        "by_kind": [[name, one.seen, one.right] for name, one in figures.by_kind],
+        "suspects": [[[unit.pk for unit in one.units], asdict(one.test)] for one in figures.suspects],
+    }
+
+
+def from_json(value: dict[str, Any]) -> ControlFigures:
+    """Return the figures of ``as_json`` with the suspects' current rows."""
+    texts = ("study", "item", "reference", "first", "second")
+    pks = [pk for units, _ in value["suspects"] for pk in units]
+    units = Unit.objects.filter(withdrawn=False).select_related(*texts).in_bulk(pks) if pks else {}
+    suspects = []
+    for own, found in value["suspects"]:
+        current = [units[pk] for pk in own if pk in units]
+        if current:
+            kind = kind_of(current[0].study)
+            suspects.append(
+                SuspectRow(current, describe_control_item(kind, current[0]), ControlItemTest(**found))
+            )
+    return ControlFigures(
+        by_unit={int(unit): AnswerCounts(*counts) for unit, counts in value["fared"].items()},
+        by_kind=[(name, AnswerCounts(seen, right)) for name, seen, right in value["by_kind"]],
+        suspects=suspects,
+    )
+
+
+def compute_control_figures(study: Study) -> ControlFigures:
+    kind = kind_of(study)
+    answers = control_answers(study)
+    if not answers:
+        return ControlFigures({}, [], [])
+    names = ("pk", "item_id", "reference_id", "first_id", "second_id", "expected", "control_kind")
+    rows = Unit.objects.filter(study=study, control=True, withdrawn=False).values_list(*names)
+    item_of = {row[0]: _item_key(kind, row) for row in rows}
+    by_kind: dict[str, list[int]] = {}
+    by_item: dict[Hashable, list[int]] = {}
+    known: list[tuple[Hashable, int, bool]] = []
+    for answer in answers:
+        right = kind.is_right(answer.given, answer.expected)
+        for counts in (
+            by_kind.setdefault(answer.control_kind, [0, 0]),
+            by_item.setdefault(item_of[answer.unit], [0, 0]),
+        ):
+            counts[0] += 1
+            counts[1] += right
+        if answer.control_kind != REPEATED:  # the right answer of a repeated unit is not known
+            known.append((item_of[answer.unit], answer.worker, right))
+    found = check_control_items(known, threshold=design_of(study).controls.threshold)
+    return ControlFigures(
+        by_unit={unit: AnswerCounts(*by_item[item]) for unit, item in item_of.items() if item in by_item},
+        by_kind=[(name or "control", AnswerCounts(*counts)) for name, counts in sorted(by_kind.items())],
+        suspects=_suspect_rows(kind, item_of, {item: one for item, one in found.items() if one.suspect}),
+    )
+
+
+def _item_key(kind: Kind, row: Sequence[Any]) -> Hashable:
+    """Return image, texts in any order, and right answer."""
+    pk, item, reference, first, second, expected, control_kind = row
+    if control_kind == REPEATED:
+        return pk
+    if kind.two_sided and expected == 2:
+        first, second, expected = second, first, 1
+    return item, reference, first, second, str(expected)
+
+
+def _suspect_rows(
+    kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, ControlItemTest]
+) -> list[SuspectRow]:
+    pks = [pk for pk, item in item_of.items() if item in found]
+    units: dict[Hashable, list[Unit]] = {}
+    texts = ("item", "reference", "first", "second")
+    for unit in Unit.objects.filter(pk__in=pks).select_related(*texts).order_by("position"):
+        units.setdefault(item_of[unit.pk], []).append(unit)
+    suspects = [
+        SuspectRow(units[item], describe_control_item(kind, units[item][0]), one)
+        for item, one in found.items()
+    ]
+    return sorted(suspects, key=lambda one: (one.test.p, one.units[0].position))
+
+
+def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
+    """Return the texts that workers read, with the right one marked, and the right answer in words."""
+    if unit.control_kind == REPEATED:
+        return {
+            "reference": unit.reference,
+            "texts": _texts_of(kind, unit),
+            "right_answer": _("as the other time it is shown"),
+        }
+    if kind.two_sided:
+        shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
+        return {"reference": unit.reference, "texts": shown, "right_answer": ""}
+    return {
+        "reference": None,
+        "texts": _texts_of(kind, unit),
+        "right_answer": _right_answer(kind, unit.expected),
+    }
+
+
+def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
+    rows = [text for text in (unit.first, unit.second) if text is not None]
+    cells = kind.exchange.fields(unit.content).items()
+    cell_texts = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
+    return [(text, False) for text in [*rows, *unit.content.get("options", ()), *cell_texts]]
+
+
+def _right_answer(kind: Kind, expected: Any) -> str:
+    words = {str(choice.value): choice.words for choice in kind.choices}
+    low, _dash, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
+    if low in words:
+        return _(" or ").join(words[part] for part in (low, high) if part in words)
+    return kind.in_words(expected)
+
+
+def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCounts]) -> list[ControlGroup]:
+    groups: list[ControlGroup] = []
+    before: Unit | None = None
+    for unit in units:
+        together = (
+            kind.grouped
+            and before is not None
+            and before.item_id == unit.item_id
+            and before.position == unit.position - 1
+        )
+        if not together:
+            groups.append(ControlGroup(image=unit.item, picture=picture_address(unit.item)))
+        groups[-1].items.append(
+            {"unit": unit, "counts": counts.get(unit.pk), **describe_control_item(kind, unit)}
+        )
+        before = unit
+    return groups
+
+
+def sum_used_up_alarms(study: Study) -> dict[str, Any]:
+    alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.What.CONTROLS_USED_UP)
+    return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
+
+
+FIGURES = add_figures(
+    Figures(
+        "controls",
+        compute_control_figures,
+        rows=count_answers,
+        as_json=as_json,
+        from_json=from_json,
+        many=has_many_assignments,
+    )
+)
+
+
+def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    units = (
+        Unit.objects.filter(study=study, control=True)
+        .exclude(control_kind=Unit.ControlKind.QUIZ)
+        .select_related("item__dataset", "reference", "first", "second")
+        .order_by("position")
+    )
+    page = Paginator(units, ITEMS_ON_A_PAGE).get_page(request.GET.get("page"))
+    counted = cached_figures(study, FIGURES)
+    figures = required_figures(counted)
+    context |= {
+        "counted": counted,
+        "page": page,
+        "groups": group_by_image(context["kind"], list(page.object_list), figures.by_unit),
+        "figures": figures,
+        "by_kind": [(_(KIND_WORDS[name]), counts) for name, counts in figures.by_kind],
+        "design": design_of(study),
+        "pool": study.notes.get("control_pool"),
+        "alarm": sum_used_up_alarms(study),
+        "may_withdraw": context["may_change"] and study.source == Study.Source.DESIGNED,
+    }
+    return TemplateResponse(request, "admin/annotation/study_controls.html", context)
+
+
+def _has_controls(study: Study) -> bool:
+    return study.state != Study.State.DRAFT and design_of(study).controls.per_hit > 0
+
+
+add_page(
+    StudyPage(
+        name="controls",
+        label="Check questions",
+        order=30,
+        view=show_controls,
+        shown=_has_controls,
+        group=Group.LIVE,
+        before=Group.DESIGN,
+    )
+)
+add_operation(strike, label="Withdraw check questions", fields=())
