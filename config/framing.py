@@ -22,15 +22,13 @@ from django.shortcuts import render
 from django.utils import translation
 
 from annotation.crowds.mturk.pages import (
-    KEY,
     addresses_under,
     all_sites,
-    frame_of,
-    mark_as_framed,
     prefix_of,
     read_ticket,
     sites_of,
 )
+from annotation.views.common import FRAME_KEY, frame_of, mark_as_entrance
 from common.audit import log_about
 
 TICKET = re.compile(r"/f/([^/]+)(/.*)")
@@ -77,7 +75,7 @@ class FramedPagesMiddleware:
         if frame is None:
             return csp_replace(framed_policy(all_sites()))(_no_ticket)(request)
         request.path_info = rest
-        request.META[KEY] = frame
+        request.META[FRAME_KEY] = frame
         vars(request)["csrf_processing_done"] = True  # the mark of Django's own middleware
         log_about(worker=frame.session.worker_id, study=frame.session.study.slug)
         with addresses_under(prefix_of(ticket)):
@@ -96,7 +94,7 @@ class FramedPagesMiddleware:
 
 
 def _no_ticket(request: HttpRequest) -> HttpResponse:
-    mark_as_framed(request)
+    mark_as_entrance(request)
     # The language middleware is further inside.
     with translation.override(translation.get_language_from_request(request)):
         response = render(request, "annotation/framed/no_ticket.html", status=404)

@@ -208,7 +208,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "annotation.crowds.mturk.pages.frame_context",
+                "annotation.views.common.frame_context",
             ]
         },
     }

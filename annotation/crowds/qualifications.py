@@ -91,11 +91,9 @@ def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
 
 
 def grant(*, assignment: Assignment) -> None:
-    """Give the submitter the study's qualification, within the transaction of the submission."""
+    """Give the submitter the qualification that the study grants, within the transaction of the submission."""
     study = assignment.study
     name = design_of(study).workers.grants
-    if not name:
-        return
     worker = assignment.worker
     if not worker.is_person or Qualification.objects.filter(worker=worker, name=name).exists():
         return

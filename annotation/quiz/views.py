@@ -11,7 +11,6 @@ from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.crowds.panel.backend import session_of
 from annotation.errors import AlreadyEnded
 from annotation.models import QuizAttempt
 from annotation.quiz.quizzes import (
@@ -26,7 +25,15 @@ from annotation.quiz.quizzes import (
     start_attempt,
     translate_sheet,
 )
-from annotation.views.common import SeeOther, api_worker, errors_as_pages, member_of, see_other, worker_of
+from annotation.views.common import (
+    SeeOther,
+    api_worker,
+    errors_as_pages,
+    member_of,
+    see_other,
+    session_of,
+    worker_of,
+)
 from annotation.work.worksheet import (
     answers_of_form,
     picture_response,

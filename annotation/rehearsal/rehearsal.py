@@ -24,7 +24,6 @@ from annotation.quality.controls import control_answers, control_records
 from annotation.quality.detectors.honesty import hidden_word
 from annotation.quality.rules import copy_rules, recommend_rules
 from annotation.rehearsal.people import Crowd, Person, create_newcomer, pace_of, people_of, signals_of
-from annotation.work.arena import draws_at_claim
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import answer_key, places_of
@@ -36,7 +35,7 @@ from judgments.models import HIT, Caption, Job, Output, Study, System, Unit
 from judgments.models.datasets import OutputQuerySet
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of, duplicate_study, kind_of
+from judgments.studies.studies import design_of, draws_at_claim, duplicate_study, kind_of
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}

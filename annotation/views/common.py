@@ -11,11 +11,13 @@ from django import forms
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.crowds.mturk.pages import frame_of, outer_address
+from annotation.crowds.mturk.pages import Frame, addresses_under
+from annotation.crowds.panel.backend import latest_session
 from annotation.crowds.sessions import hand_in
 from annotation.errors import (
     NotAdmitted,
@@ -65,6 +67,32 @@ WORKER_COOKIE = "quorum_worker"
 RESUME_COOKIE = "quorum_resume"
 HALF_A_YEAR = 180 * 24 * 3600
 TEN_MINUTES = 600
+# in request.META, where no visitor's header can have these names
+FRAME_KEY = "quorum.frame"
+ENTRANCE_KEY = "quorum.entrance"
+
+
+def frame_of(request: HttpRequest) -> Frame | None:
+    """Return Mechanical Turk's frame around the page, as the middleware read it from the address."""
+    return request.META.get(FRAME_KEY)
+
+
+def mark_as_entrance(request: HttpRequest) -> None:
+    """Mark a page as framed before its worker is known."""
+    request.META[ENTRANCE_KEY] = True
+
+
+def frame_context(request: HttpRequest) -> dict[str, Any]:
+    """Tell templates whether the page is in a frame, so that it links nowhere else."""
+    return {"in_frame": frame_of(request) is not None or ENTRANCE_KEY in request.META}
+
+
+def outer_address(request: HttpRequest, name: str, *args: object) -> str:
+    """Return a public page's address without the ticket, which must not leak into other windows."""
+    if frame_of(request) is None:
+        return reverse(name, args=args)
+    with addresses_under(request.META.get("SCRIPT_NAME") or "/"):
+        return reverse(name, args=args)
 
 
 def worker_of(request: HttpRequest) -> Worker | None:
@@ -72,6 +100,11 @@ def worker_of(request: HttpRequest) -> Worker | None:
     if frame is not None:
         return frame.worker
     return worker_for_token(request.COOKIES.get(WORKER_COOKIE, ""))
+
+
+def session_of(*, study: Study, worker: Worker) -> CrowdSession | None:
+    """Return the worker's latest session at a panel; make no query for people who came by themselves."""
+    return latest_session(study=study, worker=worker) if worker.source == Worker.Source.CROWD else None
 
 
 def member_of(request: HttpRequest, study: Study) -> Worker | None:

@@ -21,7 +21,6 @@ from annotation.crowds.mturk.pages import sites_of
 from annotation.models import Adjudication, Assignment, Participation
 from annotation.views.common import api_worker, sheet_context, worker_of
 from annotation.words import spell_left
-from annotation.work.arena import draws_at_claim
 from annotation.work.worksheet import (
     Place,
     WorkedExample,
@@ -47,7 +46,7 @@ from judgments.hit_templates.importing import sketched_hits
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Study, Unit
 from judgments.studies.generation import build_batch
-from judgments.studies.studies import design_of, find_dataset
+from judgments.studies.studies import design_of, draws_at_claim, find_dataset
 
 
 @never_cache

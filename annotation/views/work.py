@@ -16,9 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.crowds.mturk.pages import frame_of
 from annotation.crowds.mturk.views import work_in_frame
-from annotation.crowds.panel.backend import session_of
 from annotation.crowds.panel.people import end_without_work, outcome_of, screen_out
 from annotation.crowds.sessions import end_session
 from annotation.errors import (
@@ -39,11 +37,13 @@ from annotation.models import Assignment, CrowdSession, Judgment, Participation
 from annotation.views.common import (
     ReportForm,
     errors_as_pages,
+    frame_of,
     own_assignment_of,
     read_form,
     render_sheet,
     save_draft,
     see_other,
+    session_of,
     submit_answers,
     worker_of,
 )

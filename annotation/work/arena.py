@@ -30,15 +30,11 @@ from evaluation.statistics.sequential import Drawing, prior_strengths
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import rng_for
 from judgments.models import HIT, CandidatePair, DrawState, HITUnit, Study, SystemPair, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, draws_at_claim
 
 RENEWED_AFTER = 50  # draw from a new state once a fiftieth more answers came
 MOST_TRIES = 8  # items tried for a pair of systems, to find one that is not on the page yet
 RESULTS = {FIRST: "wins", SECOND: "losses"}
-
-
-def draws_at_claim(study: Study) -> bool:
-    return bool(study.design.get("arena", {}).get("pages", 0))
 
 
 def has_chances(study: Study) -> bool:
@@ -234,9 +230,7 @@ def page_size(design: StudyDesign) -> int:
 
 
 def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -> None:
-    """Add the answers of a submission to their pairs of systems, in the transaction that stores them."""
-    if not draws_at_claim(study):
-        return
+    """Add the answers of a submission to an arena's pairs of systems, in the transaction that stores them."""
     given = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
     rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in given})
     systems = {pk: both for pk, *both in rows.values_list("pk", "first_system_id", "second_system_id")}

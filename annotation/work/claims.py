@@ -56,7 +56,7 @@ from annotation.models.assignments import (
 )
 from annotation.privacy.consent import refuse_old_consent
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
-from annotation.work.arena import draw_missing_units, draws_at_claim
+from annotation.work.arena import draw_missing_units
 from annotation.work.joining import check_may_work, has_reached_limit, instructions_version
 from annotation.work.stopping import (
     count_in_work_by_hit,
@@ -79,10 +79,9 @@ from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from common.rows import insert_object, insert_rows
 from judgments.drawing.controls import REPEATED, Mark, mark_of
 from judgments.drawing.material import rng_for
-from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, draws_at_claim, stops_early
 
 PAUSE_LOCK = 0x51D0  # first key of our advisory locks; the second is the study's id
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"

@@ -47,10 +47,9 @@ from common.amounts import thousands
 from common.downloads import batched
 from common.errors import NotThere, WrongState
 from common.parameters import KeysField, Parameters, Reason
-from judgments.drawing.stopping import stops_early
 from judgments.models import HIT, Study
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, stops_early
 from judgments.study_operations import CommandHelp, Outcome, operation
 
 MOST_WORKERS = 100  # added at a time

@@ -28,21 +28,21 @@ from common.downloads import batched
 from common.prepared import PreparedQuery, query_parameter
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATS
-from judgments.drawing.stopping import stops_early, unit_range
+from judgments.drawing.stopping import unit_range
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, stops_early
 
 HITS_AT_ONCE = 200
 
 
 def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
-    """Update outcomes after judgments of ``assignment`` were stored, in the same transaction.
+    """Update outcomes after judgments of ``assignment`` were stored, in the same transaction (with early stopping).
 
     If they changed whether the worker is included, update everything the worker did.
     """
     study = assignment.study
-    if not stops_early(study) or assignment.hit_id is None:
+    if assignment.hit_id is None:
         return
     hits = {assignment.hit_id}
     if revised or _changed_inclusion(assignment):

@@ -27,7 +27,7 @@ from annotation.errors import (
 from annotation.models import Assignment, Judgment, Participation, ProblemReport, QualityRule, Worker
 from annotation.quality.flags import has_stopping_flag, refuse_stopped_worker, run_detectors
 from annotation.webhooks.webhooks import listens_to_submissions, note_submission
-from annotation.work.arena import count_answers, draws_at_claim, recount
+from annotation.work.arena import count_answers, recount
 from annotation.work.claims import (
     Claim,
     SlotLost,
@@ -43,11 +43,10 @@ from common.errors import NotThere, QuorumError
 from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from common.rows import insert_rows
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.caption import fold_text
 from judgments.kinds.caption_rules import RULES
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, draws_at_claim, stops_early
 
 # of a judgment that revises none; bulk_create takes ten times as long
 JUDGMENT_COLUMNS = ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
@@ -303,16 +302,19 @@ def _store_judgments(
     insert_rows(
         Judgment, JUDGMENT_COLUMNS, ([getattr(one, name) for name in JUDGMENT_COLUMNS] for one in judgments)
     )
-    settle_submission(assignment=assignment)
-    note_page(assignment=assignment)
-    grant(assignment=assignment)
+    study = assignment.study
+    if stops_early(study):
+        settle_submission(assignment=assignment)
+    if assignment.session_id is not None:
+        note_page(assignment=assignment)
+    if design_of(study).workers.grants:
+        grant(assignment=assignment)
     if assignment.has_listener:
         assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
         note_submission(assignment=assignment, judgments=len(judgments))
-    answered = zip(
-        sheet.places, judgments, strict=True
-    )  # last: its rows are everybody's, and come after sessions
-    count_answers(study=assignment.study, answers=((place.unit, one.value) for place, one in answered))
+    if draws_at_claim(study):  # last: its rows are everybody's, and come after sessions
+        answered = zip(sheet.places, judgments, strict=True)
+        count_answers(study=study, answers=((place.unit, judgment.value) for place, judgment in answered))
 
 
 def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
@@ -481,7 +483,8 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
         add_copy_signals(revised, assignment=locked)
         Judgment.objects.bulk_create(revised)
         if revised:
-            settle_submission(assignment=locked, revised=True)
+            if stops_early(locked.study):
+                settle_submission(assignment=locked, revised=True)
             recount(locked.study)
     return changed
 

@@ -38,7 +38,6 @@ from annotation.words import spell_cents
 from annotation.work.arena import count_answers_by_pair, counts_for_pair
 from evaluation.data.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis, Deposit
-from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS
 from judgments.models import (
     HIT,
@@ -51,7 +50,7 @@ from judgments.models import (
     SystemPair,
     Unit,
 )
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.studies import design_of, kind_of, stops_early
 
 ROWS_AT_ONCE = 2_000
 DESIGNED = Study.Source.DESIGNED

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.work.arena import draws_at_claim
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Floats, JudgmentTable
@@ -32,7 +31,7 @@ from evaluation.results.rankings import Proposals, newest_output, proposals_of
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.studies import design_of, draws_at_claim, kind_of
 
 Texts = tuple[list[PairTexts], list[References]]
 ROWS_AT_ONCE = 2_000

@@ -16,9 +16,9 @@ from evaluation.presentation.rendering import fill_template
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceiling import SPLITS
 from evaluation.results.filter_audit import audit_sentence
-from judgments.drawing.stopping import stopping_in_words, stops_early
+from judgments.drawing.stopping import stopping_in_words
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, stops_early
 
 # Prefix of a metric's name -> its works; the longest match counts.
 METRICS = {

@@ -48,12 +48,12 @@ from evaluation.results.disagreement.worker_models import worker_model
 from evaluation.results.filter_audit import audit_filter
 from evaluation.results.rankings import JudgedTexts, judged_systems, newest_output, proposals_of, rankings_of
 from evaluation.statistics.clustering import NAIVE
-from judgments.drawing.stopping import stopping_in_words, stops_early
+from judgments.drawing.stopping import stopping_in_words
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.studies import design_of, kind_of, stops_early
 
 CONSENSUS_FIELDS = (
     "study_id", "unit_id", "pair_id", "source", "n", "value", "answer", "share", "margin", "tie", "votes",

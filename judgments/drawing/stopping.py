@@ -13,13 +13,8 @@ from judgments.kinds import KINDS, Kind
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
     from judgments.design.tables import Stopping
-    from judgments.models import Study
 
 ASSUMED = 0.8  # assumed probability that an answer is right, for plans
-
-
-def stops_early(study: Study) -> bool:
-    return bool(study.design.get("stopping", {}).get("rule", "none") != "none")
 
 
 def stopping_in_words(design: StudyDesign) -> str:

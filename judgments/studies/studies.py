@@ -77,6 +77,15 @@ def kind_of(study: Study) -> Kind:
     return KINDS[study.protocol].for_design(design_of(study))
 
 
+def stops_early(study: Study) -> bool:
+    return bool(study.design.get("stopping", {}).get("rule", "none") != "none")
+
+
+def draws_at_claim(study: Study) -> bool:
+    """Return whether pages are drawn when they are claimed (an arena)."""
+    return bool(study.design.get("arena", {}).get("pages", 0))
+
+
 def find_study(slug: str) -> Study:
     """Raise NotThere."""
     study = Study.objects.select_related("dataset").filter(slug=slug).first()

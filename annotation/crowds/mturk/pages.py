@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import signing
-from django.http import HttpRequest, QueryDict
+from django.http import QueryDict
 from django.template.loader import render_to_string
 from django.urls import get_script_prefix, reverse, set_script_prefix
 from django.utils.safestring import SafeString
@@ -70,9 +70,6 @@ SUBMIT = "/mturk/externalSubmit"
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits, as far as known
 SALT = "annotation.frames"  # names no module: tickets live on in addresses at Mechanical Turk
 TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease and the days in which work may be resubmitted
-# in request.META, where no visitor's header can have these names
-KEY = "quorum.frame"
-ENTRANCE = "quorum.entrance"
 # MTURK.md §2 Endpoints: the targets of forms; the worker's site frames the pages.
 SITES = {
     "mturk-live": ("https://www.mturk.com", "https://worker.mturk.com"),
@@ -396,11 +393,6 @@ def read_ticket(ticket: str) -> Frame | None:
     return Frame(session=session, site=site)
 
 
-def frame_of(request: HttpRequest) -> Frame | None:
-    frame = request.META.get(KEY)
-    return frame if isinstance(frame, Frame) else None
-
-
 def prefix_of(ticket: str) -> str:
     return f"{get_script_prefix()}f/{ticket}/"
 
@@ -419,18 +411,3 @@ def addresses_under(prefix: str) -> Iterator[None]:
 def framed_address(ticket: str, name: str, *args: object) -> str:
     with addresses_under(prefix_of(ticket)):
         return reverse(name, args=args)
-
-
-def outer_address(request: HttpRequest, name: str, *args: object) -> str:
-    """Return a public page's address without the ticket, which must not leak into other windows."""
-    with addresses_under(request.META.get("SCRIPT_NAME") or "/"):
-        return reverse(name, args=args)
-
-
-def frame_context(request: HttpRequest) -> dict[str, Any]:
-    """Tell templates whether the page is in a frame, so that it links nowhere else."""
-    return {"in_frame": frame_of(request) is not None or ENTRANCE in request.META}
-
-
-def mark_as_framed(request: HttpRequest) -> None:
-    request.META[ENTRANCE] = True

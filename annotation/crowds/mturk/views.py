@@ -20,9 +20,7 @@ from annotation.crowds.mturk.pages import (
     SUBMIT,
     Arrival,
     Frame,
-    frame_of,
     framed_address,
-    mark_as_framed,
     new_ticket,
     read_arrival,
     sites_of,
@@ -37,6 +35,8 @@ from annotation.quiz.quizzes import has_passed
 from annotation.views.common import (
     SeeOther,
     errors_as_pages,
+    frame_of,
+    mark_as_entrance,
     refuse_returned_session,
     render_sheet,
     see_other,
@@ -66,7 +66,7 @@ def arrive(request: HttpRequest, slug: str) -> HttpResponseBase:
     sites = sites_of(study.place)
     if not sites:
         raise Http404("This study is not at Mechanical Turk.")
-    mark_as_framed(request)
+    mark_as_entrance(request)
     policy = {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
     arrived = errors_as_pages(_arrive)
     response = csp_replace(policy)(lambda framed: arrived(framed, study=study, sites=sites))(request)

@@ -242,15 +242,12 @@ def panel_sessions(study: Study) -> QuerySet[CrowdSession]:
     return CrowdSession.objects.filter(study=study, publication__hit=None).select_related("publication")
 
 
-def session_of(*, study: Study, worker: Worker) -> CrowdSession | None:
-    """Return the worker's latest session; make no query for people who came by themselves."""
-    if worker.source != Worker.Source.CROWD:
-        return None
+def latest_session(*, study: Study, worker: Worker) -> CrowdSession | None:
     return panel_sessions(study).filter(worker=worker).order_by("pk").last()
 
 
 def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> CrowdSession | None:
-    session = session_of(study=study, worker=worker)
+    session = latest_session(study=study, worker=worker)
     if session is None or session.status != Status.WORKING:
         return None
     taken = Assignment.objects.filter(session=session, state__in=ITS_PAGES).count()
@@ -266,9 +263,7 @@ def note_page(*, assignment: Assignment) -> None:
 
     The completion must be stored before anybody is notified (Dallinger PR#6183).
     """
-    if assignment.session_id is None:
-        return
-    session = panel_sessions(assignment.study).filter(pk=assignment.session_id).first()
+    session = panel_sessions(assignment.study).filter(assignments=assignment).first()
     if session is not None and pages_handed_in(session) >= design_of(assignment.study).panel.hits:
         end_with(session=session, status=Status.SUBMITTED)
 

@@ -20,7 +20,6 @@ from annotation.crowds.panel.backend import (
     pages_handed_in,
     read_signed_ids,
     refuse_unsigned,
-    session_of,
     sign_ids,
 )
 from annotation.crowds.panel.people import (
@@ -35,7 +34,7 @@ from annotation.crowds.panel.people import (
 from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_paused_study
-from annotation.views.common import errors_as_pages, remember_worker, see_other, worker_of
+from annotation.views.common import errors_as_pages, remember_worker, see_other, session_of, worker_of
 from annotation.words import spell_duration, spell_money
 from annotation.work.summaries import effort_in_words
 from annotation.work.worksheet import read_design

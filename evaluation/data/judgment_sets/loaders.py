@@ -45,10 +45,9 @@ from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from evaluation.statistics.inputs import encode
 from judgments.drawing.controls import REPEATED
-from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, stops_early
 
 if TYPE_CHECKING:
     import pyarrow as pa

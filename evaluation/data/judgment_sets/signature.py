@@ -12,7 +12,6 @@ from django.db.models import Count, Max, Min, Q
 
 from annotation.models import Adjudication, Judgment
 from annotation.snapshots import Snapshot
-from annotation.work.arena import draws_at_claim
 from evaluation.data.judgment_sets.loaders import by_unit_and_name, excluded_workers, unconfirmed_work
 from evaluation.data.judgment_sets.records import (
     Difference,
@@ -26,10 +25,10 @@ from evaluation.data.judgment_sets.records import (
 )
 from evaluation.data.provenance import quorum_version
 from evaluation.signatures import Signature, Value
-from judgments.drawing.stopping import stopping_in_words, stops_early
+from judgments.drawing.stopping import stopping_in_words
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, draws_at_claim, stops_early
 
 ROWS_AT_ONCE = 2_000
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.quality.page import describe_control_item
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator

@@ -15,14 +15,13 @@ from django.utils import timezone
 from annotation.models import Assignment, Budget, Judgment
 from annotation.models.assignments import FINISHED_STATES
 from annotation.money.costs import local_cost_cents
-from annotation.work.arena import draws_at_claim
 from evaluation.data.export.rows import timestamp
 from evaluation.models import BoardSnapshot
 from judgments.drawing.material import content_key
-from judgments.drawing.stopping import expected_share, stops_early
+from judgments.drawing.stopping import expected_share
 from judgments.jobs import enqueue
 from judgments.models import HIT, CandidatePair, HITUnit, Job, OutcomeBounds, Study
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, draws_at_claim, stops_early
 
 MOST_POINTS = 200
 ROWS_AT_ONCE = 2_000
