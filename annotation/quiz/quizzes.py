@@ -142,7 +142,8 @@ def translate_sheet(sheet: QuizSheet) -> QuizSheet:
         return sheet
     translated = sheet.design.translations[language].questions
     texts = {
-        one.key: words.filled for one, words in zip(own_questions(sheet.design.quiz), translated, strict=False)
+        one.key: words.filled
+        for one, words in zip(own_questions(sheet.design.quiz), translated, strict=False)
     }
     questions = {
         position: replace(shown, question=replace(shown.question, **texts.get(shown.question.key, {})))
