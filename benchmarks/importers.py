@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from judgments.importers import ResultColumns, open_candidates, open_dataset, open_judgments
-from judgments.importers.results.mturk import read_results
+from judgments.importers.mturk import read_results
 
 MADE_UP_LINES = 200_000
 

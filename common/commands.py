@@ -55,8 +55,8 @@ class QuorumCommand(BaseCommand):
             formatter_class=RawDescriptionHelpFormatter,
             **kwargs,
         )
-        own = f"manage.py {self.name}"
-        example = self.example.replace(own, parser.prog) if prog_name else self.example
+        command = f"manage.py {self.name}"
+        example = self.example.replace(command, parser.prog) if prog_name else self.example
         parser.epilog = f"Example:\n  {example}"
         parser.error = partial(_wrong_call, parser)  # type: ignore[method-assign]
         if self.workers_option:
@@ -141,7 +141,7 @@ def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
 def progress_bar() -> Iterator[Report]:
     """Yield a function ``(share, words)`` that draws a bar on a terminal after a second."""
     if not sys.stderr.isatty():
-        yield lambda share, words: None
+        yield lambda share, message: None
         return
     from rich.console import Console  # of no use but on a terminal
     from rich.progress import Progress
@@ -151,9 +151,12 @@ def progress_bar() -> Iterator[Report]:
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("", total=1.0, visible=False)
 
-        def show(share: float, words: str) -> None:
+        def show(share: float, message: str) -> None:
             bar.update(
-                task, completed=share, description=words, visible=time.monotonic() - started > SILENT_SECONDS
+                task,
+                completed=share,
+                description=message,
+                visible=time.monotonic() - started > SILENT_SECONDS,
             )
 
         yield show

@@ -1,4 +1,4 @@
-"""Read in batches, fingerprint rows, and send downloads that can be resumed (RFC 9110).
+"""Send downloads that can be resumed (RFC 9110).
 
 A file's strong ETag is its size and modification time in nanoseconds, since files are replaced as a whole
 (common.files.whole_file). A request for several ranges gets the whole file, as the RFC allows.
@@ -10,10 +10,9 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, cast
 
 from django.http import FileResponse, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
@@ -24,7 +23,6 @@ from common.errors import PROBLEM_TYPE, problem
 
 # 19 digits suffice for any file
 ONE_RANGE = re.compile(r"bytes\s*=\s*(\d{0,19})\s*-\s*(\d{0,19})\s*", re.IGNORECASE | re.ASCII)
-T = TypeVar("T")
 
 
 class RangeNotSatisfiable(Exception):
@@ -52,9 +50,9 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
     ``If-Range`` with another validator gives the whole file.
     """
     file = path.open("rb")
-    found = os.fstat(file.fileno())
-    size, modified = found.st_size, int(found.st_mtime)
-    etag = f'"{size:x}-{found.st_mtime_ns:x}"'
+    status_of_file = os.fstat(file.fileno())
+    size, modified = status_of_file.st_size, int(status_of_file.st_mtime)
+    etag = f'"{size:x}-{status_of_file.st_mtime_ns:x}"'
 
     def send(start: int, count: int, status: int) -> HttpResponseBase:
         part: Any = file if count == size else Slice(file, start, count)
@@ -109,22 +107,22 @@ def _download(
 
 
 def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
-    found = get_conditional_response(request, etag=etag, last_modified=modified)
-    if found is not None and found.status_code == 412:
+    response = get_conditional_response(request, etag=etag, last_modified=modified)
+    if response is not None and response.status_code == 412:
         return problem_page(
             412,
             "It is not the file that was asked for; download it anew.",
             title="The file was written anew",
         )
-    return found
+    return response
 
 
 def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tuple[int, int] | None:
     """Return the first and last byte (from 0) of the requested range; None for the whole file."""
-    asked = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
-    if request.method != "GET" or asked is None or not _same(request, etag, modified):
+    wanted = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
+    if request.method != "GET" or wanted is None or not _same(request, etag, modified):
         return None
-    first, last = asked.groups()
+    first, last = wanted.groups()
     if not first and not last:
         return None
     if not first:  # the last bytes
@@ -140,12 +138,12 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
 
 def _same(request: HttpRequest, etag: str, modified: int) -> bool:
     """Return whether If-Range names this file. A date counts only if its second is certainly over."""
-    asked = request.headers.get("If-Range", "").strip()
-    if not asked:
+    validator = request.headers.get("If-Range", "").strip()
+    if not validator:
         return True
-    if asked.startswith(('"', "W/")):
-        return asked == etag  # a weak ETag never matches
-    return parse_http_date_safe(asked) == modified < int(time.time())
+    if validator.startswith(('"', "W/")):
+        return validator == etag  # a weak ETag never matches
+    return parse_http_date_safe(validator) == modified < int(time.time())
 
 
 def problem_page(
@@ -154,30 +152,3 @@ def problem_page(
     """Return an RFC 9457 problem document as a response, for views outside of the API's framework."""
     body = problem(status, detail, title=title)
     return JsonResponse(body, status=status, headers=headers, content_type=PROBLEM_TYPE)
-
-
-def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
-    stream = iter(rows)
-    while batch := list(islice(stream, size)):
-        yield batch
-
-
-class Fingerprint:
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-
-    def over(self, rows: Iterable[T]) -> Iterator[T]:
-        for row in rows:
-            self._hash.update(repr(row).encode())
-            yield row
-
-    def hexdigest(self) -> str:
-        return self._hash.hexdigest()
-
-
-def fingerprint_of(*streams: Iterable[Any]) -> str:
-    fingerprint = Fingerprint()
-    for stream in streams:
-        for _ in fingerprint.over(stream):
-            continue
-    return fingerprint.hexdigest()

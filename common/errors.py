@@ -73,7 +73,7 @@ def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dic
 
 def shortened(value: Any) -> Any:
     if isinstance(value, list):
-        return [shortened(one) for one in value]
+        return [shortened(entry) for entry in value]
     if not isinstance(value, str) or len(value) <= LONGEST_DETAIL:
         return value
     return f"{value[: LONGEST_DETAIL // 2]} … {value[-LONGEST_DETAIL // 2 :]}"

@@ -85,9 +85,9 @@ def whole_file(path: Path) -> Iterator[HashedFile]:
 def remove_leftovers(folder: Path, *patterns: str, but: Collection[str] = ()) -> list[str]:
     """Remove matching files and folders unwritten for a day, except ``but``; return their names."""
     removed, before = [], time.time() - LEFTOVER_SECONDS
-    for path in sorted({found for pattern in patterns for found in folder.glob(pattern)}):
+    for path in sorted({match for pattern in patterns for match in folder.glob(pattern)}):
         with suppress(FileNotFoundError):  # another process removes it, or writes on
-            if path.name in but or max(one.stat().st_mtime for one in (path, *path.rglob("*"))) > before:
+            if path.name in but or max(entry.stat().st_mtime for entry in (path, *path.rglob("*"))) > before:
                 continue
             if path.is_dir():
                 shutil.rmtree(path)
@@ -113,16 +113,16 @@ def indented(value: Any, depth: int = 0) -> str:
         return _encoder("").encode(value)
     end, start = f"\n{' ' * depth}", f"\n{' ' * (depth + 1)}"
     opening, closing = "{}" if isinstance(value, dict) else "[]"
-    if not any(isinstance(one, (dict, list, tuple)) for one in inner):
+    if not any(isinstance(entry, (dict, list, tuple)) for entry in inner):
         text = _encoder(start).encode(value)[1:-1]
     elif isinstance(value, dict):
         # a member of its own has the name as JSON spells it, also of a number or null
         names = (_encoder("").encode({name: 0})[1:-2] for name in value)
         text = f",{start}".join(
-            f"{name}{indented(one, depth + 1)}" for name, one in zip(names, inner, strict=True)
+            f"{name}{indented(entry, depth + 1)}" for name, entry in zip(names, inner, strict=True)
         )
     else:
-        text = f",{start}".join(indented(one, depth + 1) for one in inner)
+        text = f",{start}".join(indented(entry, depth + 1) for entry in inner)
     return f"{opening}{start}{text}{end}{closing}"
 
 

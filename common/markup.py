@@ -104,8 +104,8 @@ def _outside(pattern: re.Pattern[str], text: str, mark: str, stand_in: str) -> s
     return "".join(part if number % 2 else part.replace(mark, stand_in) for number, part in enumerate(parts))
 
 
-def _run(found: re.Match[str]) -> str:
-    return found[0].replace("*", "\ufdd2").replace("_", "\ufdd3")
+def _run(match: re.Match[str]) -> str:
+    return match[0].replace("*", "\ufdd2").replace("_", "\ufdd3")
 
 
 def _with_marks(html: str) -> str:

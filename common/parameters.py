@@ -67,24 +67,24 @@ class Parameters(serializers.Serializer[Any]):
         for name in needed:
             serializer.fields[name].required = True
         serializer.is_valid(raise_exception=True)
-        found: dict[str, Any] = serializer.validated_data
-        return found
+        values: dict[str, Any] = serializer.validated_data
+        return values
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         for group in self.one_of:
-            given = [name for name in group if name in attrs]
-            if len(given) != 1:
+            present = [name for name in group if name in attrs]
+            if len(present) != 1:
                 names = {
                     "names": ", ".join(group[:-1]),
                     "last": group[-1],
-                    "given": gettext(" and ").join(given),
+                    "given": gettext(" and ").join(present),
                 }
                 message = (
                     gettext("Expected one of %(names)s and %(last)s; %(given)s were given.")
-                    if given
+                    if present
                     else gettext("Expected one of %(names)s and %(last)s; none was given.")
                 )
-                raise serializers.ValidationError({(given or group)[0]: [message % names]})
+                raise serializers.ValidationError({(present or group)[0]: [message % names]})
         return attrs
 
 
@@ -93,9 +93,9 @@ def _wrong_type(field: Any, value: Any) -> str:
     if value is None:
         return ""  # the field checks null itself
     if isinstance(field, serializers.ListField) and isinstance(value, list):
-        return next((problem for one in value if (problem := _wrong_type(field.child, one))), "")
+        return next((problem for member in value if (problem := _wrong_type(field.child, member))), "")
     if isinstance(field, serializers.DictField) and isinstance(value, Mapping):
-        of_members = ((name, _wrong_type(field.child, one)) for name, one in value.items())
+        of_members = ((name, _wrong_type(field.child, member)) for name, member in value.items())
         return next((f"{name[:80]}: {problem}" for name, problem in of_members if problem), "")
     for known, expected in JSON_TYPES:
         if isinstance(field, known):

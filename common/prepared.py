@@ -60,8 +60,10 @@ class _Compiled:
         """Return a compiler that runs the SQL with these values on this thread's connection."""
         here = connections[DEFAULT_DB_ALIAS]
         parameters = [
-            one.output_field.get_db_prep_save(values[one.name], here) if isinstance(one, _Given) else one
-            for one in self.parameters
+            parameter.output_field.get_db_prep_save(values[parameter.name], here)
+            if isinstance(parameter, _Given)
+            else parameter
+            for parameter in self.parameters
         ]
         sql = as_prepared(self.sql, here) if here.vendor == "postgresql" else self.sql
         compiler = copy(self.compiler)
@@ -82,7 +84,7 @@ def as_prepared(sql: str, here: Any) -> str:
     known = _prepared.setdefault(here.connection, {})
     if sql not in known:
         name, numbers = f"prepared_{len(known)}", count(1)
-        numbered = re.sub("%[s%]", lambda found: "%" if found[0] == "%%" else f"${next(numbers)}", sql)
+        numbered = re.sub("%[s%]", lambda match: "%" if match[0] == "%%" else f"${next(numbers)}", sql)
         with here.wrap_database_errors:
             here.connection.execute(f"PREPARE {name} AS {numbered}")
         known[sql] = f"EXECUTE {name} ({', '.join(['%s'] * (next(numbers) - 1))})"

@@ -41,7 +41,7 @@ AWAY_SECONDS = 10.0  # for which a Redis that was away is not asked again
 EVERYWHERE = {"account"}  # limits over all addresses
 BY_BROWSER = {"code", "resume"}  # limits of each browser at an address, which many people may share
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 _visitor: ContextVar[tuple[str, str]] = ContextVar("visitor", default=("", ""))
 _away_until: dict[str, float] = {}  # by the address of the Redis
 
@@ -78,14 +78,14 @@ def _network(address: str) -> str:
     What a proxy writes instead of an address, such as "unknown", counts as one.
     """
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.IPv6Network((found, 64), strict=False))
-    return str(found)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.IPv6Network((parsed, 64), strict=False))
+    return str(parsed)
 
 
 def check(name: str, *of: str) -> None:
@@ -102,29 +102,33 @@ def count(name: str, *of: str) -> None:
     _use(name, of, counted=True)
 
 
-def guess(attempt: Callable[[], Found | None], *limits: tuple[str, ...]) -> Found | None:
+def guess(attempt: Callable[[], Result | None], *limits: tuple[str, ...]) -> Result | None:
     """Return the result of an attempt, within limits of wrong ones, whose result is None. Raise TooMany."""
     for name, *of in limits:
         check(name, *of)
-    found = attempt()
-    if found is None:  # counting refuses as well, where other attempts came meanwhile
+    result = attempt()
+    if result is None:  # counting refuses as well, where other attempts came meanwhile
         for name, *of in limits:
             count(name, *of)
-    return found
+    return result
 
 
 def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
     (address, browser), limit = _visitor.get(), _limit(name)
     if not address or limit is None:
         return
-    place = "" if name in EVERYWHERE else address
-    parts = (name, place, *of, *([browser] if name in BY_BROWSER else []))
+    network = "" if name in EVERYWHERE else address
+    parts = (name, network, *of, *([browser] if name in BY_BROWSER else []))
     # quoted, as the library joins them by slashes, which a name that somebody typed in may hold
     until = _used_up_until(limit, tuple(quote(part, safe=":", errors="replace") for part in parts), counted)
     if until is None:
         return
     logger.warning(
-        "The limit %s (%s) is reached by %s%s.", name, limit, address, "".join(f", {one}" for one in of)
+        "The limit %s (%s) is reached by %s%s.",
+        name,
+        limit,
+        address,
+        "".join(f", {subject}" for subject in of),
     )
     wait = max(1, math.ceil(until - time.time()))
     raise TooMany(_sentence(wait), wait=wait)

@@ -1,23 +1,24 @@
-"""Append-only models, and fast bulk reads and writes of many rows."""
+"""Append-only models, and many rows: in batches, with a fingerprint, read and written fast."""
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache, partial
 from itertools import chain, islice
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from django.db import DEFAULT_DB_ALIAS, connection, models, transaction
 from django.db.models import QuerySet
 
-from common.downloads import batched
 from common.prepared import as_prepared
 
+T = TypeVar("T")
 ROWS_AT_ONCE = 5_000
 READ_AT_ONCE = 20_000
 FEW = 30  # rows that are written by a prepared statement
@@ -66,6 +67,33 @@ class AppendOnlyRow(models.Model):
         raise LogIsAppendOnly(f"{type(self).__name__} rows are never deleted")
 
 
+def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    stream = iter(rows)
+    while batch := list(islice(stream, size)):
+        yield batch
+
+
+class Fingerprint:
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def over(self, rows: Iterable[T]) -> Iterator[T]:
+        for row in rows:
+            self._hash.update(repr(row).encode())
+            yield row
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def fingerprint_of(*streams: Iterable[Any]) -> str:
+    fingerprint = Fingerprint()
+    for stream in streams:
+        for _ in fingerprint.over(stream):
+            continue
+    return fingerprint.hexdigest()
+
+
 def insert_rows(
     model: type[models.Model],
     names: Sequence[str],
@@ -109,10 +137,10 @@ def _writer(
     defaults = [make(field.get_default()) for field, make in unnamed]
     insert = _insert if connection.vendor == "postgresql" else _execute
 
-    def write(given: Iterable[Iterable[Any]]) -> None:
+    def write(values: Iterable[Iterable[Any]]) -> None:
         columns = [
             list(column) if make is _as_it_is else list(map(make, column))
-            for make, column in zip(prepare, given, strict=True)
+            for make, column in zip(prepare, values, strict=True)
         ]
         count = len(columns[0])
         insert(into, [*columns, *([value] * count for value in defaults)], count)
@@ -286,6 +314,24 @@ def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[Non
             cursor.execute(definition)
 
 
+def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Callable[[Any, Any], None]:
+    """Return a step that drops the indexes of these foreign keys, if present: model -> columns.
+
+    It finds them by their columns, as their names end with a hash.
+    """
+
+    def drop(apps: Any, editor: Any) -> None:
+        for model, names in columns.items():
+            table = apps.get_model(app_label, model)._meta.db_table
+            with editor.connection.cursor() as cursor:
+                there = editor.connection.introspection.get_constraints(cursor, table)
+            for index, about in there.items():
+                if about["index"] and not about["unique"] and about["columns"] in [[name] for name in names]:
+                    editor.execute(f"DROP INDEX {editor.quote_name(index)}")
+
+    return drop
+
+
 def refresh_statistics(*tables: type[models.Model]) -> None:
     """Update PostgreSQL's table statistics within the caller's transaction.
 
@@ -345,8 +391,8 @@ def plain_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     For integers, text and booleans (0 and 1 on SQLite).
     """
     compiler = rows.query.get_compiler(using=rows.db)
-    found: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=READ_AT_ONCE)
-    return chain.from_iterable(found or ())
+    chunks: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=READ_AT_ONCE)
+    return chain.from_iterable(chunks or ())
 
 
 def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
@@ -355,19 +401,19 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     Equal JSON may be one object: do not change it.
     """
     compiler = rows.query.get_compiler(using=rows.db)
-    found: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=ROWS_AT_ONCE)
+    chunks: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=ROWS_AT_ONCE)
     ready = {
-        place: lru_cache(READ_AT_ONCE, typed=True)(
+        index: lru_cache(READ_AT_ONCE, typed=True)(
             partial(_converted, functions, expression, compiler.connection)
         )
-        for place, (functions, expression) in compiler.get_converters(
+        for index, (functions, expression) in compiler.get_converters(
             [column for column, _sql, _alias in compiler.select]
         ).items()
     }
-    for chunk in found or ():
+    for chunk in chunks or ():
         columns: list[Iterable[Any]] = list(zip(*chunk, strict=True))
-        for place, convert in ready.items():
-            columns[place] = map(convert, columns[place])
+        for index, convert in ready.items():
+            columns[index] = map(convert, columns[index])
         yield from zip(*columns, strict=True)
 
 
@@ -393,7 +439,7 @@ def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
 def column_parts(rows: QuerySet[Any, Any], count: int) -> Iterator[npt.NDArray[np.float64]]:
     """Yield the columns of ``columns_of`` in parts of some thousand rows, to save memory."""
     compiler = rows.query.get_compiler(using=rows.db)
-    found: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=READ_AT_ONCE)
-    for chunk in found or ():
+    chunks: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=READ_AT_ONCE)
+    for chunk in chunks or ():
         numbers = np.fromiter(chain.from_iterable(chunk), dtype=np.float64, count=count * len(chunk))
         yield numbers.reshape(-1, count).T

@@ -20,7 +20,7 @@ from common.audit import acting_as
 from common.downloads import problem_page
 from common.incoming import within_request
 from common.rate_limits import TooMany, count, visiting_from
-from common.sqlite.queue import Queue
+from common.sqlite.base import Queue
 from config.api.framework import unknown_address
 from config.observing.requests import visitor_address
 

@@ -11,8 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
-from common.environment import Environment
-from common.limits import DEFAULTS, Limits
+from common.environment import DEFAULTS, Environment, Limits
 from config.installation import data_folder, load_secret_key
 from config.observing.logs import FORMATS, LEVELS
 

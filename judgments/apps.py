@@ -14,7 +14,7 @@ class JudgmentsConfig(AppConfig):
 
         schedule("judgments.tasks.sweep_jobs", every=lambda: settings.JOB_SWEEP_SECONDS)
         schedule("judgments.datasets.uploads.discard_leftovers", every=lambda: 3600)
-        schedule("judgments.parts.remove_leftovers", every=lambda: 3600)
+        schedule("judgments.tasks.remove_leftovers", every=lambda: 3600)
         register("understand_upload", "judgments.handlers.understand_upload", queue=INTERACTIVE)
         register("import_dataset", "judgments.handlers.import_dataset", queue=HEAVY)
         register("import_template", "judgments.handlers.import_template", queue=HEAVY)

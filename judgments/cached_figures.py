@@ -136,9 +136,9 @@ def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, 
     """Return the figures, and whether they are large, in one query."""
     if figures.many is None:
         return CachedFigures.objects.filter(study=study, name=figures.name).first(), False
-    own = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
+    cached_by_name = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
     version, value, seconds, made_at, many = (
-        Study.objects.annotate(own=own)
+        Study.objects.annotate(own=cached_by_name)
         .values_list("own__version", "own__value", "own__seconds", "own__made_at", figures.many(study))
         .get(pk=study.pk)
     )
@@ -162,8 +162,8 @@ def _start_unless_failed(study: Study, name: str) -> None:
 def request_figures(study: Study, names: Iterable[str]) -> None:
     """Start a job, unless one is running."""
     under_way = Job.objects.under_way().filter(kind=JOB, args__study=study.slug)
-    asked = {name for args in under_way.values_list("args", flat=True) for name in args["names"]}
-    wanted = sorted(set(names) - asked)
+    under_way_names = {name for args in under_way.values_list("args", flat=True) for name in args["names"]}
+    wanted = sorted(set(names) - under_way_names)
     if wanted:
         enqueue(kind=JOB, args={"study": study.slug, "names": wanted})
 
@@ -176,8 +176,8 @@ def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]
             continue
         # Read before computing: changes meanwhile make the result stale.
         version, made_at, began = _version(study, figures), timezone.now(), time.monotonic()
-        found = figures.compute(study)
-        rows.append(_row(study, figures, found, version, made_at, time.monotonic() - began))
+        result = figures.compute(study)
+        rows.append(_row(study, figures, result, version, made_at, time.monotonic() - began))
     return rows
 
 
@@ -193,23 +193,23 @@ def store_figures(rows: Iterable[CachedFigures]) -> None:
 def _compute_for_page(study: Study, figures: Figures[T]) -> T:
     """Read the cache only here, as most studies are small."""
     made_at, began = timezone.now(), time.monotonic()
-    found = figures.compute(study)
-    if figures.rows(found) >= MANY_ROWS and get_language() != settings.LANGUAGE_CODE:
+    result = figures.compute(study)
+    if figures.rows(result) >= MANY_ROWS and get_language() != settings.LANGUAGE_CODE:
         request_figures(study, [figures.name])  # they may hold sentences, which are stored in English
-    elif figures.rows(found) >= MANY_ROWS:
+    elif figures.rows(result) >= MANY_ROWS:
         seconds = time.monotonic() - began
-        store_figures([_row(study, figures, found, _version(study, figures), made_at, seconds)])
-    return found
+        store_figures([_row(study, figures, result, _version(study, figures), made_at, seconds)])
+    return result
 
 
 def _row(
-    study: Study, figures: Figures[T], found: T, version: str, made_at: datetime, seconds: float
+    study: Study, figures: Figures[T], result: T, version: str, made_at: datetime, seconds: float
 ) -> CachedFigures:
     return CachedFigures(
         study=study,
         name=figures.name,
         version=version,
-        value=figures.as_json(found),
+        value=figures.as_json(result),
         seconds=seconds,
         made_at=made_at,
     )

@@ -48,7 +48,7 @@ def import_dataset(
     if user is None:  # without an owner it would be everybody's
         raise WrongState("Nothing was imported: the account that asked for it is there no longer.")
     with _stored(run, upload) as (files, result):
-        people, *systems = [Part(**one) for one in parts] or [Part(format=format)]
+        people, *systems = [Part(**values) for values in parts] or [Part(format=format)]
         folder = files.pictures if pictures is None else str(files.root / pictures)
         summary = importing.import_dataset(
             format=people.format,
@@ -135,10 +135,10 @@ def import_template(run: Run, *, upload: str, source: str, slug: str, name: str)
 
 
 def generate(run: Run, *, study: str) -> None:
-    found = find_study(study)
-    batch = draw_hits(study=found, progress=run.progress)
+    row = find_study(study)
+    batch = draw_hits(study=row, progress=run.progress)
     with run.commit() as result:
-        store_hits(study=found, batch=batch, progress=run.progress)
+        store_hits(study=row, batch=batch, progress=run.progress)
         result |= {"HITs": len(batch.hits), "units": batch.unit_count, "control items": batch.control_count}
 
 

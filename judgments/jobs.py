@@ -96,7 +96,7 @@ class WorkerStops(BaseException):
 class Progress(Protocol):
     """The `progress` argument of services: the share done, 0 to 1, and the current activity."""
 
-    def __call__(self, share: float, words: str = "") -> None:
+    def __call__(self, share: float, message: str = "") -> None:
         pass
 
 
@@ -273,7 +273,7 @@ class Run:
     attempts: int
     finished: bool = False
     share: float = 0.0
-    words: str = ""
+    message: str = ""
     lost: bool = False
     retry_in: float | None = None  # seconds, for a run that is to be tried again
     _heart: _Heart = field(init=False, repr=False)
@@ -284,10 +284,10 @@ class Run:
         """8 hexadecimal digits that identify this run."""
         return self.owner.rpartition(":")[2]
 
-    def progress(self, share: float, words: str = "") -> None:
+    def progress(self, share: float, message: str = "") -> None:
         """Report progress; a separate thread writes it, so this is cheap. Raise as `check` does."""
         self.check()
-        self.share, self.words = min(max(share, 0.0), 1.0), words[:200]
+        self.share, self.message = min(max(share, 0.0), 1.0), message[:200]
 
     def check(self) -> None:
         """Raise WorkerStops if the worker was asked to end, and LostClaim if the job is not this run's any more."""
@@ -391,7 +391,7 @@ class _Heart(threading.Thread):
                 stopping += LOOK_EVERY * _stopping[0]
                 if stopping >= STOP_SECONDS[self.run_.queue]:
                     self._leave()
-                now = (self.run_.share, self.run_.words)
+                now = (self.run_.share, self.run_.message)
                 if now == written and silent < beat_every:
                     self._look()
                 elif self._look(progress=now[0], words=now[1], heartbeat=Now()):

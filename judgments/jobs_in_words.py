@@ -11,7 +11,7 @@ from common.amounts import percent, thousands
 from judgments.importers.textio import QUIRKS
 from judgments.models import Job
 
-WORDS = {
+TITLES = {
     "understand_upload": "Look at an upload",
     "import_dataset": "Import of a dataset",
     "import_candidates": "Import of candidates",
@@ -58,16 +58,16 @@ FOR_MACHINES = {"what", "analysis", "created"}
 
 
 def work_in_words(job: Job) -> str:
-    return gettext(WORDS.get(job.kind, job.kind.replace("_", " ").capitalize()))
+    return gettext(TITLES.get(job.kind, job.kind.replace("_", " ").capitalize()))
 
 
-def line_in_words(job: Job, place: int | None = None) -> str:
+def line_in_words(job: Job, position: int | None = None) -> str:
     queue = gettext(QUEUES.get(job.queue, job.queue))
-    return f"{queue}, {place_in_words(place)}" if place else queue
+    return f"{queue}, {place_in_words(position)}" if position else queue
 
 
-def place_in_words(place: int) -> str:
-    return gettext("number %(place)s in line") % {"place": thousands(place)}
+def place_in_words(position: int) -> str:
+    return gettext("number %(place)s in line") % {"place": thousands(position)}
 
 
 def result_in_words(job: Job) -> list[tuple[str, str]]:
@@ -102,14 +102,14 @@ def _value_in_words(name: str, value: Any) -> str:
 
 def note_in_words(note: str) -> str:
     """Translate a note of an import, which is stored in English and may begin with the name of a system."""
-    for words in QUIRKS.values():
+    for quirk in QUIRKS.values():
         pattern = (
-            re.escape(words).replace(r"\{n\}", r"(?P<n>[\d,]+)").replace(r"\{detail\}", "(?P<detail>.*)")
+            re.escape(quirk).replace(r"\{n\}", r"(?P<n>[\d,]+)").replace(r"\{detail\}", "(?P<detail>.*)")
         )
-        if found := re.fullmatch(f"(?P<system>.*: )?{pattern}", note, re.DOTALL):
-            said = found.groupdict(default="")
-            number = said.get("n", "").replace(",", "")
-            return said["system"] + gettext(words).format(
-                n=thousands(int(number)) if number else "", detail=said.get("detail", "")
+        if match := re.fullmatch(f"(?P<system>.*: )?{pattern}", note, re.DOTALL):
+            parts = match.groupdict(default="")
+            number = parts.get("n", "").replace(",", "")
+            return parts["system"] + gettext(quirk).format(
+                n=thousands(int(number)) if number else "", detail=parts.get("detail", "")
             )
     return gettext(note)

@@ -56,16 +56,16 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
 def discard(*, study: Study, by: User | None) -> Outcome:
     """Deletes units, controls and HITs of a study that was never opened or registered; it is a draft again."""
     gone = discard_hits(study=study, by=by)
-    words = ngettext(
+    sentence = ngettext(
         "One page of work was discarded; the design is a draft again.",
         "%(n)s pages of work were discarded; the design is a draft again.",
         gone.hits,
     )
-    return Outcome(_number(words, gone.hits))
+    return Outcome(_number(sentence, gone.hits))
 
 
-def _number(words: str, n: int) -> str:
-    return words % {"n": thousands(n)}
+def _number(sentence: str, n: int) -> str:
+    return sentence % {"n": thousands(n)}
 
 
 class DuplicateRequest(Parameters):
@@ -98,13 +98,13 @@ class SavePresetRequest(Parameters):
 @operation("save-preset", "Offer the design for new studies", parameters=SavePresetRequest)
 def save_preset(*, study: Study, by: User | None, slug: str, title: str, description: str) -> Outcome:
     """Keeps a study's design without its name, dataset, seed and codes."""
-    made = saved_presets.save_preset(
+    preset = saved_presets.save_preset(
         design=design_of(study), slug=slug, title=title, description=description, by=by
     )
     return Outcome(
         gettext("“%(title)s” is offered for new studies, as preset %(slug)s.")
-        % {"title": made.title, "slug": made.slug},
-        made,
+        % {"title": preset.title, "slug": preset.slug},
+        preset,
     )
 
 
@@ -137,9 +137,10 @@ def give(*, study: Study, by: User | None, role: str, user: int = 0, username: s
             gettext("Nothing was changed: %(name)s cannot sign in to these pages.")
             % {"name": person.get_username()}
         )
-    given = give_role(study=study, user=person, role=role, by=by)
+    membership = give_role(study=study, user=person, role=role, by=by)
     return Outcome(
-        gettext("%(name)s is %(role)s now.") % {"name": person.get_username(), "role": gettext(given.role)}
+        gettext("%(name)s is %(role)s now.")
+        % {"name": person.get_username(), "role": gettext(membership.role)}
     )
 
 

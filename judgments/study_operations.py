@@ -121,10 +121,10 @@ class Operation:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
         # a body that nothing is read from is not parsed either
-        found = self.parameters.read(data, needed=needed) if self.parameters().fields else {}
+        values = self.parameters.read(data, needed=needed) if self.parameters().fields else {}
         if self.row:
-            found[self.row] = data.get(self.row, "") if row is None else row
-        return found
+            values[self.row] = data.get(self.row, "") if row is None else row
+        return values
 
     def run(
         self, study: Study, values: Mapping[str, Any], *, by: User | None, wait: bool = True, **more: Any
@@ -176,15 +176,15 @@ def operation_of(kind: str) -> Operation | None:
 def row_of(rows: QuerySet[Row], key: str) -> Row:
     """Raise NotThere."""
     try:
-        found = rows.filter(pk=key).first()
+        row = rows.filter(pk=key).first()
     except (ValueError, ValidationError):  # the key is no number, or no UUID
-        found = None
-    if found is None:
+        row = None
+    if row is None:
         raise NotThere(
             gettext("Nothing was changed: there is no such %(verbose_name)s in this study.")
             % {"verbose_name": rows.model._meta.verbose_name}
         )
-    return found
+    return row
 
 
 def operation(

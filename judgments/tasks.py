@@ -1,10 +1,23 @@
-"""Celery's tasks: one for each kind of job, one for parts of jobs, and one for each function that beat repeats."""
+"""Celery's tasks: one for each kind of job, one for parts of jobs, and one for each function that beat repeats.
+
+All workers compute the parts of a job's work. The job's own process takes part, so it never waits for a free worker,
+and a worker that was killed costs nothing but time. A part is claimed by a file; if two compute it, both get the
+same result.
+"""
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+import pickle
+import secrets
+import shutil
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from amqp.exceptions import AMQPError
@@ -15,9 +28,121 @@ from django.utils.module_loading import import_string
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
-from evaluation.parallel import using
-from judgments import jobs, parts
-from judgments.jobs import DATABASE_FAILURES, HEAVY, Run
+from evaluation.parallel import PartFunction, Results, Serial, using
+from judgments import jobs
+from judgments.jobs import DATABASE_FAILURES, HEAVY, Run, is_gone, owner_name
+from judgments.models import Job
+
+QUEUE = "parts"
+TAKE_OVER = 3  # times the longest part so far, before a part of a silent worker is computed here
+LEAST_WAIT = 10.0  # seconds
+LOOK_EVERY = 0.02
+TASK = "task"
+
+
+def folder_of_parts() -> Path:
+    return Path(settings.DATA_DIR) / "parts"
+
+
+class AllWorkers:
+    """The pool of a job."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._folders = itertools.count()
+
+    def map(
+        self, function: PartFunction, shared: Any, parts: Sequence[Any], *, threads: bool = False
+    ) -> Results:
+        if len(parts) < 2:
+            yield from Serial().map(function, shared, parts)
+            return
+        folder = folder_of_parts() / f"{self._run.job_id}-{self._run.name}-{next(self._folders)}"
+        folder.mkdir(parents=True)
+        try:
+            try:
+                _write(folder / TASK, (function, shared, list(parts)))
+            except (pickle.PicklingError, AttributeError, TypeError):  # such as a function within a function
+                yield from Serial().map(function, shared, parts)
+                return
+            send_parts(folder.name, len(parts))
+            yield from self._results(folder, function, shared, parts)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _results(
+        self, folder: Path, function: PartFunction, shared: Any, parts: Sequence[Any]
+    ) -> Iterator[Any]:
+        results: dict[int, Any] = {}
+        unclaimed = deque(range(len(parts)))
+        longest = 0.0
+        for number in range(len(parts)):
+            while number not in results:
+                self._run.check()
+                with suppress(FileNotFoundError):
+                    results[number] = _read(folder / f"{number}.result")
+                    continue
+                mine = next((other for other in _pop_all(unclaimed) if _claim(folder, other)), None)
+                if mine is None and _may_take_over(folder, number, longest):
+                    mine = number
+                if mine is None:
+                    time.sleep(LOOK_EVERY)
+                    continue
+                began = time.monotonic()
+                with using(Serial()):
+                    results[mine] = function(shared, parts[mine])
+                longest = max(longest, time.monotonic() - began)
+            yield results.pop(number)
+
+
+def _pop_all(numbers: deque[int]) -> Iterator[int]:
+    while numbers:
+        yield numbers.popleft()
+
+
+def _claim(folder: Path, number: int) -> bool:
+    try:
+        with open(folder / f"{number}.claim", "x") as file:
+            file.write(owner_name())
+    except FileExistsError:
+        return False
+    return True
+
+
+def _may_take_over(folder: Path, number: int, longest: float) -> bool:
+    claim = folder / f"{number}.claim"
+    waited = time.time() - claim.stat().st_mtime
+    return waited > max(LEAST_WAIT, TAKE_OVER * longest) or bool(is_gone(claim.read_text()))
+
+
+@lru_cache(maxsize=1)
+def _task(folder: Path) -> tuple[PartFunction, Any, list[Any]]:
+    task: tuple[PartFunction, Any, list[Any]] = _read(folder / TASK)
+    return task
+
+
+def _write(path: Path, value: Any) -> None:
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with draft.open("wb") as file:
+        pickle.dump(value, file, protocol=pickle.HIGHEST_PROTOCOL)
+    draft.replace(path)
+
+
+def _read(path: Path) -> Any:
+    with path.open("rb") as file:
+        return pickle.load(file)  # noqa: S301 - of our own data folder, which holds nobody else's files
+
+
+def remove_leftovers() -> None:
+    """Remove the folders of runs that were killed, and the drafts of messages that were never sent."""
+    for folder in folder_of_parts().glob("*-*-*"):
+        job_id, run, _ = folder.name.split("-")
+        if not Job.objects.filter(pk=job_id, state=Job.State.RUNNING, owner__endswith=f":{run}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+    for message in Path(settings.DATA_DIR).glob("broker/.*.msg"):
+        if message.stat().st_mtime < time.time() - 60:
+            message.unlink(missing_ok=True)
+
 
 log = logging.getLogger(__name__)
 
@@ -59,21 +184,26 @@ def add_job_task(kind: str, queue: str) -> None:
 @contextmanager
 def _as_task(run: Run) -> Iterator[None]:
     try:
-        with using(parts.AllWorkers(run, send_parts)):
+        with using(AllWorkers(run)):
             yield
     except SoftTimeLimitExceeded:
         raise jobs.TookTooLong(run.queue) from None
 
 
-_queues[PART] = parts.QUEUE
+_queues[PART] = QUEUE
 
 
 @shared_task(name=PART, time_limit=settings.JOB_SECONDS[HEAVY])
-def compute_part(folder: str, number: int) -> None:
+def compute_part(folder_name: str, number: int) -> None:
+    """Compute a part that nobody has claimed, for a job that still waits for it."""
+    folder = folder_of_parts() / folder_name
     try:
-        parts.compute_claimed(folder, number)
+        with suppress(FileNotFoundError):  # the job has ended
+            if _claim(folder, number):
+                function, shared, parts = _task(folder)
+                _write(folder / f"{number}.result", function(shared, parts[number]))
     except MemoryError:  # Celery's worker would end; the job's own process tries it
-        log.exception("A part of %s needed too much memory.", folder)
+        log.exception("A part of %s needed too much memory.", folder_name)
 
 
 def send_parts(folder: str, count: int) -> None:

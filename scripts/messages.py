@@ -105,7 +105,7 @@ def _data() -> Iterator[tuple[str, str]]:
     from judgments.design.requirements import QUIZ_PRESETS
     from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
-    from judgments.kinds.caption_rules import RULES
+    from judgments.kinds.caption import RULES
     from judgments.kinds.spans.answers import MQM
 
     for kind in KINDS.values():
@@ -150,7 +150,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from judgments.access import people_page, roles
     from judgments.access.tokens import SCOPES
     from judgments.datasets.understanding import ENCODINGS
-    from judgments.jobs_in_words import LABELS, QUEUES, WORDS
+    from judgments.jobs_in_words import LABELS, QUEUES, TITLES
     from judgments.studies.list_page import NEEDS
 
     yield from (("the admin's theme", text) for text in THEME)
@@ -164,7 +164,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
         yield from (("models and lists", text) for text in words if text)
     for need in NEEDS.values():
         yield from ((f"need {need.name}", text) for text in (*need.words, need.button))
-    for sentences in (WORDS, LABELS, QUEUES):
+    for sentences in (TITLES, LABELS, QUEUES):
         yield from (("judgments/jobs_in_words.py", text) for text in sentences.values())
     yield from (
         ("judgments/access", text) for row in (*people_page.ROLES, *roles.DATASET_ROLES) for text in row

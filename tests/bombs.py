@@ -102,8 +102,8 @@ def read(path: Path) -> Iterator[str]:
 
     from annotation.crowds.mturk.questions import read_answers
     from common.errors import QuorumError
-    from common.incoming.pictures import picture_format
     from judgments.datasets import uploads
+    from judgments.datasets.pictures import picture_format
     from judgments.importers import open_dataset
 
     if path.suffix in (".xml", ".png"):

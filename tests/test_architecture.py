@@ -359,7 +359,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("evaluation.data.publishing.outside", "evaluation.data.releases", "evaluation.results.aggregation"),
             *("evaluation.signatures", "judgments.kinds.spans.answers", "judgments.studies.studies"),
         ),
-        "PillowImage.open": ("judgments.datasets.picture_metadata",),
+        "PillowImage.open": ("judgments.datasets.pictures",),
         "Image.open": ("evaluation.results.judges.prompts", "evaluation.results.ranking_systems.pictures"),
     }  # fmt: skip
     used = [(entry.importer, entry.imported) for entry in imports()]
@@ -431,7 +431,7 @@ def test_no_module_outside_the_kinds_lists_them(kinds: set[str]) -> None:
         "evaluation.data.export.formats.consensus",  # columns of a file
         "evaluation.management.installation",  # studies of the demo, named like their kinds
         "judgments.design.reading",  # tables of a study file
-        "judgments.importers.sources",  # what published files hold
+        "judgments.importers",  # what published files hold
     }
     tables = [
         (name, node.lineno, _texts(node.keys if isinstance(node, ast.Dict) else node.elts) & kinds)

@@ -27,13 +27,13 @@ from django.urls import reverse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.environment import Limits
 from common.errors import QuorumError
 from common.incoming import HEAD, BeyondHead, within_request
-from common.limits import Limits
 from config.observing.outages import LongRequests, RequestTooLong
 from judgments.datasets import uploads
 from judgments.importers import ImportProblem, open_dataset
-from judgments.importers.readers import Columns, read_json_lines
+from judgments.importers.records import Columns, read_json_lines
 from judgments.importers.textio import ImportNotes
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study

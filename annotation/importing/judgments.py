@@ -15,9 +15,8 @@ from django.utils.functional import SimpleLazyObject
 from annotation.importing.rows import JudgmentWriter
 from annotation.models import Judgment
 from common.audit import acting_person
-from common.downloads import Fingerprint, batched, fingerprint_of
 from common.errors import DataConflict, DesignError, counted
-from common.rows import large_cache, many_objects
+from common.rows import Fingerprint, batched, fingerprint_of, large_cache, many_objects
 from judgments.datasets.importing import ImportSummary
 from judgments.design.reading import make_design
 from judgments.importers import ResultColumns, open_judgments

@@ -12,10 +12,9 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Exclusion, Judgment, Worker
 from common.audit import acting_person
-from common.downloads import batched
 from common.errors import DataConflict
-from common.rows import insert_rows
-from judgments.datasets.importing import check_own, known_lists, rank_by_place, store_candidates
+from common.rows import batched, insert_rows
+from judgments.datasets.importing import check_owner, known_lists, renumber_ranks, store_candidates
 from judgments.drawing.material import candidate_key, content_key
 from judgments.importers.records import (
     HUMAN,
@@ -75,7 +74,7 @@ class SystemsWriter:
     def make_systems(self, credits: Iterable[Credit]) -> None:
         named, user = {credit.system for credit in credits}, acting_person()
         for name in sorted(named & self.systems.keys()):
-            check_own(self.systems[name], user)
+            check_owner(self.systems[name], user)
         fresh = sorted(named - self.systems.keys())
         made = System.objects.bulk_create(
             System(
@@ -104,7 +103,7 @@ class SystemsWriter:
         for name in {one.credit.system for one in credited} - self.partly_known.setdefault(task, set()):
             system = self.systems[name]
             if not _is_fully_known(system, task):
-                rank_by_place(system, task)
+                renumber_ranks(system, task)
                 self.partly_known[task].add(name)
         lists = known_lists(
             task,

@@ -21,9 +21,9 @@ from judgments.importers import (
     ImportProblem,
     ResultColumns,
 )
-from judgments.importers.results.judgments import EXAMPLE, parse_pairs, parse_zone, read_mapping
+from judgments.importers.result_files import EXAMPLE, parse_pairs, parse_zone, read_mapping
 from judgments.kinds import KINDS
-from judgments.management.base import OperationCommand, say_import
+from judgments.management.base import OperationCommand
 from judgments.studies.studies import find_study
 
 
@@ -132,7 +132,7 @@ class ImportJudgments(QuorumCommand):
             return
         with progress_bar() as progress:
             summary = import_judgments(**asked, study=options["study"], columns=columns, progress=progress)
-        say_import(self, "Study", summary)
+        self.say("\n".join(summary.lines("Study")))
 
 
 def _columns(

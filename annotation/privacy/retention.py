@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.crowds.people import forget_raw_ids
 from annotation.models import Worker
 from annotation.privacy.erasing import cannot_be_erased_now, end_identities, people_of
-from common.downloads import batched
+from common.rows import batched
 from judgments.jobs import enqueue
 from judgments.models import Job, Study
 from judgments.studies.generation import Progress, no_progress

@@ -14,7 +14,7 @@ from annotation.models import Judgment
 from annotation.models.assignments import EXCLUDED_STATES, JudgmentQuerySet
 from annotation.quality.detectors.base import binomial_at_most
 from annotation.snapshots import Snapshot
-from common.downloads import batched
+from common.rows import batched
 from evaluation.statistics.significance import holm
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.models import Study

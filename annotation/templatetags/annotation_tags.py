@@ -22,7 +22,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import normalise_phrase
 from judgments.hit_templates.filling import checked_answer, fill_page, filled_questions, first_answer
 from judgments.hit_templates.reading import read_template
-from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
+from judgments.kinds.caption import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import MISSING, PHRASE
 from judgments.kinds.spans.answers import placed
 from judgments.kinds.spans.kind import SEVERITY_KEYS, SEVERITY_WORDS

@@ -68,7 +68,7 @@ from annotation.work.submissions import (
 from annotation.work.worksheet import Place, open_positions, places_of, read_design, undecided_positions
 from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
-from common.incoming.documents import load_json
+from common.incoming import load_json
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of, find_study, kind_of
 

@@ -44,9 +44,9 @@ from annotation.work.claims import release_reserved, release_slots, take_pause_l
 from annotation.work.joining import MOST_INVITATIONS, create_invitations
 from annotation.work.stopping import lock_for_settling, update_outcomes
 from common.amounts import thousands
-from common.downloads import batched
 from common.errors import NotThere, WrongState
 from common.parameters import KeysField, Parameters, Reason
+from common.rows import batched
 from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, stops_early

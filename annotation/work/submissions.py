@@ -44,8 +44,7 @@ from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from common.rows import insert_rows
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS, Kind
-from judgments.kinds.caption import fold_text
-from judgments.kinds.caption_rules import RULES
+from judgments.kinds.caption import RULES, fold_text
 from judgments.studies.studies import design_of, draws_at_claim, stops_early
 
 # of a judgment that revises none; bulk_create takes ten times as long

@@ -29,7 +29,7 @@ from annotation.models import Assignment, QuizAttempt, Worker
 from common.incoming import limits
 from common.markup import render_markdown
 from common.prepared import PreparedQuery, query_parameter
-from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.pictures import without_metadata
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import UnitSpec, rng_for, screen_of, shuffled

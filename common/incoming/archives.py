@@ -57,7 +57,7 @@ def unpack(
     name: str,
     suffixes: set[str] | None = None,
     passed_over: Collection[str] = (),
-    progress: Callable[[float, str], None] = lambda share, words: None,
+    progress: Callable[[float, str], None] = lambda share, values: None,
 ) -> list[str]:
     """Unpack below ``target``; return the names of files skipped for a suffix in ``passed_over``.
 
@@ -72,7 +72,7 @@ def unpack(
         if inner.suffix.lower() in passed_over:
             left_out.append(str(inner))
             continue
-        words = {"name": name, "filename": member.filename}
+        values = {"name": name, "filename": member.filename}
         file = target.joinpath(*inner.parts)
         left = member.file_size
         try:
@@ -84,15 +84,15 @@ def unpack(
                     left -= len(chunk)
                     if left < 0:
                         problem = gettext("%(name)s: %(filename)r is larger than the archive says.")
-                        raise UploadRefused(problem % words)
+                        raise UploadRefused(problem % values)
                     if time.monotonic() > until:
-                        raise UploadRefused(gettext("%(name)s takes too long to unpack.") % words)
+                        raise UploadRefused(gettext("%(name)s takes too long to unpack.") % values)
                     out.write(chunk)
         except DAMAGE as error:
-            problem = gettext("%(name)s: %(filename)r is damaged (%(error)s).") % (words | {"error": error})
+            problem = gettext("%(name)s: %(filename)r is damaged (%(error)s).") % (values | {"error": error})
             raise UploadRefused(problem) from error
         except (FileExistsError, IsADirectoryError, NotADirectoryError):
-            raise UploadRefused(gettext("%(name)s holds two things named %(filename)r.") % words) from None
+            raise UploadRefused(gettext("%(name)s holds two things named %(filename)r.") % values) from None
     return left_out
 
 
@@ -170,8 +170,8 @@ def _wanted_members(
         if member.is_dir() or not inner.parts or _is_litter(inner):
             continue
         if problem := _problem_of(member, inner, suffixes):
-            words = {"name": name, "file": repr(member.filename[:60]), "problem": problem}
-            raise UploadRefused(gettext("%(name)s holds %(file)s, which %(problem)s.") % words)
+            values = {"name": name, "file": repr(member.filename[:60]), "problem": problem}
+            raise UploadRefused(gettext("%(name)s holds %(file)s, which %(problem)s.") % values)
         wanted.append(member)
     if not wanted:
         raise UploadRefused(gettext("%(name)s is empty.") % {"name": name})

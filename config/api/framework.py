@@ -32,7 +32,7 @@ from common import rate_limits
 from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shortened
 from common.files import can_be_stored
-from common.incoming.documents import TooDeep, load_json
+from common.incoming import TooDeep, load_json
 from config.observing.health import as_outage, note_outage
 from config.observing.outages import RequestTooLong
 from judgments.access.tokens import KEY_START, token_for_key

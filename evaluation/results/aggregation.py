@@ -17,8 +17,7 @@ from django.utils.translation import gettext, ngettext
 
 from annotation.models import Assignment, Judgment
 from common.amounts import thousands
-from common.downloads import batched
-from common.rows import indexes_built_after, insert_rows, large_cache, plain_rows
+from common.rows import batched, indexes_built_after, insert_rows, large_cache, plain_rows
 from evaluation.arrays import places_in
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners

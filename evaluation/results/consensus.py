@@ -381,7 +381,7 @@ def _alpha_of_open(
     rows = [
         (one.unit.pk, part, one.worker, value)
         for one in judged
-        for part, value in kind.aggregation.codes(one.unit, one.given).items()
+        for part, value in kind.aggregation.codes(one.unit, one.answer).items()
     ]
     unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
     of_rows = (np.array(column, dtype=np.int64) for column in (unit, worker))

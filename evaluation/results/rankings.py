@@ -11,8 +11,7 @@ import numpy.typing as npt
 from django.db.models import Case, Max, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
-from common.downloads import batched
-from common.rows import READ_AT_ONCE, columns_of, plain_rows
+from common.rows import READ_AT_ONCE, batched, columns_of, plain_rows
 from evaluation.arrays import places_in
 from evaluation.data.judgment_sets.records import Flags, Floats, Ints
 from evaluation.data.provenance import json_float

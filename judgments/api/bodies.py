@@ -58,10 +58,10 @@ class FormParser(MultiPartParser):
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         refuse_compressed(parser_context)
-        found = super().parse(stream, media_type, parser_context)
-        if not can_be_stored({name: found.data.getlist(name) for name in found.data}):
+        form = super().parse(stream, media_type, parser_context)
+        if not can_be_stored({name: form.data.getlist(name) for name in form.data}):
             raise ParseError("A text in the form holds U+0000.")
-        return found
+        return form
 
 
 class TOMLParser(BaseParser):

@@ -121,16 +121,16 @@ def start_named(request: Request, operation: Operation, *, route: str = "api:job
 
 
 def job_response(request: Request, job: Job, *, route: str = "api:jobs-detail") -> Response:
-    place = reverse(route, args=[job.pk], request=request)
-    return Response(JobSerializer(job).data, status=202, headers={"Location": place})
+    address = reverse(route, args=[job.pk], request=request)
+    return Response(JobSerializer(job).data, status=202, headers={"Location": address})
 
 
 def operation_path(
-    operation: Operation, view: type[OperationView] = OperationView, place: str = ""
+    operation: Operation, view: type[OperationView] = OperationView, last_part: str = ""
 ) -> URLPattern:
-    """Return the route of an operation, ``api:do-<name>``; ``place`` replaces its name in the address."""
+    """Return the route of an operation, ``api:do-<name>``; ``last_part`` replaces its name in the address."""
     return path(
-        f"studies/<str:slug>/{place or operation.name}/",
+        f"studies/<str:slug>/{last_part or operation.name}/",
         view.of(operation).as_view(),
         name=f"do-{operation.name}",
     )
@@ -185,8 +185,8 @@ def create_action(
         study = named_study(request, operation.right)
         outcome = operation.run(study, operation.read(request.data), by=staff_of(request))
         serializer = reply(outcome.value, many=many, context=view.get_serializer_context())
-        place = {"Location": reverse(route, args=[outcome.value.pk], request=request)} if route else None
-        return Response(serializer.data, status=201, headers=place)
+        headers = {"Location": reverse(route, args=[outcome.value.pk], request=request)} if route else None
+        return Response(serializer.data, status=201, headers=headers)
 
     create.__doc__ = operation.description
     parameters = operation.parameters

@@ -61,10 +61,10 @@ def _visible(model: type[models.Model], request: Request | None) -> QuerySet[Any
     token = token_of(request)
     if token is None or not token.limited:
         return rows
-    own = Q(pk__in=[])
+    of_token = Q(pk__in=[])
     for lookup in lookups_of(model):
-        own |= Q(**{f"{lookup}__in": token.studies.order_by().values("pk")})
-    return rows.filter(own)
+        of_token |= Q(**{f"{lookup}__in": token.studies.order_by().values("pk")})
+    return rows.filter(of_token)
 
 
 class Filters(filters.FilterSet):
@@ -93,8 +93,8 @@ def filters_of(
         named: further filters by name; a path such as ``worker__name`` compares a text.
     """
     members = {
-        name: filters.CharFilter(field_name=one) if isinstance(one, str) else one
-        for name, one in named.items()
+        name: filters.CharFilter(field_name=path) if isinstance(path, str) else path
+        for name, path in named.items()
     }
     meta = type("Meta", (), {"model": model, "fields": [*named, *fields]})
     return type(f"{model.__name__}Filters", (Filters,), {**members, "Meta": meta})
@@ -245,7 +245,7 @@ class HITSerializer(RowSerializer[HIT]):
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_units(self, hit: Any) -> list[str]:
         """Their ids."""
-        return [place.unit.key for place in hit.places.all()]
+        return [position.unit.key for position in hit.places.all()]
 
 
 class JobSerializer(RowSerializer[Job]):
@@ -267,11 +267,11 @@ class JobSerializer(RowSerializer[Job]):
         return self._places.get(job.pk)
 
     def to_representation(self, instance: Job) -> dict[str, Any]:
-        found: dict[str, Any] = super().to_representation(instance)
+        fields: dict[str, Any] = super().to_representation(instance)
         token = token_of(self.context["request"]) if "request" in self.context else None
-        if found["result"] and token and not scope_allows(token.scopes, f"{scope_of(instance.kind)}:read"):
-            found["result"] = {}
-        return found
+        if fields["result"] and token and not scope_allows(token.scopes, f"{scope_of(instance.kind)}:read"):
+            fields["result"] = {}
+        return fields
 
     class Meta:
         model = Job
@@ -324,9 +324,9 @@ class StudyResource(mixins.CreateModelMixin, Resource):
         toml = toml_of(body)
         design = make_design(body, saved=saved) if toml is None else read_toml(toml, saved=saved)
         study = create_study(design=design, user=staff_of(request))
-        place = reverse("api:studies-detail", args=[study.slug], request=request)
+        address = reverse("api:studies-detail", args=[study.slug], request=request)
         return Response(
-            self.get_serializer(study).data, status=status.HTTP_201_CREATED, headers={"Location": place}
+            self.get_serializer(study).data, status=status.HTTP_201_CREATED, headers={"Location": address}
         )
 
 
@@ -426,5 +426,9 @@ class JobResource(Resource):
 def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
     """Return jobs of visible studies; without a limited token also the person's jobs of no study."""
     token = token_of(request)
-    own = of_studies(*studies.values_list("slug", flat=True))
-    return rows.filter(own if token is not None and token.limited else own | own_jobs(staff_of(request)))
+    of_visible_studies = of_studies(*studies.values_list("slug", flat=True))
+    return rows.filter(
+        of_visible_studies
+        if token is not None and token.limited
+        else of_visible_studies | own_jobs(staff_of(request))
+    )

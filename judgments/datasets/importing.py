@@ -15,11 +15,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count
 from django.utils.translation import gettext_noop
 
-from common.downloads import Fingerprint, batched, fingerprint_of
 from common.errors import DataConflict, DesignError
-from common.rows import insert_rows, refresh_statistics
+from common.rows import Fingerprint, batched, fingerprint_of, insert_rows, refresh_statistics
 from judgments.access.roles import has_role
-from judgments.datasets.uploads import PictureCopy, checked_pictures, is_address, picture_address
+from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_address
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import candidate_key
@@ -60,47 +59,47 @@ def known_lists(
     """
     by_image = task == Output.Task.ANNOTATION
     query, item = ("item_id", "caption__text") if by_image else ("caption_id", "item_id")
-    found: Lists = defaultdict(dict)
+    lists: Lists = defaultdict(dict)
     for some in batched(sorted(queries), IN_ONE_QUERY):
         rows = Output.objects.filter(task=task, system__in=systems, **{f"{query}__in": some})
         columns = rows.order_by("system_id", query, "rank").values_list("system_id", query, item, "rank")
-        for system, asked, value, rank in columns.iterator(ROWS_AT_ONCE):
-            own = found[system, asked]
-            if value not in own.values():
-                own[rank if system in placed else len(own) + 1] = value
-    return found
+        for system, query_id, value, rank in columns.iterator(ROWS_AT_ONCE):
+            ranked = lists[system, query_id]
+            if value not in ranked.values():
+                ranked[rank if system in placed else len(ranked) + 1] = value
+    return lists
 
 
-def rank_by_place(system: System, task: Output.Task) -> None:
+def renumber_ranks(system: System, task: Output.Task) -> None:
     rows = list(Output.objects.filter(system=system, task=task).select_related("caption"))
     by_image = task == Output.Task.ANNOTATION
     lists: defaultdict[int, list[Any]] = defaultdict(list)
-    places: dict[int, int] = {}
+    positions: dict[int, int] = {}
     beyond = max((row.rank for row in rows), default=0) + len(rows) + 1
-    for number, row in enumerate(sorted(rows, key=lambda one: (one.rank, one.pk))):
-        own = lists[row.item_id if by_image else row.caption_id]
+    for number, row in enumerate(sorted(rows, key=attrgetter("rank", "pk"))):
+        ranked = lists[row.item_id if by_image else row.caption_id]
         value = row.caption.text if by_image else row.item_id
-        if value in own:  # it is in the list already and takes no other item's place
-            places[row.pk] = beyond + len(rows) + number
+        if value in ranked:  # it is in the list already and takes no other item's place
+            positions[row.pk] = beyond + len(rows) + number
         else:
-            own.append(value)
-            places[row.pk] = len(own)
-    changed = [row for row in rows if row.rank != places[row.pk]]
+            ranked.append(value)
+            positions[row.pk] = len(ranked)
+    changed = [row for row in rows if row.rank != positions[row.pk]]
     for number, row in enumerate(changed):
         row.rank = beyond + number  # move ranks away first: they are unique within a list at every step
     Output.objects.bulk_update(changed, ["rank"], batch_size=IN_ONE_QUERY)
     for row in changed:
-        row.rank = places[row.pk]
+        row.rank = positions[row.pk]
     Output.objects.bulk_update(changed, ["rank"], batch_size=IN_ONE_QUERY)
 
 
 def mark_lists_complete(dataset: Dataset, system: str, task: str) -> None:
     """Mark the system's lists of this task as complete, in the caller's transaction."""
     left = {
-        name: [one for one in own if (name, one) != (task, system)]
-        for name, own in dataset.known_in_part.items()
+        name: [entry for entry in systems if (name, entry) != (task, system)]
+        for name, systems in dataset.known_in_part.items()
     }
-    known_in_part = {name: own for name, own in left.items() if own}
+    known_in_part = {name: systems for name, systems in left.items() if systems}
     if known_in_part != dataset.known_in_part:
         dataset.notes = {**dataset.notes, "known_in_part": known_in_part}
         dataset.save(update_fields=["notes"])
@@ -114,6 +113,12 @@ class ImportSummary:
     created: bool
     counts: dict[str, int]
     notes: list[str] = field(default_factory=list)
+
+    def lines(self, what: str) -> list[str]:
+        """Return what a command says of an import of ``what``, such as "Dataset"."""
+        outcome = "imported" if self.created else "was there already with the same rows; nothing changed"
+        counts = [f"  {count:>9,} {name}" for name, count in self.counts.items() if count]
+        return [f"{what} {self.what}: {outcome}.", *counts, *(f"  {note}" for note in self.notes)]
 
 
 def import_dataset(
@@ -245,10 +250,10 @@ def _store_rows(
         for row in batch:
             if row.image not in items:
                 fresh.setdefault(row.image, row)
-        made = Item.objects.bulk_create(
+        created = Item.objects.bulk_create(
             _item(dataset, len(items) + index, row) for index, row in enumerate(fresh.values())
         )
-        for item, row in zip(made, fresh.values(), strict=True):
+        for item, row in zip(created, fresh.values(), strict=True):
             items[item.name] = item.pk
             files[item.name] = _file_of(row)
         references = (
@@ -329,14 +334,14 @@ def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
         for position, row in enumerate(pairs)
     )
     insert_rows(PublishedPair, names_of_pairs, published)
-    given = dict.fromkeys(
+    outputs_of_pairs = dict.fromkeys(
         (systems[system], items[row.image], captions[text])
         for row in pairs
         for system, text in ((row.first_system, row.first_text), (row.second_system, row.second_text))
     )
     ranks: dict[tuple[int, int], int] = {}
     outputs = []
-    for system, item, caption in given:
+    for system, item, caption in outputs_of_pairs:
         rank = ranks[system, item] = ranks.get((system, item), 0) + 1
         outputs.append((system, item, caption, rank))
     insert_rows(Output, ("system_id", "item_id", "caption_id", "rank"), outputs)
@@ -345,15 +350,15 @@ def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
 def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
     """Get or create candidate captions; return text -> row id."""
     keys = {candidate_key(text): text for text in texts}
-    found: dict[str, int] = {}
+    row_ids: dict[str, int] = {}
     for batch in batched(sorted(keys), 500):
         Caption.objects.bulk_create(
             (Caption(dataset=dataset, key=key, text=keys[key], role=Caption.Role.CANDIDATE) for key in batch),
             ignore_conflicts=True,
         )
         rows = Caption.objects.filter(dataset=dataset, key__in=batch).values_list("key", "pk")
-        found.update((keys[key], pk) for key, pk in rows)
-    return found
+        row_ids.update((keys[key], pk) for key, pk in rows)
+    return row_ids
 
 
 def import_candidates(
@@ -373,13 +378,13 @@ def import_candidates(
         NotThere: no such dataset. ImportProblem: an unreadable file, or an unknown image. DataConflict: the system
             exists with other captions.
     """
-    found = find_dataset(dataset)
-    items = by_name(Item.objects.filter(dataset=found).values_list("name", "pk"))
+    row_dataset = find_dataset(dataset)
+    items = by_name(Item.objects.filter(dataset=row_dataset).values_list("name", "pk"))
     system = compose_name(system)
     if not system.strip() or len(system) > 80 or not system.isprintable():
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
-    there = System.objects.filter(dataset=found, name=system).first()
-    check_own(there, user)
+    there = System.objects.filter(dataset=row_dataset, name=system).first()
+    check_owner(there, user)
     source = open_candidates(format, path, encoding=encoding, taken=taken)
     rows = source.candidates(items)
     if there is not None and not there.fingerprint:
@@ -395,10 +400,10 @@ def import_candidates(
     try:
         with transaction.atomic():
             row_system = System.objects.create(
-                dataset=found, name=system, owner=user, private=user is not None
+                dataset=row_dataset, name=system, owner=user, private=user is not None
             )
             for batch in batched(fingerprint.over(rows), ROWS_AT_ONCE):
-                captions = store_candidates(found, {row.text for row in batch})
+                captions = store_candidates(row_dataset, {row.text for row in batch})
                 Output.objects.bulk_create(
                     Output(
                         system=row_system,
@@ -431,41 +436,41 @@ def _complete(
     task = Output.Task.ANNOTATION
     in_part = dataset.known_in_part
     if system.name not in in_part.get(task, ()):
-        rank_by_place(system, task)
+        renumber_ranks(system, task)
     fingerprint = Fingerprint()
     lists: defaultdict[int, list[CandidateRow]] = defaultdict(list)
     for row in fingerprint.over(rows):
         lists[items[row.image]].append(row)
     if not lists:
         raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
-    for item, own in lists.items():
+    for item, ranked in lists.items():
         best: dict[str, CandidateRow] = {}
-        for row in sorted(own, key=attrgetter("rank")):
+        for row in sorted(ranked, key=attrgetter("rank")):
             best.setdefault(row.text, row)
         lists[item] = list(best.values())
     known = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
-    for (_, item), places in known.items():
-        given = dict(enumerate((row.text for row in lists.get(item, ())), start=1))
-        if any(given.get(place) != text for place, text in places.items()):
+    for (_, item), positions in known.items():
+        new_list = dict(enumerate((row.text for row in lists.get(item, ())), start=1))
+        if any(new_list.get(position) != text for position, text in positions.items()):
             raise DataConflict(
                 f"Dataset {dataset.name!r} has a system {system.name!r} with other captions; choose another name."
             )
     fresh = [
-        (item, place, row)
-        for item, own in lists.items()
-        for place, row in enumerate(own, start=1)
-        if place not in known[system.pk, item]
+        (item, position, row)
+        for item, ranked in lists.items()
+        for position, row in enumerate(ranked, start=1)
+        if position not in known[system.pk, item]
     ]
     scored = list(system.outputs.annotations())
     for output in scored:
-        own = lists[output.item_id]
-        output.score = own[output.rank - 1].score if output.rank <= len(own) else output.score
+        ranked = lists[output.item_id]
+        output.score = ranked[output.rank - 1].score if output.rank <= len(ranked) else output.score
     Output.objects.bulk_update(scored, ["score"], batch_size=500)
     for batch in batched(fresh, ROWS_AT_ONCE):
         captions = store_candidates(dataset, {row.text for _, _, row in batch})
         Output.objects.bulk_create(
-            Output(system=system, item_id=item, caption_id=captions[row.text], rank=place, score=row.score)
-            for item, place, row in batch
+            Output(system=system, item_id=item, caption_id=captions[row.text], rank=position, score=row.score)
+            for item, position, row in batch
         )
     system.fingerprint = fingerprint.hexdigest()
     system.save(update_fields=["fingerprint"])
@@ -520,7 +525,7 @@ def import_rankings(
     return ImportSummary(", ".join(sorted(runs)), stored > 0, counts, notes.sentences())
 
 
-def check_own(system: System | None, user: User | None) -> None:
+def check_owner(system: System | None, user: User | None) -> None:
     """Raise DataConflict for another person's unpublished system; do not tell what it holds."""
     if system is not None and system.private and user is not None and system.owner_id != user.pk:
         raise DataConflict(f"There is a system {system.name!r} already; choose another name.")
@@ -537,7 +542,7 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
     system = System.objects.filter(dataset=dataset, name=name).first() or System(
         dataset=dataset, name=name, owner=user, private=user is not None
     )
-    check_own(system, user)
+    check_owner(system, user)
     if system.human or name in (HUMAN, HUMAN_OTHER):
         raise DataConflict(
             f"The run names the system {name!r}, which stands for people's captions; choose another name."
@@ -581,14 +586,14 @@ def with_titles(
         .exclude(text="")
         .values_list("text", flat=True)
     )
-    found = known_titles(
+    titles_in_texts = known_titles(
         titles, texts.iterator(TITLES_AT_ONCE), longest=design.keywords.longest, progress=progress
     )
-    if not found:
+    if not titles_in_texts:
         raise DesignError(
             f"None of the titles stands in a text of dataset {design.dataset!r}; no study was created.",
             field="keywords.titles",
         )
     values = design.model_dump(mode="json")
-    values["keywords"]["titles"] = sorted({*design.keywords.titles, *found})
+    values["keywords"]["titles"] = sorted({*design.keywords.titles, *titles_in_texts})
     return make_design(values)

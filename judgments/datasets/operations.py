@@ -53,14 +53,14 @@ class DatasetOperation:
     @transaction.atomic
     def carry_out(self, *, dataset: Dataset, by: User | None, **values: Any) -> str:
         """Do it, and log who did it: in the admin's history, or for a command in the server's log."""
-        words = self.do(dataset=dataset, by=by, **values)
+        sentence = self.do(dataset=dataset, by=by, **values)
         with translation.override("en"):
-            kept = str(words)
+            english = str(sentence)
         if by is None:
-            log.info("A command: %s", kept)
+            log.info("A command: %s", english)
         else:
-            LogEntry.objects.log_actions(by.pk, [dataset], CHANGE, kept, single_object=True)
-        return str(words)
+            LogEntry.objects.log_actions(by.pk, [dataset], CHANGE, english, single_object=True)
+        return str(sentence)
 
 
 class ShareRequest(Parameters):
@@ -84,10 +84,13 @@ class DatasetRoleRequest(PersonRequest):
 
 def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> Promise:
     """Replaces the role that the person has in the dataset."""
-    given = give_dataset_role(dataset=dataset, user=person_named(user, username), role=role, by=by)
-    words = gettext_lazy("{person} is {role} of dataset {dataset} now.")
+    membership = give_dataset_role(dataset=dataset, user=person_named(user, username), role=role, by=by)
+    sentence = gettext_lazy("{person} is {role} of dataset {dataset} now.")
     return format_lazy(
-        words, person=given.user.get_username(), role=gettext_lazy(given.role), dataset=dataset.name
+        sentence,
+        person=membership.user.get_username(),
+        role=gettext_lazy(membership.role),
+        dataset=dataset.name,
     )
 
 
@@ -95,8 +98,8 @@ def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "
     """Takes a person's role in the dataset. An owner stays."""
     person = person_named(user, username)
     take_dataset_role(dataset=dataset, user=person)
-    words = gettext_lazy("{person} has no role in dataset {dataset} any more.")
-    return format_lazy(words, person=person.get_username(), dataset=dataset.name)
+    sentence = gettext_lazy("{person} has no role in dataset {dataset} any more.")
+    return format_lazy(sentence, person=person.get_username(), dataset=dataset.name)
 
 
 class PublishRequest(Parameters):
@@ -112,8 +115,8 @@ def _publish(*, dataset: Dataset, by: User | None, system: str) -> Promise:
 
 
 OPERATIONS = {
-    one.name: one
-    for one in (
+    operation.name: operation
+    for operation in (
         DatasetOperation("share", "Who may read a dataset", ShareRequest, "owner", _share),
         DatasetOperation("give-role", "Give a role in a dataset", DatasetRoleRequest, "owner", _give),
         DatasetOperation("take-role", "Take a role in a dataset away", PersonRequest, "owner", _take),

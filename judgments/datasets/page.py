@@ -58,7 +58,7 @@ from judgments.studies.study_page import read_posted_parameters
 
 SAMPLE = 8  # images on a dataset's page
 IMPORTS = ["import_dataset", "import_candidates", "import_rankings", "import_judgments"]
-WORDS = {
+FORMAT_TITLES = {
     "flickr8k": gettext_noop("Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them"),
     "coco": gettext_noop("MS COCO: one JSON document"),
     "pascal-50s": gettext_noop("PASCAL-50S: references.jsonl and pairs.jsonl"),
@@ -72,8 +72,10 @@ WORDS = {
     "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
 }
 LOOK = "understand_upload"
-KEPT = ("name", "attribution", "role-", "system-")  # fields whose values looking again keeps
-UNDERSTOOD = "quorum-upload"  # of the session: upload -> what it was understood as, until it is imported
+PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")  # fields whose values looking again keeps
+UNDERSTOOD = (
+    "quorum-upload"  # of the session: upload -> choices, and what it was understood as, until it is imported
+)
 ROLE_WORDS = {
     PEOPLE: gettext_lazy("captions by people"),
     SYSTEM: gettext_lazy("captions of a system"),
@@ -126,7 +128,7 @@ def encoding_field(by_itself: str) -> forms.ChoiceField:
     return forms.ChoiceField(
         label=gettext_lazy("Encoding"),
         required=False,
-        choices=[("", gettext(by_itself)), *((name, gettext(words)) for name, words in ENCODINGS.items())],
+        choices=[("", gettext(by_itself)), *((name, gettext(title)) for name, title in ENCODINGS.items())],
         help_text=gettext_lazy(
             "How letters are stored. A file that begins with a byte order mark is read as that says."
         ),
@@ -146,7 +148,7 @@ class UploadForm(FilesForm):
         super().__init__(*args, **kwargs)
         self.fields["format"] = forms.ChoiceField(
             label=gettext_lazy("Format"),
-            choices=[(name, gettext_lazy(WORDS.get(name, name))) for name in self.formats],
+            choices=[(name, gettext_lazy(FORMAT_TITLES.get(name, name))) for name in self.formats],
             widget=UnfoldAdminRadioSelectWidget,
         )
         self.fields["files"] = FilesField(
@@ -175,7 +177,7 @@ class DatasetForm(FilesForm):
         required=False,
         choices=[
             ("", gettext_lazy("Find it out")),
-            *((name, gettext_lazy(WORDS.get(name, name))) for name in DATASET_FORMATS),
+            *((name, gettext_lazy(FORMAT_TITLES.get(name, name))) for name in DATASET_FORMATS),
         ],
         help_text=gettext_lazy("For a single file, or a folder, that is not understood by itself."),
         widget=UnfoldAdminSelectWidget,
@@ -245,9 +247,9 @@ class UnderstoodForm(forms.Form):
 
     def parts(self) -> list[dict[str, Any]]:
         """Return the parts to import, people's captions first."""
-        given = self.cleaned_data
+        cleaned = self.cleaned_data
         chosen = [
-            replace(part, role=given[f"role-{number}"], system=given[f"system-{number}"].strip(), rows=())
+            replace(part, role=cleaned[f"role-{number}"], system=cleaned[f"system-{number}"].strip(), rows=())
             for number, part in enumerate(self.understood.parts)
         ]
         systems = [part for part in chosen if part.role == SYSTEM]
@@ -367,7 +369,7 @@ class JudgmentsForm(UploadForm):
         return {"study": self.cleaned_data["study"], "protocol": self.cleaned_data["protocol"]}
 
 
-def _take_as_said(understood: Understood, format: str) -> None:
+def _apply_format(understood: Understood, format: str) -> None:
     """Read the upload in the chosen format, if any."""
     if format:
         part = Part(format=format, encoding=understood.encoding or "utf-8")
@@ -455,11 +457,11 @@ class DatasetAdmin(QuorumAdmin):
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
             if upload is not None:
-                given = form.cleaned_data
-                asked = {name: given[name] for name in ("pictures_at", "format", "encoding")}
-                asked["uploaded"] = [file.name or "" for file in given["files"]]
+                cleaned = form.cleaned_data
+                choices = {name: cleaned[name] for name in ("pictures_at", "format", "encoding")}
+                choices["uploaded"] = [file.name or "" for file in cleaned["files"]]
                 try:
-                    return self._look(request, upload, asked)
+                    return self._look(request, upload, choices)
                 except QuorumError as error:
                     uploads.discard_upload(upload)
                     form.add_error("files", str(error))
@@ -470,44 +472,44 @@ class DatasetAdmin(QuorumAdmin):
             lead=gettext("Captions by people, the pictures, and what systems say of them."),
         )
 
-    def _look(self, request: HttpRequest, upload: str, asked: dict[str, Any]) -> HttpResponse:
+    def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
         """Show what an upload is understood as: at once if it is small, else when a job has read it."""
-        args = {"upload": upload, "uploaded": asked["uploaded"], "encoding": asked["encoding"]}
+        args = {"upload": upload, "uploaded": choices["uploaded"], "encoding": choices["encoding"]}
         try:
             understood = uploads.look_at(**args)
         except BeyondHead:
             job = enqueue(kind=LOOK, args=args, user=signed_in(request))
-            self._keep_asked(request, upload, asked)
+            self._remember(request, upload, choices)
             return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        return self._show_understood(request, upload, asked, understood)
+        return self._show_understood(request, upload, choices, understood)
 
-    def _keep_asked(self, request: HttpRequest, upload: str, asked: dict[str, Any]) -> None:
+    def _remember(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> None:
         for earlier in request.session.get(UNDERSTOOD, {}).keys() - {upload}:
             uploads.discard_upload(earlier)
-        request.session[UNDERSTOOD] = {upload: asked}
+        request.session[UNDERSTOOD] = {upload: choices}
 
     def _show_job(self, request: HttpRequest, pk: str) -> HttpResponse:
         """Show what a job understood."""
         job = row_or_404(
             Job.objects.filter(kind=LOOK, state=Job.State.DONE, created_by=signed_in(request)), pk
         )
-        asked = request.session.get(UNDERSTOOD, {}).get(job.args["upload"])
-        if asked is None:
+        choices = request.session.get(UNDERSTOOD, {}).get(job.args["upload"])
+        if choices is None:
             messages.error(request, gettext("Nothing was imported: please upload the files again."))
             return redirect("admin:judgments_dataset_add")
         return self._show_understood(
-            request, job.args["upload"], asked, as_understood((job.result or {})["understood"])
+            request, job.args["upload"], choices, as_understood((job.result or {})["understood"])
         )
 
     def _show_understood(
-        self, request: HttpRequest, upload: str, asked: dict[str, Any], understood: Understood
+        self, request: HttpRequest, upload: str, choices: dict[str, Any], understood: Understood
     ) -> HttpResponse:
-        posted = asked.get("posted", {})
+        posted = choices.get("posted", {})
         understood.name = posted.get("name") or _free_name(understood.name)
-        _take_as_said(understood, asked["format"])
-        self._keep_asked(request, upload, asked | {"understood": asdict(understood)})
+        _apply_format(understood, choices["format"])
+        self._remember(request, upload, choices | {"understood": asdict(understood)})
         form = UnderstoodForm(understood=understood)
-        chosen = ("role-", "system-") if len(understood.parts) == asked.get("parts") else ()
+        chosen = ("role-", "system-") if len(understood.parts) == choices.get("parts") else ()
         form.initial = {
             name: value
             for name, value in posted.items()
@@ -517,26 +519,26 @@ class DatasetAdmin(QuorumAdmin):
 
     def _import_understood(self, request: HttpRequest) -> HttpResponse:
         upload = request.POST["upload"]
-        kept = request.session.get(UNDERSTOOD, {}).get(upload)
-        if kept is None or "understood" not in kept:
+        choices = request.session.get(UNDERSTOOD, {}).get(upload)
+        if choices is None or "understood" not in choices:
             messages.error(request, gettext("Nothing was imported: please upload the files again."))
             return redirect("admin:judgments_dataset_add")
-        understood = as_understood(kept["understood"])
+        understood = as_understood(choices["understood"])
         if "_again" in request.POST:
-            return self._look_again(request, upload, kept)
+            return self._look_again(request, upload, choices)
         form = UnderstoodForm(request.POST, understood=understood)
         if not form.is_valid():
             return self._understood_page(request, form, upload)
-        given = form.cleaned_data
-        if given["encoding"] != understood.encoding:  # nobody has seen the rows in it yet
+        cleaned = form.cleaned_data
+        if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in it yet
             messages.info(request, gettext("Not imported yet: these are the rows in the encoding you chose."))
-            return self._look_again(request, upload, kept)
-        with_pictures = understood.pictures and not given.get("without_pictures")
+            return self._look_again(request, upload, choices)
+        with_pictures = understood.pictures and not cleaned.get("without_pictures")
         args = {
             "upload": upload,
-            "name": given["name"],
-            "attribution": given["attribution"],
-            "images": kept["pictures_at"],
+            "name": cleaned["name"],
+            "attribution": cleaned["attribution"],
+            "images": choices["pictures_at"],
             "parts": form.parts(),
             "pictures": understood.folder if with_pictures else None,
         }
@@ -548,16 +550,20 @@ class DatasetAdmin(QuorumAdmin):
         del request.session[UNDERSTOOD]
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
-    def _look_again(self, request: HttpRequest, upload: str, kept: dict[str, Any]) -> HttpResponse:
-        encoding, before = request.POST.get("encoding", ""), kept.pop("understood")
-        asked = kept | {
+    def _look_again(self, request: HttpRequest, upload: str, earlier: dict[str, Any]) -> HttpResponse:
+        encoding, before = request.POST.get("encoding", ""), earlier.pop("understood")
+        choices = earlier | {
             "encoding": encoding if encoding in ENCODINGS else "",
             "parts": len(before["parts"]),
             "posted": {"name": before["name"]}
-            | {name: value for name, value in request.POST.items() if value and name.startswith(KEPT)},
+            | {
+                name: value
+                for name, value in request.POST.items()
+                if value and name.startswith(PRESERVED_FIELDS)
+            },
         }
         try:
-            return self._look(request, upload, asked)
+            return self._look(request, upload, choices)
         except QuorumError as error:
             messages.error(request, str(error))
             return redirect("admin:judgments_dataset_add")
@@ -652,11 +658,11 @@ class DatasetAdmin(QuorumAdmin):
             raise PermissionDenied
         try:
             values = read_posted_parameters(request, operation.parameters)
-            words = operation.carry_out(dataset=dataset, by=signed_in(request), **values)
+            sentence = operation.carry_out(dataset=dataset, by=signed_in(request), **values)
         except QuorumError as error:
             messages.error(request, str(error))
         else:
-            messages.success(request, words)
+            messages.success(request, sentence)
         if not Dataset.objects.visible_to(request.user).filter(pk=dataset.pk).exists():
             return redirect("admin:judgments_dataset_changelist")  # who gave up their own role
         return redirect("admin:judgments_dataset_change", dataset.pk)
@@ -669,18 +675,18 @@ def import_or_queue(
     upload = uploads.keep([file])
     try:
         with uploads.open_upload(upload) as files:
-            words = read(files.path)
+            sentence = read(files.path)
     except BeyondHead:
         enqueue(kind=kind, args={"upload": upload, **args}, user=signed_in(request))
-        words = gettext("A job reads the file now; the list of jobs tells what came of it.")
+        sentence = gettext("A job reads the file now; the list of jobs tells what came of it.")
     else:
         uploads.discard_upload(upload)
-    messages.success(request, words)
+    messages.success(request, sentence)
 
 
 def _free_name(name: str) -> str:
     tried = (name if number == 1 else f"{name[:70]}-{number}" for number in count(1))
-    return next(one for one in tried if not Dataset.objects.filter(name=one).exists())
+    return next(candidate for candidate in tried if not Dataset.objects.filter(name=candidate).exists())
 
 
 def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:

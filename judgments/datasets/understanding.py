@@ -15,8 +15,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from common.amounts import thousands
 from judgments.importers import ImportProblem
 from judgments.importers.flickr8k import TOKEN_FILE
-from judgments.importers.readers import Columns, read_csv, read_json_lines
-from judgments.importers.records import Record
+from judgments.importers.records import Columns, Record, read_csv, read_json_lines
 from judgments.importers.tables import DATASET_COLUMNS, Taken
 from judgments.importers.textio import ImportNotes, likely_encoding, read_head
 from judgments.studies.generation import Progress, no_progress
@@ -109,8 +108,8 @@ class Part:
 
     @property
     def encoding_words(self) -> str:
-        words = ENCODINGS.get(self.encoding)
-        return gettext(words) if words else self.encoding.upper()
+        title = ENCODINGS.get(self.encoding)
+        return gettext(title) if title else self.encoding.upper()
 
     @property
     def where(self) -> str:
@@ -192,11 +191,11 @@ def understand(
             break
         try:
             chosen = encoding or likely_encoding(file)
-            found, _ = _parts_of(file, root, chosen, partial(progress, number / len(files), name))
+            parts_of_file, _ = _parts_of(file, root, chosen, partial(progress, number / len(files), name))
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
             continue
-        parts += [replace(part, encoding=chosen) for part in found]
+        parts += [replace(part, encoding=chosen) for part in parts_of_file]
     parts = _with_roles(parts)[:MOST_PARTS]
     if more := problems[MOST_PROBLEMS:]:
         problems[MOST_PROBLEMS:] = [gettext("So it is with %(n)s more files.") % {"n": thousands(len(more))}]
@@ -270,8 +269,8 @@ class _Tally:
         elif not caption.isascii() and self.rows[-1][1].isascii():  # shows whether the encoding is right
             self.rows[-1] = (image, caption[:300])
 
-    def part(self, **given: Any) -> Part:
-        return Part(images=len(self.images), captions=self.captions, rows=tuple(self.rows), **given)
+    def part(self, **fields: Any) -> Part:
+        return Part(images=len(self.images), captions=self.captions, rows=tuple(self.rows), **fields)
 
 
 def _table_parts(
@@ -299,12 +298,12 @@ def _table_parts(
             parts = [tallies["", ""].part(file=name, format=format)]
             return parts + _systems(wide, tallies, name, format), images
         parts = [
-            _joined([tallies["", one] for one in people]).part(
+            _joined([tallies["", column] for column in people]).part(
                 file=name, format=format, columns=tuple(people)
             )
         ]
         return (parts if people else []) + _systems(
-            [one for one in wide if one not in people], tallies, name, format
+            [column for column in wide if column not in people], tallies, name, format
         ), images
     unused = tuple(column for column in columns if column not in ABOUT)[:MOST_SYSTEMS]
     systems = [system for system, _ in tallies]
@@ -336,8 +335,8 @@ def _systems(
     columns: Sequence[str], tallies: Mapping[tuple[str, str], _Tally], name: str, format: str
 ) -> list[Part]:
     return [
-        tallies["", one].part(file=name, format=format, role=SYSTEM, system=one, columns=(one,))
-        for one in columns
+        tallies["", column].part(file=name, format=format, role=SYSTEM, system=column, columns=(column,))
+        for column in columns
     ]
 
 
@@ -357,10 +356,10 @@ def _tally(record: Record, columns: Sequence[str], tallies: dict[tuple[str, str]
 
 def _joined(tallies: Sequence[_Tally]) -> _Tally:
     whole = _Tally()
-    for one in tallies:
-        whole.images |= one.images
-        whole.captions += one.captions
-        whole.rows = (whole.rows + one.rows)[:SHOWN]
+    for tally in tallies:
+        whole.images |= tally.images
+        whole.captions += tally.captions
+        whole.rows = (whole.rows + tally.rows)[:SHOWN]
     return whole
 
 
@@ -403,7 +402,7 @@ def _match_pictures(understood: Understood, pictures: Sequence[str], images: set
         return {image for image in named if str(PurePosixPath(folder) / image) in there}
 
     understood.folder = max(folders, key=lambda folder: (len(found_in(folder)), folders[folder]))
-    found = found_in(understood.folder)
-    understood.found = len(found)
-    understood.lacking = len(named - found)
-    understood.missing = sorted(named - found)[:MOST_NAMED]
+    matched = found_in(understood.folder)
+    understood.found = len(matched)
+    understood.lacking = len(named - matched)
+    understood.missing = sorted(named - matched)[:MOST_NAMED]

@@ -1,4 +1,4 @@
-"""Store uploaded files until a job has read them, open them, and copy pictures."""
+"""Store uploaded files until a job has read them, and open them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -23,9 +22,7 @@ from common.errors import QuorumError
 from common.files import remove_leftovers
 from common.incoming import BeyondHead, check_head
 from common.incoming.archives import LONGEST_NAME, UploadRefused, check_archive, is_archive, unpack
-from common.incoming.pictures import SUFFIXES, PictureProblem, picture_format
 from judgments.datasets.understanding import Understood, understand
-from judgments.importers.records import ADDRESS_LIMIT, compose_name
 from judgments.models import Job
 from judgments.studies.generation import Progress, no_progress
 
@@ -66,8 +63,8 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
     account = acting_person()
     upload = f"{account.pk if account else 0:08x}{secrets.token_hex(12)}"
     try:
-        for place, group in (("files", files), ("pictures", [pictures] if pictures is not None else [])):
-            target = _folder(upload) / place
+        for subfolder, group in (("files", files), ("pictures", [pictures] if pictures is not None else [])):
+            target = _folder(upload) / subfolder
             target.mkdir(parents=True, mode=0o700)
             for file in group:
                 with (target / (file.name or "")).open("wb") as stored:
@@ -104,9 +101,9 @@ def _keep_to_quota(upload: str) -> None:
             )
             % {"most": thousands(settings.UPLOADS_MB)}
         )
-    for place, (_, name, size) in enumerate(sorted(others, reverse=True), start=2):
+    for count, (_, name, size) in enumerate(sorted(others, reverse=True), start=2):
         staying += size
-        if staying > most or place > MOST_UNCONFIRMED:
+        if staying > most or count > MOST_UNCONFIRMED:
             discard_upload(name)
 
 
@@ -199,8 +196,10 @@ def look_at(
 
 def _without(sentence: str, *folders: Path) -> str:
     for folder in folders:
-        for place in ("files", "pictures"):
-            sentence = sentence.replace(f"{folder / place}/", "").replace(str(folder / place), "the upload")
+        for subfolder in ("files", "pictures"):
+            sentence = sentence.replace(f"{folder / subfolder}/", "").replace(
+                str(folder / subfolder), "the upload"
+            )
     return sentence
 
 
@@ -232,91 +231,3 @@ def check_name(name: str) -> None:
         raise UploadRefused(
             gettext("The file name %(name)r cannot be kept; please rename the file.") % {"name": name}
         )
-
-
-def is_address(images: str) -> bool:
-    return images.startswith(("http://", "https://"))
-
-
-def picture_address(images: str, file: str) -> str:
-    """Raise PictureProblem if the address is too long to store."""
-    address = f"{images.rstrip('/')}/{quote(file)}"
-    if len(address) > ADDRESS_LIMIT:
-        raise PictureProblem(
-            gettext(
-                "The address of picture %(file)r would have %(n)s characters; expected at most "
-                "%(address_limit)s."
-            )
-            % {"file": file, "n": len(address), "address_limit": ADDRESS_LIMIT}
-        )
-    return address
-
-
-def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
-    """Return the file of each image, from (image name, file name) pairs.
-
-    Raises:
-        PictureProblem: a file is missing, outside of the folder, or no picture that browsers show.
-    """
-    if not folder.is_dir():
-        raise PictureProblem(
-            gettext("%(folder)s is not a folder; expected the pictures of the dataset.") % {"folder": folder}
-        )
-    root = folder.resolve()
-    found: dict[str, Path] = {}
-    missing: list[str] = []
-    spelled: dict[str, Path] = {}  # file systems keep an accent as it was typed
-    for image, file in names:
-        path = (folder / file).resolve()
-        if not file.isascii() and not path.is_file():
-            spelled = spelled or {compose_name(str(one.relative_to(root))): one for one in root.rglob("*")}
-            path = spelled.get(compose_name(file), path).resolve()
-        if not path.is_relative_to(root):
-            raise PictureProblem(
-                gettext("%(file)r leads out of %(folder)s; expected a file in it.")
-                % {"file": file, "folder": folder}
-            )
-        if path.is_file():
-            found[image] = path
-        else:
-            missing.append(file)
-    if missing:
-        raise PictureProblem(
-            gettext("%(folder)s lacks %(n)s of %(what)s pictures, the first is %(missing)r.")
-            % {"folder": folder, "n": len(missing), "what": len(missing) + len(found), "missing": missing[0]}
-        )
-    for path in found.values():
-        picture_format(path)
-    return found
-
-
-class PictureCopy:
-    """Copy pictures into the folder of a dataset without pictures; remove it if the ``with`` block fails.
-
-    A kill may have left pictures in it, which the first copy removes.
-    """
-
-    def __init__(self, dataset_name: str) -> None:
-        self.folder = Path(settings.MEDIA_ROOT) / "pictures" / dataset_name
-        self._begun = False
-
-    def __enter__(self) -> PictureCopy:
-        return self
-
-    def __exit__(self, error: type[BaseException] | None, *rest: object) -> None:
-        if error is not None and self._begun:
-            shutil.rmtree(self.folder, ignore_errors=True)
-
-    def add(self, number: int, source: Path) -> str:
-        """Copy a picture and return its name for ``Item.picture``.
-
-        The original name is dropped: it may give away the answer.
-        """
-        if not self._begun:
-            self._begun = True
-            shutil.rmtree(self.folder, ignore_errors=True)
-            self.folder.mkdir(parents=True)
-        target = self.folder / f"{number:06d}{SUFFIXES[picture_format(source)]}"
-        shutil.copyfile(source, target)
-        target.chmod(0o600)
-        return str(target.relative_to(settings.MEDIA_ROOT))

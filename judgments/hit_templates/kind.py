@@ -85,7 +85,7 @@ def _figure(
     question: Question, codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> dict[str, Any]:
     answered = [
-        (judgment, judgment.given[question.name]) for judgment in judged if question.name in judgment.given
+        (judgment, judgment.answer[question.name]) for judgment in judged if question.name in judgment.answer
     ]
     values = [value for _, value in answered]
     figure: dict[str, Any] = {
@@ -118,7 +118,7 @@ def _figure(
     parts = [
         (judgment.unit.pk, part, judgment.worker, code)
         for judgment in judged
-        for part, code in codes(judgment.unit, judgment.given).items()
+        for part, code in codes(judgment.unit, judgment.answer).items()
         if part.partition("\t")[0] == question.name
     ]
     agreed = None

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from judgments.importers.readers import read_document
 from judgments.importers.records import (
     Address,
     CandidateRow,
@@ -24,6 +23,7 @@ from judgments.importers.records import (
     Shape,
     name,
     quoted,
+    read_document,
 )
 from judgments.importers.tables import CandidateRegister, CaptionRegister
 from judgments.importers.textio import ImportProblem
@@ -44,7 +44,7 @@ class _Annotation:
 
 
 _IMAGE, _ANNOTATION = Shape(_Image), Shape(_Annotation)
-_RESULT = Shape(CandidateRow, columns={"image": "image_id", "text": "caption"}, given=("rank", "score"))
+_RESULT = Shape(CandidateRow, columns={"image": "image_id", "text": "caption"}, passed=("rank", "score"))
 
 
 class CocoDataset(DatasetSource):
@@ -61,8 +61,8 @@ class CocoDataset(DatasetSource):
             if images.setdefault(image.id, image) != image:
                 raise record.problem("id", f"image {quoted(image.id)} a second time", "every image once")
         if not {"images", "annotations"} <= there:
-            found = "a list" if "" in there else "a document without both lists"
-            raise ImportProblem(self.path, None, None, found, 'an object with "images" and "annotations"')
+            actual = "a list" if "" in there else "a document without both lists"
+            raise ImportProblem(self.path, None, None, actual, 'an object with "images" and "annotations"')
         register = CaptionRegister(self.notes)
         described: set[str] = set()
         for record in self._records("annotations", there):
@@ -99,8 +99,8 @@ class CocoCandidates(CandidateSource):
         for key, number, value in read_document(self.path, self._encoding):
             if key or (first and value != []):
                 expected = 'a list of objects with "image_id" and "caption"'
-                found = "an object" if key else quoted(value)
-                raise ImportProblem(self.path, None, None, found, expected)
+                actual = "an object" if key else quoted(value)
+                raise ImportProblem(self.path, None, None, actual, expected)
             for record in _record(self.path, key, number, value):
                 row = _RESULT.read(record)
                 if register.add(record, row, column="image_id"):
@@ -114,7 +114,7 @@ def _record(path: Path, name: str, number: int | None, value: object) -> Iterato
     if number is None and value != []:
         raise ImportProblem(path, None, name, quoted(value), "a list")
     if number is not None:
-        place = f"{name}[{number}]"
+        location = f"{name}[{number}]"
         if not isinstance(value, dict):
-            raise ImportProblem(path, None, place, quoted(value), "an object")
-        yield Record(path, None, value, path=place)
+            raise ImportProblem(path, None, location, quoted(value), "an object")
+        yield Record(path, None, value, path=location)

@@ -17,11 +17,11 @@ from pydantic import PlainValidator
 from common.errors import counted
 from judgments.design.tables import PAIR_KINDS
 from judgments.importers.flickr8k import inside
-from judgments.importers.readers import Columns, read_json_lines
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
     BadValue,
+    Columns,
     DatasetSource,
     ImageName,
     JudgmentRow,
@@ -35,6 +35,7 @@ from judgments.importers.records import (
     WinnerRow,
     one_of,
     quoted,
+    read_json_lines,
     read_text,
     read_whole,
     text,
@@ -61,11 +62,11 @@ _SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN, 7: HUMAN_OTHER}
 def _texts(value: Any) -> list[str]:
     if not isinstance(value, list) or not value:
         raise BadValue(quoted(value), "a list of texts")
-    for place, one in enumerate(value):
+    for index, entry in enumerate(value):
         try:
-            read_text(one)
+            read_text(entry)
         except BadValue as unfit:
-            raise BadValue(unfit.found, unfit.expected, f"[{place}]") from None
+            raise BadValue(unfit.actual, unfit.expected, f"[{index}]") from None
     return value
 
 
@@ -162,8 +163,8 @@ class _Folder:
         low, high = sorted(numbers)
         implied = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")
         if (high == 7 and low != 6) or implied != kind:
-            found = f"{quoted(kind)} with sources {numbers}"
-            raise record.problem("kind", found, "the kind these sources make")
+            actual = f"{quoted(kind)} with sources {numbers}"
+            raise record.problem("kind", actual, "the kind these sources make")
         return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
 
 
@@ -227,11 +228,11 @@ class FiftyPairwise(_FiftyReader, JudgmentSource):
             votes = record.read("pairwise_votes", _votes)
             self.notes.count("fewer-votes", len(votes) < _PAIRWISE_VOTES, detail=f"{len(votes)}")
             self.notes.count("anonymous-totals")
-            for place, vote in enumerate(votes, 1):
+            for rater, vote in enumerate(votes, 1):
                 yield _judgment(
                     row,
                     unit=f"{self._folder.name}-pair-{row.pair}",
-                    worker=f"anon-{place}",
+                    worker=f"anon-{rater}",
                     value=vote,
                     protocol="pairwise",
                 )

@@ -86,8 +86,8 @@ class Flickr8kDataset(DatasetSource):
                 record = Record(path, number, {"image": line})
                 image = record.read("image", read_image)
                 if splits.setdefault(image, split) != split:
-                    found = f"image {quoted(image)}, which the list of {splits[image]!r} holds too"
-                    raise record.problem("image", found, "every image in one split")
+                    actual = f"image {quoted(image)}, which the list of {splits[image]!r} holds too"
+                    raise record.problem("image", actual, "every image in one split")
         return splits
 
 
@@ -108,10 +108,10 @@ class _AnonymousJudgments(JudgmentSource):
         lines: dict[int, int | None] = {}
         for record in _records(self.path, self._encoding, self.columns, self.expected):
             image = record.read("image", read_image)
-            own, position, stray = record.read("caption id", read_caption_key)
-            caption = f"{own}#{position}"
+            image_of_caption, position, stray = record.read("caption id", read_caption_key)
+            caption = f"{image_of_caption}#{position}"
             if stray:
-                self.notes.count("repaired-key", detail=f"{own}{stray}")
+                self.notes.count("repaired-key", detail=f"{image_of_caption}{stray}")
             if images is not None and image not in images:
                 raise record.problem("image", quoted(image), "an image of the dataset")
             if captions is not None and caption not in captions:
@@ -119,14 +119,14 @@ class _AnonymousJudgments(JudgmentSource):
             unit = _unit(image, caption)
             first = lines.setdefault(hash(unit), record.line)
             if first != record.line:
-                found = f"a pair that line {first} has already"
-                raise record.problem(None, found, "every pair of image and caption once")
-            if own == image:
+                actual = f"a pair that line {first} has already"
+                raise record.problem(None, actual, "every pair of image and caption once")
+            if image_of_caption == image:
                 self.notes.count("own-caption")
-            for place, value in enumerate(self._values(record), 1):
+            for rater, value in enumerate(self._values(record), 1):
                 yield JudgmentRow(
                     unit=unit,
-                    worker=f"anon-{place}",
+                    worker=f"anon-{rater}",
                     value=value,
                     protocol=self.protocol,
                     image=image,
@@ -150,7 +150,7 @@ class Flickr8kExpert(_AnonymousJudgments):
     expected = "image, caption id and three grades, separated by tabs"
 
     def _values(self, record: Record) -> list[int]:
-        grades = [record.values[place] for place in ("first", "second", "third")]
+        grades = [record.values[column] for column in ("first", "second", "third")]
         for grade in grades:
             if grade not in ("1", "2", "3", "4"):
                 raise record.problem("grade", quoted(grade), "a grade from 1 to 4")

@@ -14,19 +14,22 @@ from typing import Any
 from pydantic import ValidationError
 
 from common.files import check_place, write_lines
-from judgments.importers.readers import Columns, RecordReader, json_cell, parse_json
 from judgments.importers.records import (
     ANNOTATION,
     JUDGMENT_COLUMNS,
     SEARCH,
     SHORT_NAME_LIMIT,
     BadValue,
+    Columns,
     Credit,
     CreditedRow,
     JudgmentRow,
     JudgmentSource,
     Record,
+    RecordReader,
     Shape,
+    json_cell,
+    parse_json,
     quoted,
     read_name,
     read_number,
@@ -40,8 +43,8 @@ _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
 MOST_RANK = 100_000  # deeper than any run is kept
 _READ_HERE = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
-JUDGMENT = Shape(JudgmentRow, given=_READ_HERE)
-CREDITED = Shape(CreditedRow, given=(*_READ_HERE, "credits"))
+JUDGMENT = Shape(JudgmentRow, passed=_READ_HERE)
+CREDITED = Shape(CreditedRow, passed=(*_READ_HERE, "credits"))
 ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
@@ -57,16 +60,16 @@ class AnswerRule:
         self.setting: str | None = None
         self._numbers: set[tuple[object, bool]] = set()
 
-    def clean(self, given: Any, *, unit: Any = None) -> Any:
+    def clean(self, answer: Any, *, unit: Any = None) -> Any:
         """Return an answer in its stored form. Raise ValueError with what was expected."""
         if self.setting is not None:
             try:
-                return self.kind.clean_answer(given, unit=unit, design=None)
+                return self.kind.clean_answer(answer, unit=unit, design=None)
             except ValueError:
                 pass  # other options may allow it
-        setting = self.plain.setting_with(self.setting, given)
+        setting = self.plain.setting_with(self.setting, answer)
         kind = self.plain.with_setting(setting)
-        stored = kind.clean_answer(given, unit=unit, design=None)
+        stored = kind.clean_answer(answer, unit=unit, design=None)
         self.kind, self.setting = kind, setting
         return stored
 
@@ -81,11 +84,11 @@ class AnswerRule:
         self._numbers.add((value, more))
 
 
-def refused(given: object, error: ValueError, kind: Kind) -> tuple[str, str]:
+def refused(answer: object, error: ValueError, kind: Kind) -> tuple[str, str]:
     """Return what was found and expected, of a kind's refusal, which ends with "expected ..."."""
     why, _, expected = str(error).rpartition("expected ")
     why = why.strip(" ;")
-    return quoted(given) + (f" ({why})" if why else ""), f"{expected} ({kind.name})"
+    return quoted(answer) + (f" ({why})" if why else ""), f"{expected} ({kind.name})"
 
 
 class TableJudgments(JudgmentSource):
@@ -151,10 +154,10 @@ class TableJudgments(JudgmentSource):
             expected = "the same protocol, image, captions and pair in all of its rows"
             raise record.problem("unit", f"{quoted(row.unit)} with other content than before", expected)
         if answered in self._lines and row.revision != self._revisions[answered] + 1:
-            found = f"a second answer of {quoted(row.worker)} on unit {quoted(row.unit)}"
+            actual = f"a second answer of {quoted(row.worker)} on unit {quoted(row.unit)}"
             raise record.problem(
                 "worker",
-                f"{found} (the first is on line {self._lines[answered]})",
+                f"{actual} (the first is on line {self._lines[answered]})",
                 "one answer a worker and unit",
             )
         self._contents[unit] = content
@@ -167,7 +170,7 @@ class TableJudgments(JudgmentSource):
             self._rules[protocol] = AnswerRule(KINDS[protocol])
         rule = None if protocol is None else self._rules[protocol]
         value, answer = _answered(record, rule)
-        given = {
+        values = {
             "protocol": protocol,
             "value": value,
             "answer": answer,
@@ -177,9 +180,9 @@ class TableJudgments(JudgmentSource):
         }
         credits = _credits(record)
         row = (
-            JUDGMENT.read(record, **given)
+            JUDGMENT.read(record, **values)
             if credits is None
-            else CREDITED.read(record, credits=credits, **given)
+            else CREDITED.read(record, credits=credits, **values)
         )
         if row.accepted_at and row.submitted_at and row.submitted_at < row.accepted_at:
             raise record.problem("submitted_at", "a time before accepted_at", "one after it")
@@ -261,10 +264,10 @@ def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, ob
     elif answer is not None and not isinstance(answer, list | dict):
         raise record.problem("answer", quoted(answer), "a text, a list or an object")
     if rule is None:
-        value = _value(record)
-        if value is None and answer is None:
+        number = _value(record)
+        if number is None and answer is None:
             raise record.problem("value", "nothing", "a number, or an answer")
-        return value, answer
+        return number, answer
     kind = rule.plain
     if kind.is_open:
         if answer is None:
@@ -272,14 +275,14 @@ def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, ob
         return _value(record), answer
     if answer is not None:
         raise record.problem("answer", quoted(answer), f"nothing: {kind.name} is answered by value")
-    given = record.get("value")
+    value = record.get("value")
     with suppress(BadValue):
-        given = read_number(given, record.textual)
+        value = read_number(value, record.textual)
     try:
-        rule.check_number(given, more=record.get("answers") is not None)
+        rule.check_number(value, more=record.get("answers") is not None)
     except ValueError as error:
-        raise record.problem("value", *refused(given, error, kind)) from None
-    return given, None
+        raise record.problem("value", *refused(value, error, kind)) from None
+    return value, None
 
 
 def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captions | None) -> object:
@@ -289,9 +292,11 @@ def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captio
         kind.content.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        found = "nothing" if first["type"] == "missing" else quoted(first["input"])
-        place = ".".join(map(str, ("content", *first["loc"])))
-        raise record.problem(place, found, f"what a {kind.name} unit shows: {first['msg'].lower()}") from None
+        actual = "nothing" if first["type"] == "missing" else quoted(first["input"])
+        location = ".".join(map(str, ("content", *first["loc"])))
+        raise record.problem(
+            location, actual, f"what a {kind.name} unit shows: {first['msg'].lower()}"
+        ) from None
     text = row.first_text
     if kind.marks_text and captions is not None and row.first is not None:
         text = captions.get(row.first, text)
@@ -353,16 +358,18 @@ def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
     value = json_cell(record, "systems")
     if value is None:
         return None
-    if not isinstance(value, dict) or not all(isinstance(own, list) for own in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(systems, list) for systems in value.values()):
         raise record.problem("systems", quoted(value), "an object from caption ids to lists of systems")
     content = json_cell(record, "content")
     options = content.get("options") if isinstance(content, dict) else None
     known = {record.get(name) for name in ("first", "second")}
-    known |= {one.get("key") for one in options or () if isinstance(one, dict)}
+    known |= {option.get("key") for option in options or () if isinstance(option, dict)}
     unknown = [key for key in value if key not in known]
     if unknown:
         raise record.problem("systems", f"the caption id {quoted(unknown[0])}", "a caption of the unit")
-    return record.read("systems", lambda _: {key: tuple(map(_credit, own)) for key, own in value.items()})
+    return record.read(
+        "systems", lambda _: {key: tuple(map(_credit, systems)) for key, systems in value.items()}
+    )
 
 
 def _credit(value: object) -> Credit:

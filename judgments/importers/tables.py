@@ -12,16 +12,6 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from judgments.importers.readers import (
-    Columns,
-    RecordReader,
-    csv_rows,
-    find_header,
-    json_cell,
-    named_cells,
-    read_csv,
-    read_json_lines,
-)
 from judgments.importers.records import (
     SHORT_NAME_LIMIT,
     Address,
@@ -29,6 +19,7 @@ from judgments.importers.records import (
     BoxRow,
     CandidateRow,
     CandidateSource,
+    Columns,
     DatasetSource,
     DocumentRow,
     ImageName,
@@ -36,10 +27,17 @@ from judgments.importers.records import (
     InputRow,
     Name,
     Record,
+    RecordReader,
     ReferenceRow,
     Shape,
+    csv_rows,
+    find_header,
+    json_cell,
+    named_cells,
     quoted,
+    read_csv,
     read_image,
+    read_json_lines,
     read_name,
     read_number,
     read_text,
@@ -97,7 +95,7 @@ class _AboutImage:
     document: Name | None = None
 
 
-_ABOUT = Shape(_AboutImage, given=("boxes",))
+_ABOUT = Shape(_AboutImage, passed=("boxes",))
 
 
 class TableDataset(DatasetSource):
@@ -126,17 +124,17 @@ class TableDataset(DatasetSource):
         about: dict[str, _FirstRecord] = {}
         silent: set[str] = set()
         for record in self._records(self.path, DATASET_COLUMNS, self.notes, self._encoding):
-            said = _ABOUT.read(record, boxes=boxes_of(record) or ())
-            image = said.image
+            row = _ABOUT.read(record, boxes=boxes_of(record) or ())
+            image = row.image
             if image not in about:
-                about[image] = _FirstRecord.of(said)
-                whole = (image, said.text, said.boxes, said.split, said.url)
-                if said.document:
-                    yield DocumentRow(*whole, said.document)
-                elif said.text or said.boxes or self._images_alone:
+                about[image] = _FirstRecord.of(row)
+                whole = (image, row.text, row.boxes, row.split, row.url)
+                if row.document:
+                    yield DocumentRow(*whole, row.document)
+                elif row.text or row.boxes or self._images_alone:
                     yield ImageRow(*whole)
             else:
-                about[image].check(record, said)
+                about[image].check(record, row)
             if self._images_alone:
                 continue
             if record.get("caption") is None and about[image].text:
@@ -146,7 +144,7 @@ class TableDataset(DatasetSource):
             silent.discard(image)
             text = record.read("caption", read_caption)
             position = register.position(image)
-            caption_id = said.caption_id or f"{image}#{position}"
+            caption_id = row.caption_id or f"{image}#{position}"
             if register.add(record, caption_id, image, text):
                 yield ReferenceRow(image, text, caption_id, position, about[image].split, about[image].url)
         self.notes.count("text-alone", len(silent))
@@ -278,16 +276,16 @@ def boxes_of(record: Record, column: str = "boxes") -> tuple[BoxRow, ...] | None
     if len(listed) > MOST_BOXES:
         raise record.problem(column, f"{len(listed):,} boxes", f"at most {MOST_BOXES}")
     size = _size(record)
-    found: dict[str, BoxRow] = {}
-    for place, entry in enumerate(listed):
-        where = f"{column}[{place}]"
+    boxes: dict[str, BoxRow] = {}
+    for index, entry in enumerate(listed):
+        where = f"{column}[{index}]"
         if not isinstance(entry, dict):
             raise record.problem(where, quoted(entry), expected)
         box = _box(Record(record.file, record.line, entry, path=where), size)
-        if box.id in found:
+        if box.id in boxes:
             raise record.problem(f"{where}.id", f"{quoted(box.id)} a second time", "every id once an image")
-        found[box.id] = box
-    return tuple(found.values())
+        boxes[box.id] = box
+    return tuple(boxes.values())
 
 
 def _size(record: Record) -> tuple[float, float] | None:
@@ -371,19 +369,19 @@ class InputTable(DatasetSource):
             if len(cell) > MOST_CELL:
                 raise record.problem(name, f"a cell of {len(cell):,} characters", f"at most {MOST_CELL:,}")
         picture = record.values.get(PICTURE, "").strip()
-        own = record.read(PICTURE, read_image) if picture and "://" not in picture else None
-        return InputRow(f"row-{number}", tuple(record.values.items()), file=own)
+        file = record.read(PICTURE, read_image) if picture and "://" not in picture else None
+        return InputRow(f"row-{number}", tuple(record.values.items()), file=file)
 
 
 def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, str]]:
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     records = read_json_lines if first.lstrip().startswith("{") else read_csv
-    found = False
+    is_empty = True
     for record in records(path, PAIR_COLUMNS, ImportNotes(), encoding):
-        found = True
+        is_empty = False
         caption = record.read("caption", lambda value: read_text(value, "a caption's id or text"))
         yield record.read("image", read_image), caption
-    if not found:
+    if is_empty:
         raise ImportProblem(path, None, None, "no pairs", "at least one record")
 
 
@@ -432,8 +430,8 @@ class CandidateRegister:
             line, before = self._seen[key]
             if before != content:
                 where = "" if line is None else f" (the first is on line {line})"
-                found = f"a second caption of image {quoted(row.image)}{where}"
-                raise record.problem(column, found, "one caption an image, or ranks that differ")
+                actual = f"a second caption of image {quoted(row.image)}{where}"
+                raise record.problem(column, actual, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False
         self._seen[key] = (record.line, content)

@@ -74,22 +74,22 @@ class ImportProblem(QuorumError):
     title = "The file cannot be imported"
 
     def __init__(
-        self, file: str | Path, line: int | None, column: str | None, found: str, expected: str
+        self, file: str | Path, line: int | None, column: str | None, actual: str, expected: str
     ) -> None:
-        super().__init__(str(file), line, column, found, expected)
+        super().__init__(str(file), line, column, actual, expected)
         self.file = str(file)
         self.line = line
         self.column = column
-        self.found = found
+        self.actual = actual
         self.expected = expected
 
     def __str__(self) -> str:
-        place = self.file
+        location = self.file
         if self.line is not None:
-            place += f", line {self.line}"
+            location += f", line {self.line}"
         if self.column is not None:
-            place += f", {self.column}"
-        return f"{place}: found {self.found}, expected {self.expected}."
+            location += f", {self.column}"
+        return f"{location}: found {self.actual}, expected {self.expected}."
 
 
 class ImportNotes:
@@ -169,7 +169,7 @@ def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
         with _reading(path, lines_read):  # again, from the beginning
             raise _undecodable(path, error, lines_read()) from error
     except Excess as error:
-        raise ImportProblem(path, lines_read() + 1, None, error.found, error.expected) from error
+        raise ImportProblem(path, lines_read() + 1, None, error.actual, error.expected) from error
     except DAMAGE as error:
         raise ImportProblem(
             path, lines_read() + 1, None, "compressed data that is damaged or cut off", "a complete gzip file"
@@ -235,15 +235,15 @@ def _unmarked_utf16(head: bytes) -> str | None:
 
 def _refuse_unmarked_utf16(path: Path, head: bytes) -> None:
     if name := _unmarked_utf16(head):
-        found = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
-        raise ImportProblem(path, 1, None, found, f"UTF-8, or the encoding named (encoding={name})")
+        actual = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
+        raise ImportProblem(path, 1, None, actual, f"UTF-8, or the encoding named (encoding={name})")
 
 
 def _undecodable(path: Path, error: UnicodeDecodeError, lines_read: int) -> ImportProblem:
     encoding = error.encoding
     if encoding.startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
-        found = f"bytes that are not {encoding.upper()} ({error.reason})"
-        return ImportProblem(path, lines_read + 1, None, found, "an undamaged file")
+        actual = f"bytes that are not {encoding.upper()} ({error.reason})"
+        return ImportProblem(path, lines_read + 1, None, actual, "an undamaged file")
     with open_bounded(path) as raw:
         number = 0
         while line := raw.readline(limits().line):
@@ -256,7 +256,7 @@ def _undecodable(path: Path, error: UnicodeDecodeError, lines_read: int) -> Impo
 
 
 def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) -> ImportProblem:
-    found = f"byte 0x{line[at]:02X} (number {at + 1} of the line), which is not {encoding.upper()}"
+    actual = f"byte 0x{line[at]:02X} (number {at + 1} of the line), which is not {encoding.upper()}"
     expected = "UTF-8, UTF-16 with a byte order mark, or the file's encoding named"
     if encoding == "utf-8":
         try:
@@ -265,9 +265,9 @@ def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) ->
             letter = ""
         alone = all(byte < 0x80 for byte in (line[at - 1 : at] + line[at + 1 : at + 2]))
         if letter and alone:
-            found += f" but looks like Windows-1252 ({letter!r} there)"
+            actual += f" but looks like Windows-1252 ({letter!r} there)"
             expected += " (encoding=windows-1252); Excel writes UTF-8 where it saves as CSV UTF-8"
-    return ImportProblem(path, number, None, found, expected)
+    return ImportProblem(path, number, None, actual, expected)
 
 
 def csv_line(cells: Iterable[object]) -> str:

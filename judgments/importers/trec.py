@@ -36,7 +36,7 @@ class _Line:
     system: ShortName
 
 
-_LINE = Shape(_Line, columns={"query": "qid", "item": "docid"}, given=("number",))
+_LINE = Shape(_Line, columns={"query": "qid", "item": "docid"}, passed=("number",))
 
 
 @dataclass(slots=True)
@@ -69,12 +69,12 @@ class RankedLists:
         order = np.lexsort((rank, query))
         query, item, score = query[order], item[order], np.array(self.score)[order]
         begins = np.flatnonzero(np.diff(query, prepend=-1))
-        place = np.arange(len(query)) - np.repeat(begins, np.diff(np.append(begins, len(query)))) + 1
+        position = np.arange(len(query)) - np.repeat(begins, np.diff(np.append(begins, len(query)))) + 1
         rises = (np.diff(score) > 0) & (np.diff(query) == 0)
         notes.count("scores-against-ranks", len(np.unique(query[1:][rises])))
-        keep = place <= (len(place) if depth is None else depth)
+        keep = position <= (len(position) if depth is None else depth)
         notes.count("below-depth", int((~keep).sum()))
-        columns = (column[keep].tolist() for column in (query, item, place, score))
+        columns = (column[keep].tolist() for column in (query, item, position, score))
         return list(zip(*columns, strict=True))
 
 
@@ -111,7 +111,7 @@ def read_runs(
 
 
 def _read_lines(path: Path, encoding: str | None) -> Iterator[_Line]:
-    found = False
+    is_empty = True
     for number, line in read_lines(path, encoding=encoding):
         cells = line.split()
         if not cells:
@@ -119,7 +119,7 @@ def _read_lines(path: Path, encoding: str | None) -> Iterator[_Line]:
         if len(cells) != len(COLUMNS):
             expected = f"six: {' '.join(COLUMNS)}"
             raise ImportProblem(path, number, None, counted(len(cells), "column"), expected)
-        found = True
+        is_empty = False
         yield _LINE.read(Record(path, number, dict(zip(COLUMNS, cells, strict=True))), number=number)
-    if not found:
+    if is_empty:
         raise ImportProblem(path, None, None, "no lines", "at least one ranked item")

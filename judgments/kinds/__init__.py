@@ -15,14 +15,11 @@ from judgments.kinds.base import (
 )
 from judgments.kinds.best_worst import BestWorst
 from judgments.kinds.caption import CaptionWriting
-from judgments.kinds.graded import Graded
 from judgments.kinds.grounding import Grounding
+from judgments.kinds.image_caption import Graded, Relevance, Slider
 from judgments.kinds.keywords import Keywords
-from judgments.kinds.pairwise import Pairwise
-from judgments.kinds.relevance import Relevance
-from judgments.kinds.slider import Slider
+from judgments.kinds.pairs import Pairwise, Triplet
 from judgments.kinds.spans.kind import Spans
-from judgments.kinds.triplet import Triplet
 
 KINDS: dict[str, Kind] = {
     kind.name: kind

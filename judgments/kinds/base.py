@@ -49,8 +49,8 @@ class Choice:
 
     @property
     def words(self) -> str:
-        words = gettext(self.label)
-        return words % {"letter": self.letter} if "%(letter)s" in words else words
+        label = gettext(self.label)
+        return label % {"letter": self.letter} if "%(letter)s" in label else label
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +105,17 @@ class ConsensusColumns(Mapping[int, Consensus]):
     def __getitem__(self, unit: int) -> Consensus:
         if unit in self.single:
             return self.single[unit]
-        place = int(np.searchsorted(self.unit, unit))
-        if place == len(self.unit) or self.unit[place] != unit:
+        index = int(np.searchsorted(self.unit, unit))
+        if index == len(self.unit) or self.unit[index] != unit:
             raise KeyError(unit)
-        value = or_none(self.value[place])
+        value = or_none(self.value[index])
         return Consensus(
-            n=int(self.n[place]),
+            n=int(self.n[index]),
             value=int(value) if self.whole and value is not None else value,
-            share=None if self.share is None else float(self.share[place]),
-            margin=None if self.margin is None else float(self.margin[place]),
-            tie=bool(self.tie[place]),
-            votes=dict(zip(self.answers, self.votes[place].tolist(), strict=True)),
+            share=None if self.share is None else float(self.share[index]),
+            margin=None if self.margin is None else float(self.margin[index]),
+            tie=bool(self.tie[index]),
+            votes=dict(zip(self.answers, self.votes[index].tolist(), strict=True)),
         )
 
     def cells(self, places: npt.NDArray[np.int64]) -> tuple[Iterable[Any], ...]:
@@ -136,16 +136,16 @@ class ConsensusColumns(Mapping[int, Consensus]):
 
     def with_single(self, single: Mapping[int, Consensus]) -> ConsensusColumns:
         """Replace the consensus of some units, or add it."""
-        kept = ~np.isin(self.unit, list(single))
+        others = ~np.isin(self.unit, list(single))
         return replace(
             self,
-            unit=self.unit[kept],
-            n=self.n[kept],
-            value=self.value[kept],
-            share=None if self.share is None else self.share[kept],
-            margin=None if self.margin is None else self.margin[kept],
-            tie=self.tie[kept],
-            votes=self.votes[kept],
+            unit=self.unit[others],
+            n=self.n[others],
+            value=self.value[others],
+            share=None if self.share is None else self.share[others],
+            margin=None if self.margin is None else self.margin[others],
+            tie=self.tie[others],
+            votes=self.votes[others],
             single={**self.single, **single},
         )
 
@@ -154,7 +154,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
 class IncludedJudgment:
     unit: Any
     worker: int
-    given: Any
+    answer: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +214,13 @@ class Sides:
         """Return the opposite side, for counterbalanced pages."""
         return side
 
-    def to_canonical(self, given: Any, *, side: Any) -> Any:
+    def to_canonical(self, answer: Any, *, side: Any) -> Any:
         """Map an answer from the worker's order to the unit's."""
-        return given
+        return answer
 
-    def from_canonical(self, given: Any, *, side: Any) -> Any:
+    def from_canonical(self, answer: Any, *, side: Any) -> Any:
         """Map an answer from the unit's order to the worker's; the inverse of ``to_canonical``."""
-        return given
+        return answer
 
 
 class Aggregation(ABC):
@@ -253,9 +253,9 @@ class Aggregation(ABC):
         """
         return OPEN
 
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+    def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         """Return an answer as named numbers for agreement; {} if it has no parts to compare."""
-        return {"": given}
+        return {"": answer}
 
 
 class OpenAggregation(Aggregation):
@@ -267,7 +267,7 @@ class OpenAggregation(Aggregation):
         answers: dict[int, list[Any]] = {}
         for unit, value in zip(units, values, strict=True):
             answers.setdefault(unit, []).append(value)
-        return {unit: self.combine(given) for unit, given in answers.items()}
+        return {unit: self.combine(answers_of_unit) for unit, answers_of_unit in answers.items()}
 
 
 class Results:
@@ -315,13 +315,13 @@ class Shown(BaseModel):
 
 
 class Exchange:
-    def to_file(self, given: Any, *, content: Mapping[str, Any]) -> Any:
+    def to_file(self, answer: Any, *, content: Mapping[str, Any]) -> Any:
         """Convert an answer or consensus for files; ``content`` is the unit's."""
-        return given
+        return answer
 
-    def from_file(self, given: Any, *, content: Mapping[str, Any]) -> Any:
+    def from_file(self, answer: Any, *, content: Mapping[str, Any]) -> Any:
         """Convert an answer from a file. Raise ValueError with what was expected."""
-        return given
+        return answer
 
     def fields(self, content: Mapping[str, Any]) -> dict[str, str]:
         """Return the named texts that a unit shows besides captions."""
@@ -338,7 +338,7 @@ class Rehearsal(ABC):
         """Draw an answer: right, wrong, or random (None)."""
 
     @abstractmethod
-    def recovers(self, found: Consensus, truth: Any) -> bool:
+    def recovers(self, consensus: Consensus, truth: Any) -> bool:
         pass
 
 
@@ -441,7 +441,7 @@ class Kind(ABC):
     def with_setting(self, setting: str) -> Kind:
         return self
 
-    def setting_with(self, before: str | None, given: Any) -> str:
+    def setting_with(self, before: str | None, answer: Any) -> str:
         """Return the setting that an answer of a file needs besides those before it (None: it is the first).
 
         Raises:
@@ -493,7 +493,7 @@ class Kind(ABC):
     def control_unit(
         self,
         seed: int,
-        place: str,
+        position: str,
         image: Image,
         parts: Sequence[Any],
         expected: Any,
@@ -507,7 +507,7 @@ class Kind(ABC):
             parts: what its key is derived from, besides the image.
         """
         return UnitSpec(
-            key=content_key("control", self.name, seed, place, image.name, *parts),
+            key=content_key("control", self.name, seed, position, image.name, *parts),
             image=image.name,
             control=True,
             control_kind=control_kind,
@@ -527,7 +527,7 @@ class Kind(ABC):
         """
 
     @abstractmethod
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> Any:
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> Any:
         """Return an answer in its stored form, still in the worker's order.
 
         Without a ``design``, as for a file, the kind's own setting decides.
@@ -544,16 +544,16 @@ class Kind(ABC):
         """Return an open answer without free text; None if nothing else is left."""
         return None if self.writes_captions else answer
 
-    def in_words(self, given: Any) -> str:
-        words = {choice.value: choice.words for choice in self.choices}
-        return words.get(given, str(given)) if isinstance(given, int) else str(given)
+    def in_words(self, answer: Any) -> str:
+        labels = {choice.value: choice.words for choice in self.choices}
+        return labels.get(answer, str(answer)) if isinstance(answer, int) else str(answer)
 
     def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         """Return an open consensus as text, most frequent first."""
         return []
 
-    def is_right(self, given: Any, expected: Any) -> bool:
-        return bool(given == expected)
+    def is_right(self, answer: Any, expected: Any) -> bool:
+        return bool(answer == expected)
 
     def check_expected(self, expected: Any, *, answer: Any, unit: Any) -> None:
         """Raise an error if answers cannot be compared with what a file expects of a control item."""
@@ -571,22 +571,22 @@ class Kind(ABC):
             return None
         return sum(self.is_right(value, self.expectations[0]) for value in self.values) / len(self.values)
 
-    def outcome_of(self, given: Any) -> Any:
+    def outcome_of(self, answer: Any) -> Any:
         """Return an answer without its strength or confidence: one of ``outcomes``."""
-        return given
+        return answer
 
-    def expected_on_repeat(self, given: Any) -> Any:
+    def expected_on_repeat(self, answer: Any) -> Any:
         """Return the expectation for a repeated unit, given its first answer."""
-        return given
+        return answer
 
 
 class ChoiceKind(Kind):
     """A kind whose answers are a few whole numbers."""
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> int:
-        if type(given) is not int or given not in self.values:
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> int:
+        if type(answer) is not int or answer not in self.values:
             raise ValueError(gettext("expected %(values)s") % {"values": self._expected})
-        return given
+        return answer
 
     @property
     def _expected(self) -> str:
@@ -633,12 +633,12 @@ class ChoiceRehearsal(Rehearsal):
         wrong = [value for value in self.values if value not in good]
         if right or not wrong:
             return int(rng.choice(good))
-        distance = {value: min(abs(value - one) for one in good) for value in wrong}
+        distance = {value: min(abs(value - right_value) for right_value in good) for value in wrong}
         return int(rng.choice([value for value in wrong if distance[value] == min(distance.values())]))
 
-    def recovers(self, found: Consensus, truth: Any) -> bool:
+    def recovers(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether the value, or the grade nearest to the mean, is right."""
-        return found.value is not None and self.is_right(math.ceil(found.value - 0.5), truth)
+        return consensus.value is not None and self.is_right(math.ceil(consensus.value - 0.5), truth)
 
 
 def or_none(value: float) -> float | None:
@@ -653,12 +653,14 @@ def with_wording(kind: Kind, judged: str, labels: Sequence[str]) -> Kind:
     wording = kind.wordings.get(judged)
     if wording is None or (wording is kind.wording and not labels):
         return kind
-    own = copy(kind)
-    own.title = wording.title
-    own.wording = replace(wording, poles=tuple(labels)) if labels and wording.poles else wording
-    words = (labels or wording.choices) if kind.choices else ()
-    own.choices = tuple(replace(choice, label=word) for choice, word in zip(kind.choices, words, strict=True))
+    worded = copy(kind)
+    worded.title = wording.title
+    worded.wording = replace(wording, poles=tuple(labels)) if labels and wording.poles else wording
+    labels_of_choices = (labels or wording.choices) if kind.choices else ()
+    worded.choices = tuple(
+        replace(choice, label=word) for choice, word in zip(kind.choices, labels_of_choices, strict=True)
+    )
     if kind.page.keys and wording.keys:
         keys = zip(kind.page.keys, wording.keys, strict=True)
-        own.page = replace(kind.page, keys=tuple((pressed, does) for (pressed, _), does in keys))
-    return own
+        worded.page = replace(kind.page, keys=tuple((pressed, does) for (pressed, _), does in keys))
+    return worded

@@ -98,35 +98,36 @@ class Answers:
 def read_answers(judged: Sequence[IncludedJudgment]) -> Answers:
     places: dict[tuple[int, str], int] = {}
     captions: list[ShownCaption] = []
-    units = {one.unit.pk: one.unit for one in judged}
+    units = {judgment.unit.pk: judgment.unit for judgment in judged}
     for unit in sorted(units.values(), key=lambda unit: (unit.item.position, unit.item_id, unit.position)):
         for option in unit.content["options"]:
             if (unit.item_id, option["key"]) not in places:
                 places[unit.item_id, option["key"]] = len(captions)
                 captions.append(ShownCaption(unit.item_id, unit.item.name, option["key"], option["text"]))
     shown = [
-        [places[one.unit.item_id, option["key"]] for option in one.unit.content["options"]] for one in judged
+        [places[judgment.unit.item_id, option["key"]] for option in judgment.unit.content["options"]]
+        for judgment in judged
     ]
 
     def places_of(end: str) -> list[int]:
-        return [row[one.given[end] - 1] for row, one in zip(shown, judged, strict=True)]
+        return [row[judgment.answer[end] - 1] for row, judgment in zip(shown, judged, strict=True)]
 
     return Answers(
         captions=captions,
-        units=[one.unit.key for one in judged],
+        units=[judgment.unit.key for judgment in judged],
         shown=shown,
         best=places_of(BEST),
-        worst=places_of(WORST) if all(WORST in one.given for one in judged) else None,
+        worst=places_of(WORST) if all(WORST in judgment.answer for judgment in judged) else None,
     )
 
 
 def scores_of(answers: Answers) -> list[float]:
     """Return the best-worst score of each caption, or the share of its showings in which it was the best."""
     if answers.worst is not None:
-        found: list[float] = best_worst_scores(answers.shown, answers.best, answers.worst).score.tolist()
-        return found
-    shown, best = Counter(place for row in answers.shown for place in row), Counter(answers.best)
-    return [best[place] / shown[place] for place in range(len(answers.captions))]
+        scores: list[float] = best_worst_scores(answers.shown, answers.best, answers.worst).score.tolist()
+        return scores
+    shown, best = Counter(caption for row in answers.shown for caption in row), Counter(answers.best)
+    return [best[caption] / shown[caption] for caption in range(len(answers.captions))]
 
 
 def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
@@ -174,7 +175,7 @@ def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
 
 def _figures_of_best(answers: Answers) -> dict[str, Any]:
     """Return counts, share of best and Luce strength of each caption."""
-    shown, best = Counter(place for row in answers.shown for place in row), Counter(answers.best)
+    shown, best = Counter(index for row in answers.shown for index in row), Counter(answers.best)
     rows = zip(answers.captions, scores_of(answers), _choice_strengths(answers), strict=True)
     return {
         "captions": [
@@ -182,12 +183,12 @@ def _figures_of_best(answers: Answers) -> dict[str, Any]:
                 "image": caption.image,
                 "caption": caption.key,
                 "text": caption.text,
-                "shown": shown[place],
-                "best": best[place],
+                "shown": shown[index],
+                "best": best[index],
                 "score": score,
                 "strength": strength,
             }
-            for place, (caption, score, strength) in enumerate(rows)
+            for index, (caption, score, strength) in enumerate(rows)
         ],
         "strength": {"model": "luce", "prior": PRIOR, "within": "image"},
     }
@@ -195,17 +196,17 @@ def _figures_of_best(answers: Answers) -> dict[str, Any]:
 
 def _choice_strengths(answers: Answers) -> list[float | None]:
     """Return Luce log-strengths with mean 0 per image."""
-    items = [answers.captions[place].item for place in answers.best]
-    found: list[float | None] = [None] * len(answers.captions)
+    items = [answers.captions[caption].item for caption in answers.best]
+    strengths: list[float | None] = [None] * len(answers.captions)
     order = sorted(range(len(items)), key=items.__getitem__)
     for _key, group in groupby(order, key=items.__getitem__):
         rows = list(group)
         fit = luce_choice(
             [answers.shown[row] for row in rows], [answers.best[row] for row in rows], prior=PRIOR
         )
-        for place, strength in zip(fit.items.tolist(), fit.log_strength.tolist(), strict=True):
-            found[place] = or_none(strength)
-    return found
+        for caption, strength in zip(fit.items.tolist(), fit.log_strength.tolist(), strict=True):
+            strengths[caption] = or_none(strength)
+    return strengths
 
 
 def _strengths(answers: Answers, worst: Sequence[int]) -> list[float | None]:
@@ -216,16 +217,16 @@ def _strengths(answers: Answers, worst: Sequence[int]) -> list[float | None]:
     """
     winners, losers = implied_comparisons(answers.shown, answers.best, worst)
     items = [answers.captions[winner].item for winner in winners]
-    found: list[float | None] = [None] * len(answers.captions)
+    strengths: list[float | None] = [None] * len(answers.captions)
     order = sorted(range(len(winners)), key=items.__getitem__)
     for _key, group in groupby(order, key=items.__getitem__):
         rows = list(group)
         fit = bradley_terry_of_comparisons(
             [winners[row] for row in rows], [losers[row] for row in rows], np.ones(len(rows)), prior=PRIOR
         )
-        for place, strength in zip(fit.items.tolist(), fit.log_strength.tolist(), strict=True):
-            found[place] = or_none(strength)
-    return found
+        for caption, strength in zip(fit.items.tolist(), fit.log_strength.tolist(), strict=True):
+            strengths[caption] = or_none(strength)
+    return strengths
 
 
 class OptionOrder(Sides):
@@ -237,11 +238,13 @@ class OptionOrder(Sides):
     def mirror(self, side: Any) -> list[int]:
         return list(reversed(side))
 
-    def to_canonical(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
-        return {end: side[given[end] - 1] + 1 if side else given[end] for end in ENDS if end in given}
+    def to_canonical(self, answer: Mapping[str, int], *, side: Any) -> dict[str, int]:
+        return {end: side[answer[end] - 1] + 1 if side else answer[end] for end in ENDS if end in answer}
 
-    def from_canonical(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
-        return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS if end in given}
+    def from_canonical(self, answer: Mapping[str, int], *, side: Any) -> dict[str, int]:
+        return {
+            end: side.index(answer[end] - 1) + 1 if side else answer[end] for end in ENDS if end in answer
+        }
 
 
 class MostOften(OpenAggregation):
@@ -251,19 +254,19 @@ class MostOften(OpenAggregation):
 
     def combine(self, answers: list[Mapping[str, int]]) -> Consensus:
         """Return the most frequent best and worst captions; null on a tie."""
-        counts = Counter((end, given[end]) for given in answers for end in ENDS if end in given)
-        answer = {end: _leader(counts, end) for end in ENDS if any(end in given for given in answers)}
+        counts = Counter((end, chosen[end]) for chosen in answers for end in ENDS if end in chosen)
+        answer = {end: _leader(counts, end) for end in ENDS if any(end in chosen for chosen in answers)}
         return Consensus(
             n=len(answers),
             tie=None in answer.values(),
-            votes={f"{end} {place}": count for (end, place), count in sorted(counts.items())},
+            votes={f"{end} {position}": count for (end, position), count in sorted(counts.items())},
             answer=answer,
         )
 
-    def codes(self, unit: Any, given: Mapping[str, int]) -> dict[str, float]:
+    def codes(self, unit: Any, answer: Mapping[str, int]) -> dict[str, float]:
         """Code the best caption as 1, the worst, if it was asked for, as -1, the others as 0."""
-        points = {given[end] - 1: point for end, point in ((BEST, 1), (WORST, -1)) if end in given}
-        return {option["key"]: points.get(place, 0) for place, option in enumerate(_options(unit))}
+        points = {answer[end] - 1: point for end, point in ((BEST, 1), (WORST, -1)) if end in answer}
+        return {option["key"]: points.get(index, 0) for index, option in enumerate(_options(unit))}
 
 
 class BestWorstScores(Results):
@@ -293,23 +296,23 @@ class ShownOptions(Shown):
 class CaptionIds(Exchange):
     """Captions by their ids instead of their positions."""
 
-    def to_file(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
+    def to_file(self, answer: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
         options = content["options"]
-        return {end: options[place - 1]["key"] if place else None for end, place in given.items()}
+        return {end: options[position - 1]["key"] if position else None for end, position in answer.items()}
 
-    def from_file(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
+    def from_file(self, answer: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
         keys = [option.get("key") for option in content.get("options", ())]
-        ends = isinstance(given, Mapping) and set(given) <= set(ENDS)
-        if not ends or any(key not in keys for key in given.values()):
+        ends = isinstance(answer, Mapping) and set(answer) <= set(ENDS)
+        if not ends or any(key not in keys for key in answer.values()):
             raise ValueError(
                 'expected {"best": ..., "worst": ...}, ids of two captions that content.options lists'
             )
-        return {end: keys.index(key) + 1 for end, key in given.items()}
+        return {end: keys.index(key) + 1 for end, key in answer.items()}
 
 
-def ends_are_right(given: Mapping[str, int], expected: Mapping[str, int]) -> bool:
+def ends_are_right(answer: Mapping[str, int], expected: Mapping[str, int]) -> bool:
     """Compare the expected ends, one or both."""
-    return all(given[end] == place for end, place in expected.items())
+    return all(answer[end] == position for end, position in expected.items())
 
 
 class BestWorstRehearsal(Rehearsal):
@@ -331,17 +334,19 @@ class BestWorstRehearsal(Rehearsal):
         self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, int]:
         """Answer correctly, err on one end, or choose any captions."""
-        places = shuffled(range(1, len(_options(unit)) + 1), rng)
-        given = {} if right is None else dict(truth)
+        positions = shuffled(range(1, len(_options(unit)) + 1), rng)
+        answer = {} if right is None else dict(truth)
         if right is False:
-            end = shuffled(sorted(given), rng)[0]
-            given[end] = next(place for place in places if place not in given.values())
+            end = shuffled(sorted(answer), rng)[0]
+            answer[end] = next(position for position in positions if position not in answer.values())
         for end in self.ends:
-            given.setdefault(end, next(place for place in places if place not in given.values()))
-        return given
+            answer.setdefault(
+                end, next(position for position in positions if position not in answer.values())
+            )
+        return answer
 
-    def recovers(self, found: Consensus, truth: Mapping[str, int]) -> bool:
-        return ends_are_right(found.answer, truth)
+    def recovers(self, consensus: Consensus, truth: Mapping[str, int]) -> bool:
+        return ends_are_right(consensus.answer, truth)
 
 
 BEST_OF = WORDINGS["best-of"]  # the words where the best alone is asked for
@@ -380,18 +385,18 @@ class BestWorst(OpenKind):
     def with_setting(self, setting: str) -> Kind:
         if setting != BEST:
             return self
-        own = copy(self)
-        own.wordings = BEST_OF
-        own.wording = BEST_OF[CAPTION]
-        own.title = own.wording.title
-        own.page = replace(
-            self.page, template="annotation/kinds/best_of.html", keys=((("1", "…"), own.wording.keys[0]),)
+        changed = copy(self)
+        changed.wordings = BEST_OF
+        changed.wording = BEST_OF[CAPTION]
+        changed.title = changed.wording.title
+        changed.page = replace(
+            self.page, template="annotation/kinds/best_of.html", keys=((("1", "…"), changed.wording.keys[0]),)
         )
-        own.rehearsal = BestWorstRehearsal((BEST,))
-        return own
+        changed.rehearsal = BestWorstRehearsal((BEST,))
+        return changed
 
-    def setting_with(self, before: str | None, given: Any) -> str:
-        setting = BEST if set(given) == {BEST} else ""
+    def setting_with(self, before: str | None, answer: Any) -> str:
+        setting = BEST if set(answer) == {BEST} else ""
         if before not in (None, setting):
             raise ValueError('other answers name another end; expected "worst" in all of them, or in none')
         return setting
@@ -410,16 +415,16 @@ class BestWorst(OpenKind):
         if not _asks_best_alone(values):
             return super().question_for(values)
         question, wording = values.get("question", ""), BEST_OF.get(str(values.get("judged", CAPTION)))
-        usual = {one.question for one in (*self.wordings.values(), BEST_OF[CAPTION])}
+        usual = {wording_of_text.question for wording_of_text in (*self.wordings.values(), BEST_OF[CAPTION])}
         return wording.question if wording and question in usual else question
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divide_images(design, material)
-        asked = design.sampling.options
+        options = design.sampling.options
         texts = {image.name: _texts_of(image) for image in division.judged}
         most = max(map(len, texts.values()), default=0)
-        if isinstance(asked, int):
-            size = asked
+        if isinstance(options, int):
+            size = options
         else:
             size = self.least_options if design.answers.worst else 2
             if most > MOST_OPTIONS:
@@ -435,7 +440,7 @@ class BestWorst(OpenKind):
         usable = [image for image in division.judged if len(texts[image.name]) >= size]
         if not usable:
             raise DesignError(
-                f"sampling.options is {asked}, but the systems of dataset {material.name!r} gave "
+                f"sampling.options is {options}, but the systems of dataset {material.name!r} gave "
                 f"at most {most} different captions for an image of split {design.sampling.split!r}.",
                 field="sampling.options",
             )
@@ -465,7 +470,7 @@ class BestWorst(OpenKind):
             rng=rng_for(design.seed, f"lists of {len(texts)}"),
         )
         dealt = shuffled(texts, rng_for(design.seed, f"captions {image.name}"))
-        return [[dealt[place] for place in chosen] for chosen in lists]
+        return [[dealt[index] for index in chosen] for chosen in lists]
 
     def _unit(self, design: StudyDesign, image: Image, options: Sequence[Text]) -> UnitSpec:
         keys = [text.key for text in options]
@@ -476,42 +481,52 @@ class BestWorst(OpenKind):
         )
 
     def _reference_control(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+        self,
+        design: StudyDesign,
+        position: str,
+        image: Image,
+        images: Sequence[Image],
+        rng: np.random.Generator,
     ) -> Group:
         """Hide one reference among other images' captions (best), or the reverse (worst)."""
         size = _size_of_known(design, (image, *images))
-        own = shuffled(image.distinct_references, rng)
+        captions = shuffled(image.distinct_references, rng)
         end = ENDS[int(rng.integers(2))]
-        if len(own) < size - 1 or not design.answers.worst:
+        if len(captions) < size - 1 or not design.answers.worst:
             end = BEST
         count = 1 if end == BEST else size - 1
-        options = own[:count] + foreign_captions(image, images, size - count, rng)
+        options = captions[:count] + foreign_captions(image, images, size - count, rng)
         odd = options[0] if end == BEST else options[-1]
-        return self._control(design, place, image, shuffled(options, rng), (end, odd), REFERENCE)
+        return self._control(design, position, image, shuffled(options, rng), (end, odd), REFERENCE)
 
     def _degraded_control(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+        self,
+        design: StudyDesign,
+        position: str,
+        image: Image,
+        images: Sequence[Image],
+        rng: np.random.Generator,
     ) -> Group | None:
         """Hide a damaged caption among references (worst), or the reverse (best) if references are few."""
         size = _size_of_known(design, (image, *images))
-        own = shuffled(image.distinct_references, rng)
-        end = WORST if len(own) >= size - 1 and design.answers.worst else BEST
+        captions = shuffled(image.distinct_references, rng)
+        end = WORST if len(captions) >= size - 1 and design.answers.worst else BEST
         wanted = 1 if end == WORST else size - 1
         damaged: dict[str, Text] = {}
-        for base in own * size:
+        for base in captions * size:
             text = degraded_text(base, image, images, rng, whole=True)
             if text is not None and len(damaged) < wanted:
                 damaged.setdefault(text.text, text)
         if len(damaged) < wanted:
             return None
-        options = [*own[: size - wanted], *damaged.values()]
+        options = [*captions[: size - wanted], *damaged.values()]
         odd = options[-1] if end == WORST else options[0]
-        return self._control(design, place, image, shuffled(options, rng), (end, odd), DEGRADED)
+        return self._control(design, position, image, shuffled(options, rng), (end, odd), DEGRADED)
 
     def _control(
         self,
         design: StudyDesign,
-        place: str,
+        position: str,
         image: Image,
         options: Sequence[Text],
         answer: tuple[str, Text],
@@ -520,55 +535,55 @@ class BestWorst(OpenKind):
         end, odd = answer
         keys, expected = [text.key for text in options], {end: options.index(odd) + 1}
         unit = self.control_unit(
-            design.seed, place, image, (keys,), expected, control_kind, content=_content(options)
+            design.seed, position, image, (keys,), expected, control_kind, content=_content(options)
         )
         return Group(image.name, (unit,))
 
-    def in_words(self, given: Any) -> str:
-        words = {BEST: gettext("best"), WORST: gettext("worst")}
-        return ", ".join(f"{words[end]}: {given[end]}" for end in ENDS if end in given)
+    def in_words(self, answer: Any) -> str:
+        names = {BEST: gettext("best"), WORST: gettext("worst")}
+        return ", ".join(f"{names[end]}: {answer[end]}" for end in ENDS if end in answer)
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         options = _options(unit)
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be judged")},
-            "options": [{"text": options[place]["text"]} for place in side or range(len(options))],
+            "options": [{"text": options[index]["text"]} for index in side or range(len(options))],
         }
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, int]:
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, int]:
         ends = self.rehearsal.ends if design is None else ENDS if design.answers.worst else (BEST,)
         size = len(_options(unit))
         expected = f'expected {{"best": k, "worst": j}}, two different numbers from 1 to {size}'
         if WORST not in ends:
             expected = f'expected {{"best": k}}, a number from 1 to {size}'
-        if not isinstance(given, Mapping) or set(given) != set(ends):
+        if not isinstance(answer, Mapping) or set(answer) != set(ends):
             raise ValueError(expected)
-        places = [given[end] for end in ends]
-        if any(type(place) is not int or not 1 <= place <= size for place in places) or len(
-            set(places)
+        positions = [answer[end] for end in ends]
+        if any(type(position) is not int or not 1 <= position <= size for position in positions) or len(
+            set(positions)
         ) < len(ends):
             raise ValueError(expected)
-        return {end: given[end] for end in ends}
+        return {end: answer[end] for end in ends}
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:
         """Read ``u<position>-best`` and, if it is asked for, ``-worst``, which must differ."""
         ends = self.rehearsal.ends
-        places = [str(form.get(f"u{position}-{end}", "")) for end in ends]
-        if not all(place.isascii() and place.isdigit() and len(place) < 4 for place in places):
+        numbers = [str(form.get(f"u{position}-{end}", "")) for end in ends]
+        if not all(number.isascii() and number.isdigit() and len(number) < 4 for number in numbers):
             return None
-        given = dict(zip(ends, map(int, places), strict=True))
-        return given if len(set(given.values())) == len(ends) else None
+        answer = dict(zip(ends, map(int, numbers), strict=True))
+        return answer if len(set(answer.values())) == len(ends) else None
 
     def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         options = _options(unit)
         return [f"{end}: “{options[answer[end] - 1]['text']}”" for end in ENDS if answer.get(end)]
 
-    def expected_on_repeat(self, given: Mapping[str, int]) -> dict[str, int]:
+    def expected_on_repeat(self, answer: Mapping[str, int]) -> dict[str, int]:
         """Expect only the same best caption; the worst of several bad ones varies."""
-        return {BEST: given[BEST]}
+        return {BEST: answer[BEST]}
 
-    def is_right(self, given: Mapping[str, int], expected: Mapping[str, int]) -> bool:
-        return ends_are_right(given, expected)
+    def is_right(self, answer: Mapping[str, int], expected: Mapping[str, int]) -> bool:
+        return ends_are_right(answer, expected)
 
 
 def _texts_of(image: Image) -> list[Text]:
@@ -584,8 +599,8 @@ def _options(unit: Any) -> Sequence[Mapping[str, str]]:
 
 
 def _leader(counts: Counter[tuple[str, int]], end: str) -> int | None:
-    votes = {place: count for (name, place), count in counts.items() if name == end}
-    leaders = [place for place, count in votes.items() if count == max(votes.values())]
+    votes = {position: count for (name, position), count in counts.items() if name == end}
+    leaders = [position for position, count in votes.items() if count == max(votes.values())]
     return leaders[0] if len(leaders) == 1 else None
 
 
@@ -596,9 +611,9 @@ def _asks_best_alone(values: Mapping[str, Any]) -> bool:
 
 def _size_of_known(design: StudyDesign, images: Sequence[Image]) -> int:
     """Return the number of captions in a list whose best or worst is known: as in the largest of other lists."""
-    asked = design.sampling.options
-    if isinstance(asked, int):
-        return asked
+    options = design.sampling.options
+    if isinstance(options, int):
+        return options
     most = max(len(_texts_of(image)) for image in images)
     return min(most, MOST_OPTIONS) if most >= BestWorst.least_options else BestWorst.least_options
 

@@ -1,21 +1,34 @@
-"""Write captions, and score them by metrics against each other (WG16 §4 and §5).
+r"""Write captions, and score them by metrics against each other (WG16 §4 and §5).
 
 Each caption is scored against the image's other captions: the human upper bound. A caption of another image in its
 place gives the lower bound.
+
+The rules of writing are data, shared by the server and the page: a rule is a regular expression or a count, applied
+to the text after ``tidy_text``. Expressions use only what Python's ``re`` and JavaScript's ``RegExp`` read alike (no
+``\b``, ``\d``, ``\s``, ``\w``, no lookbehind). V15 §5 asks for the main aspects, descriptions instead of dialogue,
+nothing overly descriptive, good grammar. H13 §2.2 and §2.3 want visible content in sentences: no names of people or
+places, no commentary, not several sentences, not lengthy. COCO is Chen et al. 2015, arXiv:1504.00325, section 2. All
+numbers and word lists are our own; "Quorum's choice" as a source marks a rule without a paper.
 """
 
 from __future__ import annotations
 
 import math
+import re
+import tomllib
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from django.utils.functional import Promise
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
 from evaluation.statistics.significance import bootstrap_interval
@@ -34,17 +47,126 @@ from judgments.kinds.base import (
     Results,
     or_none,
 )
-from judgments.kinds.caption_rules import (
-    ANY_LANGUAGE,
-    MOST_CHARACTERS,
-    Rule,
-    broken_rules,
-    first_refusal,
-    tidy_text,
-)
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
+
+
+BLANKS = "\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_BLANK_RUN = re.compile(f"[{BLANKS}]+")
+# Values of {start}, {end} and {quote} in the file's patterns.
+PARTS = {"start": "(?:^|[^A-Za-z'’])", "end": "(?![A-Za-z'’])", "quote": '["“”„«»]'}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of caption writing.
+
+    Attributes:
+        hard: whether it refuses the caption; otherwise the page only advises.
+        says: the message to the worker.
+        refused, fine: example captions.
+        pattern: a caption breaks the rule if this matches anywhere.
+        counts: "words" or "characters" for a count rule.
+        languages: primary language subtags it applies to; empty for all but ``besides``.
+    """
+
+    id: str
+    hard: bool
+    says: str | Promise
+    refused: str
+    fine: str
+    source: str
+    pattern: str = ""
+    ignore_case: bool = True
+    counts: str = ""
+    least: int = 0
+    most: int = 0
+    languages: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
+
+    def is_for(self, language: str) -> bool:
+        first = first_part(language)
+        return first in self.languages if self.languages else first not in self.besides
+
+    def is_broken_by(self, text: str) -> bool:
+        """Return whether a text, as ``tidy_text`` leaves it, breaks the rule."""
+        if self.counts:
+            count = count_words(text) if self.counts == "words" else len(text)
+            return count < self.least or bool(self.most and count > self.most)
+        return _compiled(self.pattern, self.ignore_case).search(text) is not None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the fields for the page's script."""
+        test: dict[str, Any] = (
+            {"counts": self.counts, "least": self.least, "most": self.most}
+            if self.counts
+            else {"pattern": self.pattern, "flags": "iu" if self.ignore_case else "u"}
+        )
+        return {"id": self.id, "hard": self.hard, "says": str(self.says), **test}
+
+
+@lru_cache(maxsize=128)
+def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+
+
+def tidy_text(text: str) -> str:
+    """Strip the text and collapse white space."""
+    return _BLANK_RUN.sub(" ", text).strip(" ")
+
+
+def count_words(text: str) -> int:
+    """Count runs between blanks that hold a letter or digit."""
+    return sum(any(unicodedata.category(sign)[0] in "LN" for sign in run) for run in text.split(" "))
+
+
+def _read() -> tuple[Rule, ...]:
+    rules = tomllib.loads(Path(__file__).with_name("caption_rules.toml").read_text(encoding="utf-8"))["rules"]
+    return tuple(_rule(**values) for values in rules)
+
+
+def _rule(
+    *, says: str, refused: str, pattern: str = "", words: Sequence[str] = (), times: int = 1, **values: Any
+) -> Rule:
+    whole_words = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
+    for name in ("languages", "besides"):
+        values[name] = tuple(values.get(name, ()))
+    for name, part in PARTS.items():
+        pattern, whole_words = (
+            expression.replace(f"{{{name}}}", part) for expression in (pattern, whole_words)
+        )
+    return Rule(
+        says=_(says),
+        refused=refused * times,
+        pattern="|".join(filter(None, (pattern, whole_words))),
+        **values,
+    )
+
+
+ENGLISH = ("en",)
+ANY_LANGUAGE = ("", "en", "zh")  # one for each set of hard rules
+RULES = _read()
+MOST_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
+
+
+def first_part(language: str) -> str:
+    """Return the primary language subtag: "pt" of "pt-BR"."""
+    return language.split("-")[0].lower()
+
+
+def rules_for(language: str) -> tuple[Rule, ...]:
+    return tuple(rule for rule in RULES if rule.is_for(language))
+
+
+def broken_rules(text: str, language: str) -> tuple[Rule, ...]:
+    tidy = tidy_text(text)
+    return tuple(rule for rule in rules_for(language) if rule.is_broken_by(tidy))
+
+
+def first_refusal(rules: Iterable[Rule]) -> Rule | None:
+    return next((rule for rule in rules if rule.hard), None)
+
 
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
 RESAMPLES = 1000
@@ -118,15 +240,19 @@ def leave_one_out(
     several = [texts for texts in captions if len(texts) > 1]
     if not several:
         return LeaveOneOut((), 0, 0, sum(map(len, captions)), seed)
-    held = hold_out([texts for texts in captions if texts])
-    instead = {FLOOR: of_other_images(held, np.random.default_rng(seed))} if len(several) > 1 else {}
-    found = score_held_out(held, metrics, instead=instead)
-    floors = found.lower.get(FLOOR, {})
-    bounds = tuple(
-        _upper_bound(name, scores, floors.get(name), held.counts, found.signatures[name], seed)
-        for name, scores in found.upper.items()
+    captions_left_out = hold_out([texts for texts in captions if texts])
+    instead = (
+        {FLOOR: of_other_images(captions_left_out, np.random.default_rng(seed))} if len(several) > 1 else {}
     )
-    return LeaveOneOut(bounds, len(several), len(held.texts), held.alone, seed, found.warnings)
+    scored = score_held_out(captions_left_out, metrics, instead=instead)
+    floors = scored.lower.get(FLOOR, {})
+    bounds = tuple(
+        _upper_bound(name, scores, floors.get(name), captions_left_out.counts, scored.signatures[name], seed)
+        for name, scores in scored.upper.items()
+    )
+    return LeaveOneOut(
+        bounds, len(several), len(captions_left_out.texts), captions_left_out.alone, seed, scored.warnings
+    )
 
 
 def _upper_bound(
@@ -171,15 +297,15 @@ class AllCaptions(OpenAggregation):
     def combine(self, answers: list[str]) -> Consensus:
         return Consensus(n=len(answers), answer=answers)
 
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+    def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         return {}
 
 
 class HeldAgainstEachOther(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         texts: defaultdict[int, list[str]] = defaultdict(list)
-        for one in judged:
-            texts[one.unit.pk].append(one.given)
+        for judgment in judged:
+            texts[judgment.unit.pk].append(judgment.answer)
         return KindResults(study={"leave_one_out": leave_one_out(list(texts.values()), seed=seed).as_json()})
 
 
@@ -195,14 +321,16 @@ class CaptionRehearsal(Rehearsal):
             return PLAIN
         text = tidy_text(truth[int(rng.integers(len(truth)))])
         draft = _varied(text, rng) if right else " ".join(text.split(" ")[:4])
-        return next((one for one in (draft, text) if not _refused(one)), PLAIN)
+        return next((caption for caption in (draft, text) if not _refused(caption)), PLAIN)
 
-    def recovers(self, found: Consensus, truth: Any) -> bool:
+    def recovers(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether over half of the captions share half of their words with a reference."""
         if not truth:
             return True
-        about = sum(any(_shared(text, one) >= ALIKE for one in truth) for text in found.answer)
-        return bool(2 * about > len(found.answer))
+        about = sum(
+            any(_shared(text, reference) >= ALIKE for reference in truth) for text in consensus.answer
+        )
+        return bool(2 * about > len(consensus.answer))
 
 
 class CaptionWriting(OpenKind):
@@ -254,12 +382,12 @@ class CaptionWriting(OpenKind):
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         return {"image": {"url": picture_url, "alt": gettext("The image to be described")}}
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> str:
-        if not isinstance(given, str):
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> str:
+        if not isinstance(answer, str):
             raise ValueError(gettext("expected a text, the caption"))
-        if len(given) > MOST_TYPED:
+        if len(answer) > MOST_TYPED:
             raise ValueError(gettext("expected at most %(most)d characters") % {"most": MOST_CHARACTERS})
-        text = tidy_text(given)
+        text = tidy_text(answer)
         # Controls and lone surrogates cannot be stored; unassigned and private characters can.
         if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
             raise ValueError(gettext("expected a text without control characters"))
@@ -291,8 +419,8 @@ def _varied(text: str, rng: np.random.Generator) -> str:
 
 
 def _shared(text: str, other: str) -> float:
-    words, known = fold_text(text).split(), set(fold_text(other).split())
-    return sum(word in known for word in words) / len(words) if words else 0.0
+    tokens, known = fold_text(text).split(), set(fold_text(other).split())
+    return sum(word in known for word in tokens) / len(tokens) if tokens else 0.0
 
 
 def fold_text(text: str) -> str:

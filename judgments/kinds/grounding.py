@@ -7,7 +7,7 @@ caption's tokens between blanks, 0-based; those without letter or digit cannot b
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +40,14 @@ from judgments.kinds.base import (
     Rehearsal,
     Results,
     Shown,
+    or_none,
 )
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 Links = dict[int, str]  # word -> box
+DRAWS = 20  # of random boxes, for each description's number of boxes
 MISSED = 0.1  # probability that a careful simulated worker overlooks a link
 
 
@@ -58,14 +60,14 @@ class MajorityOfLinks(OpenAggregation):
 
         ``share`` and ``margin`` are means over the words that anyone linked.
         """
-        given = [as_links(answer) for answer in answers]
+        links_of_answers = [as_links(answer) for answer in answers]
         n = len(answers)
         links: Links = {}
         votes: dict[str, int] = {}
         shares, margins = [], []
         tie = False
-        for word in sorted({word for answer in given for word in answer}):
-            counts = Counter(answer.get(word, "") for answer in given).most_common()
+        for word in sorted({word for answer in links_of_answers for word in answer}):
+            counts = Counter(answer.get(word, "") for answer in links_of_answers).most_common()
             votes |= {f"{word}:{box}": count for box, count in sorted(counts) if box}
             best, most = counts[0]
             runner_up = counts[1][1] if len(counts) > 1 else 0
@@ -84,30 +86,98 @@ class MajorityOfLinks(OpenAggregation):
             answer=links_of(links),
         )
 
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+    def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         """Code each word by the 1-based number of its box; 0 for no box."""
-        number = {box["id"]: float(place) for place, box in enumerate(unit.content["boxes"], start=1)}
-        links = as_links(given)
+        number = {box["id"]: float(position) for position, box in enumerate(unit.content["boxes"], start=1)}
+        links = as_links(answer)
         return {str(word): number.get(links.get(word, ""), 0.0) for word in _linkable(unit)}
 
 
 class NamedBoxes(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``content_selection`` (WG15 §5) and each unit's ``boxes``."""
-        # Imported lazily: the metrics' machine code would cost every web process memory.
-        from judgments.kinds.keyword_and_link_figures import content_figures
-
-        units = {one.unit.pk: one.unit for one in judged}
-        found = MajorityOfLinks().consensus([one.unit.pk for one in judged], [one.given for one in judged])
+        units = {judgment.unit.pk: judgment.unit for judgment in judged}
+        consensus = MajorityOfLinks().consensus(
+            [judgment.unit.pk for judgment in judged], [judgment.answer for judgment in judged]
+        )
         named: defaultdict[str, list[set[int]]] = defaultdict(list)
         boxes: dict[str, int] = {}
         for pk, unit in units.items():
             boxes[unit.item.name] = len(unit.content["boxes"])
-            named[unit.item.name].append(set(box_numbers(found[pk].answer, unit.content["boxes"])))
+            named[unit.item.name].append(set(box_numbers(consensus[pk].answer, unit.content["boxes"])))
         return KindResults(
-            units={pk: {"boxes": boxes_named(found[pk].answer)} for pk in units},
+            units={pk: {"boxes": boxes_named(consensus[pk].answer)} for pk in units},
             study={"content_selection": content_figures(named, boxes, seed=seed)},
         )
+
+
+def content_figures(
+    named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], *, seed: int
+) -> dict[str, Any]:
+    """Compare each description's boxes with those of its image's others (WG15 §5).
+
+    ``boxes_named`` is the mean per description (WG15: 2.89). ``floor`` draws as many random boxes (WG15 §4).
+
+    Args:
+        named: image -> the box numbers of each description.
+        boxes: image -> its number of boxes.
+    """
+    # Imported lazily: the metrics' machine code would cost every web process memory.
+    from evaluation.metrics.content import content_upper_bound
+
+    bound = content_upper_bound(list(named.values()))
+    descriptions = [numbers for of_image in named.values() for numbers in of_image]
+    floor = _at_random(named, boxes, seed)
+    return {
+        "upper_bound": {
+            name: {
+                "value": or_none(figure.mean),
+                "deviation": or_none(figure.sd),
+                "n": bound.images - figure.undefined,
+                "floor": floor[name],
+            }
+            for name, figure in (("precision", bound.precision), ("recall", bound.recall), ("f1", bound.f1))
+        },
+        "boxes_named": sum(map(len, descriptions)) / len(descriptions) if descriptions else None,
+        "descriptions": len(descriptions),
+        "images": bound.images,
+        "reason": bound.reason,
+        "signature": str(bound.signature),
+    }
+
+
+def _at_random(
+    named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
+) -> dict[str, float | None]:
+    """Average over the images with two descriptions that name a box."""
+    from evaluation.metrics.content import content_selection
+
+    generator = np.random.default_rng(seed)
+    selections: list[list[int]] = []
+    gold: list[Sequence[Collection[int]]] = []
+    image_of: list[int] = []
+    usable = [
+        name for name, descriptions in named.items() if sum(map(bool, descriptions)) > 1
+    ]  # those of the upper bound
+    for image, name in enumerate(sorted(usable)):
+        for size in sorted(len(numbers) for numbers in named[name] if numbers):
+            for _ in range(DRAWS):
+                selections.append(generator.permutation(boxes[name])[:size].tolist())
+                gold.append(named[name])
+                image_of.append(image)
+    if not selections:
+        return {"precision": None, "recall": None, "f1": None}
+    selection = content_selection(selections, gold)
+    groups = np.array(image_of)
+    means: dict[str, float | None] = {}
+    for name, figure in (
+        ("precision", selection.precision),
+        ("recall", selection.recall),
+        ("f1", selection.f1),
+    ):
+        by_image = np.bincount(groups, weights=figure.images) / np.maximum(np.bincount(groups), 1)
+        means[name] = float(by_image[np.unique(groups)].mean())
+    return means
 
 
 class GroundingRehearsal(Rehearsal):
@@ -115,7 +185,7 @@ class GroundingRehearsal(Rehearsal):
         self, unit: Any, qualities: Sequence[float], rng: np.random.Generator
     ) -> list[dict[str, Any]]:
         """Link label words to their boxes; link half of the other boxes to random words."""
-        links = said_labels(unit.first.text, unit.content["boxes"])
+        links = labels_in_caption(unit.first.text, unit.content["boxes"])
         free = [word for word in _linkable(unit) if word not in links]
         for box in unit.content["boxes"]:
             if box["id"] not in links.values() and free and rng.random() < 0.5:
@@ -126,13 +196,15 @@ class GroundingRehearsal(Rehearsal):
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
         """Overlook links, get one wrong, or draw random links."""
-        words, boxes = _linkable(unit), [box["id"] for box in unit.content["boxes"]]
+        linkable, boxes = _linkable(unit), [box["id"] for box in unit.content["boxes"]]
         links = as_links(truth)
         if right is None:
-            drawn = rng.permutation(len(words))[: int(rng.integers(0, 4))].tolist()
-            return links_of({words[place]: boxes[int(rng.integers(len(boxes)))] for place in drawn})
+            drawn = rng.permutation(len(linkable))[: int(rng.integers(0, 4))].tolist()
+            return links_of({linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn})
         if right:
-            certain = set(links) if unit.control else set(said_labels(unit.first.text, unit.content["boxes"]))
+            certain = (
+                set(links) if unit.control else set(labels_in_caption(unit.first.text, unit.content["boxes"]))
+            )
             return links_of({w: b for w, b in links.items() if w in certain or rng.random() >= MISSED})
         if links:
             word = shuffled(sorted(links), rng)[0]
@@ -140,10 +212,10 @@ class GroundingRehearsal(Rehearsal):
             if others and rng.random() < 0.5:
                 return links_of(links | {word: others[int(rng.integers(len(others)))]})
             return links_of({w: b for w, b in links.items() if w != word})
-        return links_of({words[int(rng.integers(len(words)))]: boxes[0]} if words else {})
+        return links_of({linkable[int(rng.integers(len(linkable)))]: boxes[0]} if linkable else {})
 
-    def recovers(self, found: Consensus, truth: Any) -> bool:
-        return found.answer == truth
+    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+        return consensus.answer == truth
 
 
 class Box(Shown):
@@ -218,7 +290,7 @@ class Grounding(OpenKind):
             return list(image.references)
         rng = rng_for(design.seed, f"captions {image.name}")
         chosen = sorted(rng.permutation(len(image.references))[: int(wanted)].tolist())
-        return [image.references[place] for place in chosen]
+        return [image.references[index] for index in chosen]
 
     def unit(self, design: StudyDesign, image: Image, text: Text) -> UnitSpec:
         return UnitSpec(
@@ -228,26 +300,33 @@ class Grounding(OpenKind):
             content={"boxes": _frozen(image)},
         )
 
-    def in_words(self, given: Any) -> str:
-        return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(given).items()) or "–"
+    def in_words(self, answer: Any) -> str:
+        return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(answer).items()) or "–"
 
     def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
-        words = unit.first.text.split()
+        tokens = unit.first.text.split()
         labels = {box["id"]: label_words(box["label"]) for box in unit.content["boxes"]}
         several = {label for label, count in Counter(labels.values()).items() if count > 1}
-        said = []
+        links = []
         for word, box in as_links(answer).items():
             label = labels.get(box, box)
-            said.append(f"{words[word]} → {label}" + (f" ({box})" if label in several else ""))
-        return said
+            links.append(f"{tokens[word]} → {label}" + (f" ({box})" if label in several else ""))
+        return links
 
     def _control(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+        self,
+        design: StudyDesign,
+        position: str,
+        image: Image,
+        images: Sequence[Image],
+        rng: np.random.Generator,
     ) -> Group:
         """Expect labels that the caption contains verbatim; ignore other links."""
         text, links = shuffled(certain_links(image), rng)[0]
         shown = {"first": text, "content": {"boxes": _frozen(image)}}
-        unit = self.control_unit(design.seed, place, image, (text.key,), links_of(links), REFERENCE, **shown)
+        unit = self.control_unit(
+            design.seed, position, image, (text.key,), links_of(links), REFERENCE, **shown
+        )
         return Group(image.name, (unit,))
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
@@ -265,17 +344,17 @@ class Grounding(OpenKind):
             ],
         }
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> list[dict[str, Any]]:
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> list[dict[str, Any]]:
         """Return the links by word; an empty list is an answer."""
-        if not isinstance(given, list) or not all(
-            isinstance(one, Mapping) and set(one) == {"word", "box"} for one in given
+        if not isinstance(answer, list) or not all(
+            isinstance(link, Mapping) and set(link) == {"word", "box"} for link in answer
         ):
             raise ValueError('expected a list of {"word": index, "box": id}')
         tokens = unit.first.text.split()
         known = {box["id"] for box in unit.content["boxes"]}
         links: Links = {}
-        for one in given:
-            word, box = one["word"], one["box"]
+        for link in answer:
+            word, box = link["word"], link["box"]
             if type(word) is not int or not 0 <= word < len(tokens) or not trim_punctuation(tokens[word]):
                 raise ValueError(f"word {word!r} is none of the caption; expected an index from 0")
             if not isinstance(box, str) or box not in known:
@@ -296,14 +375,14 @@ class Grounding(OpenKind):
         }
         return links_of(links) if links or f"{name}-none" in form else None
 
-    def is_right(self, given: Any, expected: Any) -> bool:
+    def is_right(self, answer: Any, expected: Any) -> bool:
         """Look for the expected links; ignore others."""
-        links, wanted = as_links(given), as_links(expected)
+        links, wanted = as_links(answer), as_links(expected)
         return all(links.get(word) == box for word, box in wanted.items())
 
 
 def as_links(answer: Any) -> Links:
-    return {one["word"]: one["box"] for one in answer}
+    return {link["word"]: link["box"] for link in answer}
 
 
 def links_of(links: Links) -> list[dict[str, Any]]:
@@ -312,16 +391,16 @@ def links_of(links: Links) -> list[dict[str, Any]]:
 
 def boxes_named(answer: Any) -> list[str]:
     """Return the boxes of a description (G_m of WG15 eq. 1-3), in order of mention."""
-    return list(dict.fromkeys(one["box"] for one in answer))
+    return list(dict.fromkeys(link["box"] for link in answer))
 
 
 def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
     """Return the named boxes as 0-based indices."""
-    number = {box["id"]: place for place, box in enumerate(boxes)}
+    number = {box["id"]: index for index, box in enumerate(boxes)}
     return [number[box] for box in boxes_named(answer)]
 
 
-def said_labels(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
+def labels_in_caption(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
     """Return words that equal exactly one box's label and occur once.
 
     A longer label is found by its last word.
@@ -329,17 +408,17 @@ def said_labels(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
     tokens = [trim_punctuation(normalise_text(token)) for token in caption.split()]
     heads: dict[str, list[str]] = {}
     for box in boxes:
-        words = words_of(label_words(box["label"]))
-        if words:
-            heads.setdefault(words[-1], []).append(box["id"])
+        tokens_of_label = words_of(label_words(box["label"]))
+        if tokens_of_label:
+            heads.setdefault(tokens_of_label[-1], []).append(box["id"])
     return {
         tokens.index(head): ids[0] for head, ids in heads.items() if len(ids) == 1 and tokens.count(head) == 1
     }
 
 
 def certain_links(image: Image) -> list[tuple[Text, Links]]:
-    found = [(text, said_labels(text.text, image.boxes)) for text in image.references]
-    return [(text, links) for text, links in found if links]
+    links_by_text = [(text, labels_in_caption(text.text, image.boxes)) for text in image.references]
+    return [(text, links) for text, links in links_by_text if links]
 
 
 def _frozen(image: Image) -> list[dict[str, Any]]:

@@ -1,15 +1,33 @@
-"""The base of relevance, graded and slider: judge one caption of one image."""
+"""Kinds that judge one caption of one image, on their common base.
+
+Relevance (H13 §4.3.2) asks which of ten captions describe an image, graded (H13 §4.2.1) how well one does, from 4 to 1,
+and slider the same from 0 to 100, as WMT's direct assessment (Graham et al. 2013; Bojar et al. 2016).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import operator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
+from evaluation.statistics.aggregation import (
+    GRADE_THRESHOLDS,
+    majority_vote,
+    mean_grade,
+    relevance_vote,
+    standardised_mean,
+)
+from evaluation.statistics.sequential import relevance_range
+from judgments.design.tables import CROSSED
+from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.caption_pairs import CaptionDraw, ImageCaptions, draw_captions
 from judgments.drawing.controls import (
     DEGRADED,
@@ -21,6 +39,7 @@ from judgments.drawing.controls import (
     foreign_captions,
     known_items,
     known_problem,
+    right_caption_count,
 )
 from judgments.drawing.material import (
     Batch,
@@ -33,8 +52,27 @@ from judgments.drawing.material import (
     rng_for,
     shuffled,
 )
-from judgments.kinds.base import ChoiceKind
+from judgments.kinds.base import (
+    Aggregation,
+    Answers,
+    Choice,
+    ChoiceKind,
+    ChoiceRehearsal,
+    Comparison,
+    Consensus,
+    ConsensusColumns,
+    IncludedJudgment,
+    KindResults,
+    Page,
+    Rehearsal,
+    RelevanceScale,
+    Results,
+    Units,
+    or_none,
+)
 
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
@@ -51,7 +89,9 @@ class ImageCaptionKind(ChoiceKind):
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         draw = draw_captions(design, material, partial(self.unit_keys, design))
         groups = [
-            Group(one.image.name, units) for one in draw.images for units in self.groups(design, draw, one)
+            Group(captions.image.name, units)
+            for captions in draw.images
+            for units in self.groups(design, draw, captions)
         ]
         if not groups:
             raise DesignError(
@@ -68,17 +108,20 @@ class ImageCaptionKind(ChoiceKind):
         return Batch(hits=hits, notes={**draw.notes, **({"filled": filled} if filled else {})})
 
     def groups(
-        self, design: StudyDesign, draw: CaptionDraw, one: ImageCaptions
+        self, design: StudyDesign, draw: CaptionDraw, captions: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
         """Return an image's units, in groups that stay together."""
         return [
-            (unit,) for unit in self.judged(design, one, rng_for(design.seed, f"captions {one.image.name}"))
+            (unit,)
+            for unit in self.judged(design, captions, rng_for(design.seed, f"captions {captions.image.name}"))
         ]
 
-    def judged(self, design: StudyDesign, one: ImageCaptions, rng: np.random.Generator) -> list[UnitSpec]:
+    def judged(
+        self, design: StudyDesign, captions: ImageCaptions, rng: np.random.Generator
+    ) -> list[UnitSpec]:
         """Return an image's units that the filter passes, and those of the audit."""
-        audit = rng_for(design.seed, f"audited {one.image.name}")
-        return self.units(design, one.image, one.judged(rng, audit))
+        audit = rng_for(design.seed, f"audited {captions.image.name}")
+        return self.units(design, captions.image, captions.judged(rng, audit))
 
     def unit_keys(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:
         return content_keys("unit", self.name, design.seed, image.name, last=[text.key for text in texts])
@@ -111,36 +154,48 @@ class ImageCaptionKind(ChoiceKind):
         )
 
     def reference_control(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+        self,
+        design: StudyDesign,
+        position: str,
+        image: Image,
+        images: Sequence[Image],
+        rng: np.random.Generator,
     ) -> Group:
         """Return an own caption (good) or another image's (bad), at random."""
         if rng.integers(2):
             text, expected = image.references[int(rng.integers(len(image.references)))], self.good
         else:
             text, expected = foreign_captions(image, images, 1, rng)[0], self.bad
-        return Group(image.name, (self.control(design, place, image, text, expected, REFERENCE),))
+        return Group(image.name, (self.control(design, position, image, text, expected, REFERENCE),))
 
     def degraded_control(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+        self,
+        design: StudyDesign,
+        position: str,
+        image: Image,
+        images: Sequence[Image],
+        rng: np.random.Generator,
     ) -> Group | None:
         """Return an own caption with its content words replaced."""
-        for own in shuffled(image.references, rng):
-            damaged = degraded_text(own, image, images, rng, whole=True)
+        for caption in shuffled(image.references, rng):
+            damaged = degraded_text(caption, image, images, rng, whole=True)
             if damaged is not None:
-                return Group(image.name, (self.control(design, place, image, damaged, self.bad, DEGRADED),))
+                return Group(
+                    image.name, (self.control(design, position, image, damaged, self.bad, DEGRADED),)
+                )
         return None
 
     def known_control(
         self,
         design: StudyDesign,
-        place: str,
+        position: str,
         items: Sequence[Known],
         images: Sequence[Image],
         rng: np.random.Generator,
     ) -> Group:
-        return Group(items[0].image.name, tuple(self.known_unit(design, place, item) for item in items))
+        return Group(items[0].image.name, tuple(self.known_unit(design, position, item) for item in items))
 
-    def known_unit(self, design: StudyDesign, place: str, item: Known) -> UnitSpec:
+    def known_unit(self, design: StudyDesign, position: str, item: Known) -> UnitSpec:
         """Return the unit of a designer's item. Some answers must be right and others wrong."""
         if item.first is None:
             raise known_problem(item, "needs the caption under first")
@@ -152,21 +207,359 @@ class ImageCaptionKind(ChoiceKind):
             raise known_problem(
                 item, f"expects {item.expected!r}, by which no answer, or every one, would be right"
             )
-        return self.control(design, place, item.image, item.first, item.expected, KNOWN_GOOD)
+        return self.control(design, position, item.image, item.first, item.expected, KNOWN_GOOD)
 
     def control(
         self,
         design: StudyDesign,
-        place: str,
+        position: str,
         image: Image,
         text: Text,
         expected: Any,
         control_kind: str = REFERENCE,
     ) -> UnitSpec:
-        return self.control_unit(design.seed, place, image, (text.key,), expected, control_kind, first=text)
+        return self.control_unit(
+            design.seed, position, image, (text.key,), expected, control_kind, first=text
+        )
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be judged")},
             "caption": {"text": unit.first.text},
         }
+
+
+class TwoThirds(Aggregation):
+    """Relevant if at least two thirds say yes, compared exactly (H13); there are no ties."""
+
+    rule = "two-thirds"
+    settles = True
+
+    def consensus(self, units: Units, values: Answers) -> ConsensusColumns:
+        vote = relevance_vote(units, values)
+        no = vote.n - vote.yes
+        return ConsensusColumns(
+            unit=vote.units,
+            n=vote.n,
+            value=vote.relevant.astype(np.float64),
+            share=vote.share,
+            margin=np.abs(vote.yes - no) / vote.n,
+            tie=np.zeros(len(no), dtype=np.bool_),
+            votes=np.column_stack([no, vote.yes]),
+            answers=("0", "1"),
+            whole=True,
+        )
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        return relevance_range(values.count(1), values.count(0), remaining)
+
+
+def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
+    """Return even odds at the middle of the scale; 0.05 for another image's caption."""
+    yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
+    return [1 - yes, yes]
+
+
+class Relevance(ImageCaptionKind):
+    """Judge groups of captions under one image; 1 means that the caption describes it."""
+
+    name = "relevance"
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    values = (0, 1)
+    grouped = True
+    choices = (Choice(0, wording.choices[0]), Choice(1, wording.choices[1]))
+    defaults = {"question": wording.question, "seconds_per_unit": 3.0}
+    page = Page("annotation/kinds/relevance.html")
+    aggregation = TwoThirds()
+    comparison = Comparison(cuts=(0.33, 0.66, 1.0))
+    relevance = RelevanceScale(describes=lambda value: value == 1)
+    rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, operator.eq)
+    good, bad = 1, 0
+
+    def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Fill up groups of few captions: those of control images are full."""
+        sampling = values.get("sampling")
+        if isinstance(sampling, Mapping) and (sampling.get("pairs_from") == CROSSED or sampling.get("only")):
+            return self.defaults
+        return {**self.defaults, "filter": {"fill_to": values.get("captions_per_image", 10)}}
+
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        """Refuse groups smaller than control images; they would give the controls away."""
+        size, fill_to = design.captions_per_image, design.filter.fill_to
+        drawn = design.sampling.pairs_from != CROSSED and not design.sampling.only
+        if drawn and design.controls.per_hit and fill_to < size:
+            yield (
+                pgettext(
+                    "staff",
+                    "filter.fill_to is %(fill_to)s, but control images have captions_per_image = "
+                    "%(size)s captions, by which workers could tell them from smaller groups; expected "
+                    "%(size)s",
+                )
+                % {"fill_to": fill_to, "size": size}
+            )
+
+    def groups(
+        self, design: StudyDesign, draw: CaptionDraw, captions: ImageCaptions
+    ) -> list[tuple[UnitSpec, ...]]:
+        """Split an image's filtered captions into tens; fill up the last (H13)."""
+        rng = rng_for(design.seed, f"captions {captions.image.name}")
+        units = self.judged(design, captions, rng)
+        size = design.captions_per_image
+        fill_to = min(design.filter.fill_to, size)
+        short = (fill_to - len(units) % size) if len(units) % size else 0
+        if short > 0:
+            fill = captions.fill(short, draw.pool, draw.division.judged, rng)
+            units += self.units(design, captions.image, [(text, False) for text in fill], filtered=True)
+            tail = len(units) % size or size
+            units[-tail:] = shuffled(units[-tail:], rng)
+        return [tuple(units[start : start + size]) for start in range(0, len(units), size)]
+
+    def reference_control(
+        self,
+        design: StudyDesign,
+        position: str,
+        image: Image,
+        images: Sequence[Image],
+        rng: np.random.Generator,
+    ) -> Group:
+        """Return one to three own captions (right) among captions of other images."""
+        size = design.captions_per_image
+        right = right_caption_count(image, size, rng)
+        captions = shuffled(image.distinct_references, rng)[:right]
+        wrong = foreign_captions(image, images, size - right, rng)
+        units = [self.control(design, position, image, text, self.good) for text in captions]
+        units += [self.control(design, position, image, text, self.bad) for text in wrong]
+        return Group(image.name, tuple(shuffled(units, rng)))
+
+    def degraded_control(
+        self,
+        design: StudyDesign,
+        position: str,
+        image: Image,
+        images: Sequence[Image],
+        rng: np.random.Generator,
+    ) -> Group | None:
+        """Return one to three own captions (right) among damaged ones; fill up with others'."""
+        size = design.captions_per_image
+        right = right_caption_count(image, size, rng)
+        captions = shuffled(image.distinct_references, rng)
+        damaged: dict[str, Text] = {}
+        for base in captions * size:  # each caption again, with other words
+            if len(damaged) == size - right:
+                break
+            text = degraded_text(base, image, images, rng, whole=True)
+            if text is not None:
+                damaged.setdefault(text.text, text)
+        if not damaged:
+            return None
+        units = [
+            self.control(design, position, image, text, self.good, DEGRADED) for text in captions[:right]
+        ]
+        units += [
+            self.control(design, position, image, text, self.bad, DEGRADED) for text in damaged.values()
+        ]
+        units += self._filled(design, position, image, images, units, rng)
+        return Group(image.name, tuple(shuffled(units, rng)))
+
+    def known_control(
+        self,
+        design: StudyDesign,
+        position: str,
+        items: Sequence[Known],
+        images: Sequence[Image],
+        rng: np.random.Generator,
+    ) -> Group:
+        units = [self.known_unit(design, position, item) for item in items[: design.captions_per_image]]
+        units += self._filled(design, position, items[0].image, images, units, rng)
+        return Group(items[0].image.name, tuple(shuffled(units, rng)))
+
+    def _filled(
+        self,
+        design: StudyDesign,
+        position: str,
+        image: Image,
+        images: Sequence[Image],
+        units: Sequence[UnitSpec],
+        rng: np.random.Generator,
+    ) -> list[UnitSpec]:
+        """Fill with captions of other images: a shorter group would give it away."""
+        taken = {unit.first.text for unit in units if unit.first is not None}
+        lacking = design.captions_per_image - len(units)
+        spare = foreign_captions(image, images, lacking + len(taken), rng)
+        wrong = [text for text in spare if text.text not in taken][:lacking]
+        return [self.control(design, position, image, text, self.bad, REFERENCE) for text in wrong]
+
+
+GRADES = (1, 2, 3, 4)
+
+
+class MeanGrade(Aggregation):
+    """The mean grade (H13); votes of the ``listed`` grades are listed even at 0."""
+
+    rule = "mean"
+    level = "interval"
+
+    def __init__(self, listed: Sequence[int] = ()) -> None:
+        self._listed = listed
+
+    def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
+        means = mean_grade(units, values)
+        if self._listed:
+            counted = majority_vote(units, values, labels=self._listed)
+            return ConsensusColumns(
+                unit=means.units,
+                n=means.n,
+                value=means.mean,
+                share=None,
+                margin=None,
+                tie=np.zeros(len(means.n), dtype=np.bool_),
+                votes=counted.counts,
+                answers=tuple(map(str, self._listed)),
+                whole=False,
+            )
+        votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        for unit, value in zip(units, values, strict=True):
+            votes[int(unit)][int(value)] += 1
+        return {
+            unit: Consensus(
+                n=votes[unit].total(),
+                value=mean,
+                votes={str(grade): votes[unit][grade] for grade in sorted(votes[unit])},
+            )
+            for unit, mean in zip(means.units.tolist(), means.mean.tolist(), strict=True)
+        }
+
+
+def in_range(answer: int, expected: Any) -> bool:
+    """Compare with a range ("3-4") or one grade."""
+    grades = [int(grade) for grade in str(expected).split("-")]
+    return grades[0] <= answer <= grades[-1]
+
+
+def nearest_grade(mean: float) -> int:
+    """Return the grade nearest to a mean; halves round down."""
+    return math.ceil(mean - 0.5)
+
+
+def grade_probabilities(qualities: Sequence[float]) -> list[float]:
+    """Weight grades by a factor of e per grade of distance."""
+    weights = [math.exp(-abs(grade - qualities[0])) for grade in GRADES]
+    return [weight / sum(weights) for weight in weights]
+
+
+class Graded(ImageCaptionKind):
+    name = "graded"
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    values: tuple[int, ...] = GRADES
+    labelled: ClassVar[tuple[int, ...]] = (4, 3, 2, 1)
+    choices: tuple[Choice, ...] = tuple(
+        Choice(grade, label, str(grade)) for grade, label in zip(labelled, wording.choices, strict=True)
+    )
+    defaults = {"question": wording.question, "seconds_per_unit": 12.0}
+    page = Page("annotation/kinds/graded.html")
+    good, bad = "3-4", "1-2"
+    aggregation = MeanGrade(GRADES)
+    comparison = Comparison(cuts=GRADE_THRESHOLDS)
+    relevance = RelevanceScale(
+        describes=lambda mean: nearest_grade(mean) >= 3,
+        grade=lambda mean: nearest_grade(mean) - 1,
+        averaged=True,
+    )
+    rehearsal: Rehearsal = ChoiceRehearsal(GRADES, grade_probabilities, in_range)
+
+    def expected_on_repeat(self, answer: int) -> str:
+        """Allow one grade of difference, as H13's mean grades differ by as much between judges."""
+        return f"{max(answer - 1, self.values[0])}-{min(answer + 1, self.values[-1])}"
+
+    def is_right(self, answer: int, expected: Any) -> bool:
+        return in_range(answer, expected)
+
+
+SAME = 15  # maximal difference in points of equal answers to a repeated caption
+NEAR = 10  # points within which a rehearsal's answer is right
+SPREAD = 12.0  # spread in points of a rehearsal's truths for equally good captions
+POSITIONS = tuple(range(101))
+
+
+class StandardisedMeans(Results):
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+        """Return ``z`` of each unit: the mean of answers standardised per worker."""
+        result = standardised_mean(
+            [judgment.unit.pk for judgment in judged],
+            [judgment.worker for judgment in judged],
+            [judgment.answer for judgment in judged],
+        )
+        rows = zip(result.units.tolist(), result.z.tolist(), result.z_n.tolist(), strict=True)
+        return KindResults(
+            units={unit: {"z": or_none(z), "z_n": n} for unit, z, n in rows},
+            study={
+                "standardised": {
+                    "workers": len(result.raters),
+                    "workers_without_z": result.left_out,
+                    "signature": result.signature,
+                }
+            },
+        )
+
+
+def is_near(answer: int, expected: Any) -> bool:
+    """Compare with a control item's range, or with a rehearsal's truth."""
+    low, _, high = str(expected).partition("-")
+    return int(low) <= answer <= int(high) if high else abs(answer - int(low)) <= NEAR
+
+
+def position_probabilities(qualities: Sequence[float]) -> list[float]:
+    """Weight values by nearness to the quality."""
+    centre = (qualities[0] - 1) / 3 * 100
+    weights = [math.exp(-abs(value - centre) / SPREAD) for value in POSITIONS]
+    return [weight / sum(weights) for weight in weights]
+
+
+class SliderRehearsal(ChoiceRehearsal):
+    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> int:
+        """Place mistakes up to thirty points beyond the right range."""
+        if right is not False:
+            return super().draw_answer(unit, truth, right=right, rng=rng)
+        good = [value for value in self.values if self.is_right(value, truth)]
+        far = int(rng.integers(1, 31))
+        below, above = min(good) - far, max(good) + far
+        fitting = [value for value in (below, above) if value in self.values]
+        return int(rng.choice(fitting)) if fitting else super().draw_answer(unit, truth, right=right, rng=rng)
+
+
+class Slider(Graded):
+    name = "slider"
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    values = POSITIONS
+    choices = ()
+    labelled = (0, 100)
+    good, bad = "70-100", "0-30"
+    defaults = {"question": wording.question, "seconds_per_unit": 10.0}
+    page = Page(
+        "annotation/kinds/slider.html",
+        script="js/kinds/slider.js",
+        keys=(
+            (("0", "…", "9"), _("0, 10, 20 … 90")),
+            (("7", "5"), "75"),
+            (("←", "→"), _("one less, one more")),
+            ((_("Page ↓"), _("Page ↑")), _("ten less, ten more")),
+            ((_("Home"), _("End")), _("0 and 100")),
+        ),
+    )
+    aggregation = MeanGrade()
+    results = StandardisedMeans()
+    comparison = Comparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
+    relevance = RelevanceScale(describes=lambda mean: mean > 50, grade=nearest_grade, averaged=True)
+    rehearsal = SliderRehearsal(POSITIONS, position_probabilities, is_near)
+
+    def expected_on_repeat(self, answer: int) -> str:
+        return f"{max(answer - SAME, 0)}-{min(answer + SAME, 100)}"
+
+    def is_right(self, answer: int, expected: Any) -> bool:
+        return is_near(answer, expected)

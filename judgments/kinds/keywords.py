@@ -11,12 +11,14 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.utils.translation import gettext, gettext_lazy
 
 from common.errors import DesignError
+from evaluation.statistics.significance import bootstrap_interval
 from judgments.drawing.controls import divide_images
 from judgments.drawing.material import (
     Batch,
@@ -49,6 +51,7 @@ from judgments.kinds.base import (
     Results,
     Shown,
     by_count,
+    or_none,
 )
 
 if TYPE_CHECKING:
@@ -61,6 +64,8 @@ BETWEEN = re.compile(r"[;\n\r]|,(?!\d)")  # separates typed keywords; the comma 
 MISSING = gettext_lazy("“%(word)s” does not occur in the text.")
 PHRASE = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
 CLOSE = 0.8  # from this F1 on, a rehearsal's keywords match the truth
+RESAMPLES = 1000
+NO_TWO = "No unit has two judgments, so nobody can be held against anybody."
 OMITTED = 0.15  # probability that a careful simulated worker omits a keyword
 
 
@@ -79,7 +84,7 @@ class KeywordCounts(OpenAggregation):
 
     def combine(self, answers: list[list[str]]) -> Consensus:
         counts = by_count(
-            Counter(word for answer in answers for word in {normalise_phrase(one) for one in answer})
+            Counter(word for answer in answers for word in {normalise_phrase(keyword) for keyword in answer})
         )
         most = max(counts.values(), default=0)
         return Consensus(
@@ -89,9 +94,9 @@ class KeywordCounts(OpenAggregation):
             answer=counts,
         )
 
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+    def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         """Code every word and offered collocation as 0 or 1."""
-        chosen = {normalise_phrase(one) for one in given}
+        chosen = {normalise_phrase(keyword) for keyword in answer}
         names = dict.fromkeys(
             (*words_of(unit.content["text"]), *map(normalise_phrase, unit.content["collocations"]))
         )
@@ -101,52 +106,106 @@ class KeywordCounts(OpenAggregation):
 class KeywordResults(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``pairwise_f1`` by words and by stem, and each unit's ``stems``."""
-        # Imported lazily: the statistics' machine code would cost every web process memory.
+        # Imported lazily: the metrics' machine code would cost every web process memory.
         from evaluation.metrics.keywords import keyword_forms
-        from judgments.kinds.keyword_and_link_figures import pairwise_f1
 
-        words: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
-        for one in judged:
-            words[one.unit.pk].append(frozenset(normalise_phrase(keyword) for keyword in one.given))
+        keywords: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
+        for judgment in judged:
+            keywords[judgment.unit.pk].append(
+                frozenset(normalise_phrase(keyword) for keyword in judgment.answer)
+            )
         stems = {
-            unit: [frozenset(keyword_forms(sorted(one))) for one in given] for unit, given in words.items()
+            unit: [frozenset(keyword_forms(sorted(judgment))) for judgment in answers]
+            for unit, answers in keywords.items()
         }
-        counts = {unit: Counter(word for one in given for word in one) for unit, given in words.items()}
+        counts = {
+            unit: Counter(word for judgment in answers for word in judgment)
+            for unit, answers in keywords.items()
+        }
         return KindResults(
-            units={unit: {"stems": stemmed(found)} for unit, found in counts.items()},
+            units={unit: {"stems": stemmed(counted)} for unit, counted in counts.items()},
             study={
-                "pairwise_f1": pairwise_f1(words, seed=seed),
+                "pairwise_f1": pairwise_f1(keywords, seed=seed),
                 "pairwise_f1_of_stems": pairwise_f1(stems, seed=seed),
             },
         )
+
+
+def f1(first: Collection[str], second: Collection[str]) -> float:
+    """Return 2 |A & B| / (|A| + |B|); 1 for two empty sets."""
+    sizes = len(first) + len(second)
+    return 2 * len(set(first) & set(second)) / sizes if sizes else 1.0
+
+
+def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) -> dict[str, Any]:
+    """Return the mean F1 over pairs of answers of a unit, then over units, with a bootstrap over units.
+
+    ``floor`` compares each unit's answers with the next unit's.
+
+    Args:
+        answers: unit -> the keywords of each worker.
+    """
+    means = []
+    pairs = 0
+    for of_unit in answers.values():
+        values = [f1(first, second) for first, second in combinations(of_unit, 2)]
+        pairs += len(values)
+        if values:
+            means.append(sum(values) / len(values))
+    interval = bootstrap_interval(means, resamples=RESAMPLES, seed=seed)
+    return {
+        "value": or_none(interval.value),
+        "low": or_none(interval.low),
+        "high": or_none(interval.high),
+        "floor": _between_units(answers),
+        "n": len(means),
+        "pairs_of_answers": pairs,
+        "confidence": interval.confidence,
+        "resamples": RESAMPLES,
+        "seed": seed,
+        "reason": "" if means else NO_TWO,
+    }
+
+
+def _between_units(answers: Mapping[int, Sequence[Collection[str]]]) -> float | None:
+    if len(answers) < 2:
+        return None
+    units = sorted(answers)
+    means = [
+        float(np.mean([f1(*both) for both in product(answers[unit], answers[following])]))
+        for unit, following in zip(units, units[1:] + units[:1], strict=True)
+    ]
+    return float(np.mean(means))
 
 
 class KeywordRehearsal(Rehearsal):
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
         """Draw three to six words that are no stop words, and up to two collocations."""
         stop_words = _stop_words()
-        words = [word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words]
+        candidates = [
+            word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words
+        ]
         offered = list(unit.content["collocations"])
-        drawn = _drawn(words or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
+        drawn = _drawn(candidates or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
         return drawn + _drawn(offered, int(rng.integers(0, 3)), rng)
 
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[str]:
         """Omit words of the truth, replace half of them, or draw random words."""
-        words = list(dict.fromkeys(words_of(unit.content["text"])))
+        candidates = list(dict.fromkeys(words_of(unit.content["text"])))
         if right is None:
-            return _drawn(words, int(rng.integers(1, 5)), rng)
+            return _drawn(candidates, int(rng.integers(1, 5)), rng)
         if right:
-            kept = [one for one in truth if rng.random() >= OMITTED]
-            return kept or list(truth[:1])
-        others = [word for word in words if word not in truth]
-        return list(truth[: len(truth) // 2]) + _drawn(others or words, 2, rng)
+            remembered = [keyword for keyword in truth if rng.random() >= OMITTED]
+            return remembered or list(truth[:1])
+        others = [word for word in candidates if word not in truth]
+        return list(truth[: len(truth) // 2]) + _drawn(others or candidates, 2, rng)
 
-    def recovers(self, found: Consensus, truth: Any) -> bool:
+    def recovers(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether the majority's keywords reach an F1 of ``CLOSE``."""
-        most = {keyword for keyword, count in (found.answer or {}).items() if 2 * count > found.n}
-        wanted = {normalise_phrase(one) for one in truth}
+        most = {keyword for keyword, count in (consensus.answer or {}).items() if 2 * count > consensus.n}
+        wanted = {normalise_phrase(phrase) for phrase in truth}
         return 2 * len(most & wanted) >= CLOSE * (len(most) + len(wanted))
 
 
@@ -237,38 +296,38 @@ class Keywords(OpenKind):
     def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"{word} ({count})" for word, count in answer.items()]
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> list[str]:
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> list[str]:
         """Collapse blanks; drop punctuation at the edges and repeats."""
-        if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        if not isinstance(answer, list) or not all(isinstance(typed, str) for typed in answer):
             raise ValueError(gettext("expected a list of texts"))
-        if len(given) > MOST_KEYWORDS:
+        if len(answer) > MOST_KEYWORDS:
             raise ValueError(gettext("expected at most %(most)d keywords") % {"most": MOST_KEYWORDS})
-        words = _words_in(unit.content["text"])
-        offered = {normalise_phrase(one) for one in unit.content["collocations"]}
-        kept: dict[str, str] = {}
-        for one in given:
-            keyword = " ".join(one.split())
+        vocabulary_of_text = _words_in(unit.content["text"])
+        offered = {normalise_phrase(typed) for typed in unit.content["collocations"]}
+        keywords: dict[str, str] = {}
+        for typed in answer:
+            keyword = " ".join(typed.split())
             form = normalise_phrase(keyword)
             # Joiners and direction marks stand inside words; controls and lone surrogates do not.
             broken = any(unicodedata.category(sign) in ("Cc", "Cs") for sign in keyword)
             if not form or len(keyword) > LONGEST_KEYWORD or broken:
                 raise NoKeyword(keyword, "is no keyword; expected a word of the text", MISSING)
-            if form not in words and form not in offered:
+            if form not in vocabulary_of_text and form not in offered:
                 why = "does not occur in the text; expected its words, or phrases offered with it"
                 raise NoKeyword(keyword, why, PHRASE if " " in form else MISSING)
-            kept.setdefault(form, keyword)
-        return list(kept.values())
+            keywords.setdefault(form, keyword)
+        return list(keywords.values())
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[str] | None:
         """Read ``u<position>`` (typed keywords), ``u<position>-c<n>`` (ticks) and ``u<position>-none`` (no word)."""
         name = f"u{position}"
-        typed = [one.strip() for one in BETWEEN.split(str(form.get(name) or ""))]
+        typed = [phrase.strip() for phrase in BETWEEN.split(str(form.get(name) or ""))]
         ticked = [
-            one
-            for place, one in enumerate(unit.content["collocations"])
-            if form.get(f"{name}-c{place}") == "1"
+            phrase
+            for index, phrase in enumerate(unit.content["collocations"])
+            if form.get(f"{name}-c{index}") == "1"
         ]
-        keywords = [one for one in typed if one] + ticked
+        keywords = [phrase for phrase in typed if phrase] + ticked
         return keywords if keywords or f"{name}-none" in form else None
 
 
@@ -301,4 +360,4 @@ def _shortened(keyword: str, *, bare: bool = False) -> str:
 
 def _drawn(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:
     ordered = list(pool)
-    return [ordered[place] for place in rng.permutation(len(ordered))[:count].tolist()]
+    return [ordered[index] for index in rng.permutation(len(ordered))[:count].tolist()]

@@ -1,15 +1,18 @@
-"""The base of triplet and pairwise: choose one of two candidates.
+"""Kinds that choose one of two candidates, on their common base.
 
-The choice is forced, as in the papers, unless the design allows more (``answers``): no difference, neither, how
-much better, how sure. Their numbers are those of evaluation.statistics.aggregation.voting.
+Triplet (V15 §3) asks which of B and C is more similar to A, without an image; pairwise (V15 App. I) which candidate
+describes the image better. The choice is forced, as in the papers, unless the design allows more (``answers``): no
+difference, neither, how much better, how sure. Their numbers are those of
+evaluation.statistics.aggregation.voting.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +34,7 @@ from evaluation.statistics.aggregation.voting import (
     sides_of,
 )
 from evaluation.statistics.sequential import majority_range, plurality_range
+from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.controls import (
     DEGRADED,
     KNOWN_GOOD,
@@ -54,6 +58,8 @@ from judgments.drawing.material import (
     Text,
     UnitSpec,
     balanced_sides,
+    content_key,
+    content_keys,
     rng_for,
     shuffled,
 )
@@ -67,6 +73,7 @@ from judgments.kinds.base import (
     ChoiceRehearsal,
     ConsensusColumns,
     Kind,
+    Page,
     Sides,
     Units,
     with_wording,
@@ -74,6 +81,9 @@ from judgments.kinds.base import (
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
 
 NOTES = {
     "pairs_of_equal_texts_left_out": "Published pairs of two equal texts, left out: {}.",
@@ -121,13 +131,13 @@ class TwoSides(Sides):
     def mirror(self, side: Any) -> bool:
         return not side
 
-    def to_canonical(self, given: int, *, side: Any) -> int:
+    def to_canonical(self, answer: int, *, side: Any) -> int:
         """Exchange first and second; keep the strength and the other answers."""
-        answered = given % MUCH
-        return given + FIRST + SECOND - 2 * answered if side and answered in (FIRST, SECOND) else given
+        given_side = answer % MUCH
+        return answer + FIRST + SECOND - 2 * given_side if side and given_side in (FIRST, SECOND) else answer
 
-    def from_canonical(self, given: int, *, side: Any) -> int:
-        return self.to_canonical(given, side=side)
+    def from_canonical(self, answer: int, *, side: Any) -> int:
+        return self.to_canonical(answer, side=side)
 
 
 class Majority(Aggregation):
@@ -166,15 +176,15 @@ class Majority(Aggregation):
         return plurality_range(counts[FIRST], counts[SECOND], others, remaining)
 
 
-def leaning(qualities: Sequence[float]) -> list[float]:
+def side_probabilities(qualities: Sequence[float]) -> list[float]:
     """Return a logistic curve of the difference; 0.95 for a reference against another image's caption."""
     first = 1 / (1 + math.exp(qualities[1] - qualities[0]))
     return [first, 1 - first]
 
 
-def is_same_side(given: Any, expected: Any) -> bool:
+def is_same_side(answer: Any, expected: Any) -> bool:
     """Compare the sides of two answers; an imported expectation may be no number."""
-    return isinstance(expected, int) and isinstance(given, int) and given % MUCH == expected % MUCH
+    return isinstance(expected, int) and isinstance(answer, int) and answer % MUCH == expected % MUCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +215,7 @@ class PairKind(ChoiceKind):
     choices: tuple[Choice, ...] = (Choice(FIRST, "B", "1"), Choice(SECOND, "C", "2"))
     sides = TwoSides()
     aggregation = Majority()
-    rehearsal = ChoiceRehearsal((FIRST, SECOND), leaning, is_same_side)
+    rehearsal = ChoiceRehearsal((FIRST, SECOND), side_probabilities, is_same_side)
     own_keys = (*(f"answers.{name}" for name in MORE), "arena.pages", "arena.even")
     control_references: ClassVar[int] = 1
     more: tuple[str, ...] = ()
@@ -214,14 +224,14 @@ class PairKind(ChoiceKind):
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
         pass
 
-    def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:
+    def control_reference(self, image: Image, caption: Text, rng: np.random.Generator) -> Text | None:
         """Return sentence A of a control item, for kinds that show one."""
         return None
 
     def worded(self, design: StudyDesign) -> PairKind:
-        found = with_wording(self, design.judged, design.labels)
-        assert isinstance(found, PairKind)
-        return found
+        worded = with_wording(self, design.judged, design.labels)
+        assert isinstance(worded, PairKind)
+        return worded
 
     def for_design(self, design: StudyDesign) -> Kind:
         return self.worded(design).with_setting(self.setting(design))
@@ -229,12 +239,12 @@ class PairKind(ChoiceKind):
     def setting(self, design: StudyDesign) -> str:
         return ",".join(name for name in MORE if getattr(design.answers, name))
 
-    def setting_with(self, before: str | None, given: Any) -> str:
-        if given not in ALL_ANSWERS or type(given) is not int:
+    def setting_with(self, before: str | None, answer: Any) -> str:
+        if answer not in ALL_ANSWERS or type(answer) is not int:
             raise ValueError("expected an answer to a pair (docs/ties.md)")
-        side, known = given % MUCH, (before or "").split(",")
-        needs = (side == NO_DIFFERENCE, side == NEITHER, given % SURE >= MUCH, given >= SURE)
-        if before is not None and ("confidence" in before) != (given >= SURE):
+        side, known = answer % MUCH, (before or "").split(",")
+        needs = (side == NO_DIFFERENCE, side == NEITHER, answer % SURE >= MUCH, answer >= SURE)
+        if before is not None and ("confidence" in before) != (answer >= SURE):
             raise ValueError("other answers say how sure they are, or do not; expected it of all, or of none")
         return ",".join(name for name, is_new in zip(MORE, needs, strict=True) if is_new or name in known)
 
@@ -244,21 +254,22 @@ class PairKind(ChoiceKind):
     def with_setting(self, setting: str) -> Kind:
         if not setting:
             return self
-        own = copy(self)
-        own.more = tuple(setting.split(","))
-        own.choices = tuple(self._choices(own.more))
-        own.confidences = HOW_SURE if "confidence" in own.more else ()
-        sure = CONFIDENCES if own.confidences else (0,)
-        own.values = tuple(SURE * level + choice.value for choice in own.choices for level in sure)
-        own.aggregation = Majority(own.outcomes)
-        own.rehearsal = ChoiceRehearsal(own.values, PairLeaning(own.values), is_same_side)
-        keys = tuple(choice.key for choice in own.choices)
-        letters = () if "strength" in own.more else tuple(choice.letter for choice in self.choices)
-        of_confidence = ((tuple(choice.key for choice in own.confidences), _("how sure you are")),)
-        own.page = replace(
-            self.page, keys=(((*keys, *letters), _("answer")), *(of_confidence if own.confidences else ()))
+        changed = copy(self)
+        changed.more = tuple(setting.split(","))
+        changed.choices = tuple(self._choices(changed.more))
+        changed.confidences = HOW_SURE if "confidence" in changed.more else ()
+        sure = CONFIDENCES if changed.confidences else (0,)
+        changed.values = tuple(SURE * level + choice.value for choice in changed.choices for level in sure)
+        changed.aggregation = Majority(changed.outcomes)
+        changed.rehearsal = ChoiceRehearsal(changed.values, PairLeaning(changed.values), is_same_side)
+        keys = tuple(choice.key for choice in changed.choices)
+        letters = () if "strength" in changed.more else tuple(choice.letter for choice in self.choices)
+        of_confidence = ((tuple(choice.key for choice in changed.confidences), _("how sure you are")),)
+        changed.page = replace(
+            self.page,
+            keys=(((*keys, *letters), _("answer")), *(of_confidence if changed.confidences else ())),
         )
-        return own
+        return changed
 
     def _choices(self, more: Sequence[str]) -> list[Choice]:
         first, second = self.choices
@@ -302,28 +313,30 @@ class PairKind(ChoiceKind):
         answer = super().read_form(form, position, unit)
         if not self.confidences or answer is None:
             return answer
-        sure = next((one.value for one in self.confidences if form.get(f"v{position}") == str(one.value)), 0)
+        sure = next(
+            (choice.value for choice in self.confidences if form.get(f"v{position}") == str(choice.value)), 0
+        )
         return answer + sure if isinstance(answer, int) else answer
 
-    def in_words(self, given: Any) -> str:
-        if not isinstance(given, int) or given < SURE:
-            return super().in_words(given)
-        sure = next(one.words for one in HOW_SURE if one.value == given // SURE * SURE)
+    def in_words(self, answer: Any) -> str:
+        if not isinstance(answer, int) or answer < SURE:
+            return super().in_words(answer)
+        sure = next(choice.words for choice in HOW_SURE if choice.value == answer // SURE * SURE)
         return gettext("%(answer)s (%(confidence)s)") % {
-            "answer": super().in_words(given % SURE),
+            "answer": super().in_words(answer % SURE),
             "confidence": sure,
         }
 
-    def is_right(self, given: Any, expected: Any) -> bool:
+    def is_right(self, answer: Any, expected: Any) -> bool:
         """Compare sides; strength and confidence are opinions."""
-        return is_same_side(given, expected)
+        return is_same_side(answer, expected)
 
-    def outcome_of(self, given: int) -> int:
-        return given % MUCH
+    def outcome_of(self, answer: int) -> int:
+        return answer % MUCH
 
-    def expected_on_repeat(self, given: int) -> int:
+    def expected_on_repeat(self, answer: int) -> int:
         """Expect the same side, however strongly."""
-        return self.outcome_of(given)
+        return self.outcome_of(answer)
 
     @property
     def expectations(self) -> tuple[Any, ...]:
@@ -364,7 +377,7 @@ class PairKind(ChoiceKind):
         if design.arena.pages:
             pool = arena_pool(pairs, groups, rng_for(design.seed, "arena"))
             notes[LARGEST_PAGE] = self.hit_size(design)
-        sentences = [words.format(notes[name]) for name, words in NOTES.items() if name in notes]
+        sentences = [sentence.format(notes[name]) for name, sentence in NOTES.items() if name in notes]
         return Batch(
             hits=hits,
             pairs=tuple(pairs),
@@ -381,31 +394,31 @@ class PairKind(ChoiceKind):
         )
 
     def _reference_control(
-        self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+        self, seed: int, position: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        own = image.references[int(rng.integers(len(image.references)))]
-        reference = self.control_reference(image, own, rng)
+        caption = image.references[int(rng.integers(len(image.references)))]
+        reference = self.control_reference(image, caption, rng)
         foreign = foreign_captions(image, images, 1, rng)[0]
         expected = int(rng.integers(1, 3))
-        first, second = (own, foreign) if expected == 1 else (foreign, own)
-        return self._control(seed, place, image, (reference, first, second), expected, REFERENCE)
+        first, second = (caption, foreign) if expected == 1 else (foreign, caption)
+        return self._control(seed, position, image, (reference, first, second), expected, REFERENCE)
 
     def _degraded_control(
-        self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+        self, seed: int, position: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        for own in shuffled(image.references, rng):
-            damaged = degraded_text(own, image, images, rng, whole=False)
+        for caption in shuffled(image.references, rng):
+            damaged = degraded_text(caption, image, images, rng, whole=False)
             if damaged is not None:
-                reference = self.control_reference(image, own, rng)
+                reference = self.control_reference(image, caption, rng)
                 expected = int(rng.integers(1, 3))
-                first, second = (own, damaged) if expected == 1 else (damaged, own)
-                return self._control(seed, place, image, (reference, first, second), expected, DEGRADED)
+                first, second = (caption, damaged) if expected == 1 else (damaged, caption)
+                return self._control(seed, position, image, (reference, first, second), expected, DEGRADED)
         return None
 
     def _known_control(
         self,
         seed: int,
-        place: str,
+        position: str,
         items: Sequence[Known],
         images: Sequence[Image],
         rng: np.random.Generator,
@@ -416,8 +429,8 @@ class PairKind(ChoiceKind):
         if self.control_references > 1 and item.reference is None:
             raise known_problem(item, "needs sentence A under reference")
         if item.expected not in self.outcomes:
-            words = {FIRST: "first", SECOND: "second", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
-            listed = " and ".join(f"{one} is {words[one]}" for one in self.outcomes)
+            names = {FIRST: "first", SECOND: "second", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
+            listed = " and ".join(f"{outcome} is {names[outcome]}" for outcome in self.outcomes)
             raise known_problem(item, f"expects {item.expected!r}; {listed}")
         expected = int(rng.integers(1, 3))
         without_side = item.expected in (NO_DIFFERENCE, NEITHER)
@@ -426,12 +439,12 @@ class PairKind(ChoiceKind):
         if without_side:
             expected = int(item.expected)
         reference = item.reference if self.control_references > 1 else None
-        return self._control(seed, place, item.image, (reference, first, second), expected, KNOWN_GOOD)
+        return self._control(seed, position, item.image, (reference, first, second), expected, KNOWN_GOOD)
 
     def _control(
         self,
         seed: int,
-        place: str,
+        position: str,
         image: Image,
         texts: tuple[Text | None, Text, Text],
         expected: int,
@@ -440,5 +453,99 @@ class PairKind(ChoiceKind):
         reference, first, second = texts
         keys = (reference.key if reference else None, first.key, second.key)
         shown = {"reference": reference, "first": first, "second": second}
-        unit = self.control_unit(seed, place, image, keys, expected, control_kind, **shown)
+        unit = self.control_unit(seed, position, image, keys, expected, control_kind, **shown)
         return Group(image.name, (unit,))
+
+
+class Triplet(PairKind):
+    """One unit per reference of a candidate pair; the reference is sentence A."""
+
+    name = "triplet"
+    title = "Triplet: which sentence is more similar?"
+    choices = (Choice(1, "Sentence B", "1", "B"), Choice(2, "Sentence C", "2", "C"))
+    defaults = {
+        "question": "Which of the two sentences, B or C, is more similar to A?",
+        "seconds_per_unit": 6.0,
+    }
+    page = Page("annotation/kinds/triplet.html", letters=("A", "B", "C"), shows_picture=False)
+    control_references = 2
+
+    def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
+        keys = content_keys("unit", self.name, seed, pair.key, last=pair.references)
+        return [
+            UnitSpec(
+                key=unit,
+                image=pair.image,
+                reference=texts[key],
+                first=pair.first,
+                second=pair.second,
+                kind=pair.kind,
+                pair=pair.key,
+            )
+            for unit, key in zip(keys, pair.references, strict=True)
+        ]
+
+    def control_reference(self, image: Image, caption: Text, rng: np.random.Generator) -> Text | None:
+        """Return another caption of the image, with a different text if possible."""
+        others = [text for text in image.references if text.text != caption.text] or list(image.references)
+        return others[int(rng.integers(len(others)))]
+
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
+        return {"a": {"text": unit.reference.text}, "b": {"text": left.text}, "c": {"text": right.text}}
+
+
+# the options were B and C before 0.7: a design whose own texts speak of C keeps those letters
+SPEAKS_OF_C = re.compile(r"(?<![\w'’])C(?![\w'’])")  # not "C'est"
+
+
+def _texts_of(design: StudyDesign) -> Iterator[str]:
+    yield from (design.question, design.instructions)
+    for example in design.examples:
+        yield from (example.answer, example.why)
+
+
+class Pairwise(PairKind):
+    name = "pairwise"
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    choices: tuple[Choice, ...] = (
+        Choice(1, wording.choices[0], "1", "A"),
+        Choice(2, wording.choices[1], "2", "B"),
+    )
+    defaults = {"question": wording.question, "seconds_per_unit": 8.0}
+    page = Page("annotation/kinds/pairwise.html", letters=("A", "B"))
+
+    def worded(self, design: StudyDesign) -> PairKind:
+        worded = super().worded(design)
+        if not any(map(SPEAKS_OF_C.search, _texts_of(design))):
+            return worded
+        worded = copy(worded)
+        labels = self.wordings[design.judged].earlier
+        worded.choices = tuple(
+            replace(choice, label=label, letter=letter)
+            for choice, label, letter in zip(worded.choices, labels, "BC", strict=True)
+        )
+        worded.page = replace(worded.page, letters=("B", "C"))
+        return worded
+
+    def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
+        return [
+            UnitSpec(
+                key=content_key("unit", self.name, seed, pair.key),
+                image=pair.image,
+                first=pair.first,
+                second=pair.second,
+                kind=pair.kind,
+                pair=pair.key,
+            )
+        ]
+
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
+        return {
+            "image": {"url": picture_url, "alt": gettext("The image to be described")},
+            "b": {"text": left.text},
+            "c": {"text": right.text},
+        }

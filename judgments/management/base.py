@@ -16,22 +16,11 @@ from rest_framework import serializers
 
 from common.commands import QuorumCommand, progress_bar
 from common.parameters import Parameters
-from judgments.datasets.importing import ImportSummary
 from judgments.models import Job, Study
 from judgments.studies.studies import find_study
 from judgments.study_operations import Operation
 
 MOST_CHOICES = 6  # that the usage line names
-
-
-def say_import(command: QuorumCommand, what: str, summary: ImportSummary) -> None:
-    done = "imported" if summary.created else "was there already with the same rows; nothing changed"
-    command.say(f"{what} {summary.what}: {done}.")
-    for name, count in summary.counts.items():
-        if count:
-            command.say(f"  {count:>9,} {name}")
-    for note in summary.notes:
-        command.say(f"  {note}")
 
 
 class OperationCommand(QuorumCommand):

@@ -9,7 +9,7 @@ from common.errors import QuorumError
 from judgments.datasets.importing import import_candidates, import_dataset, import_rankings
 from judgments.datasets.operations import OPERATIONS
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS
-from judgments.management.base import add_parameters, as_text, say_import
+from judgments.management.base import add_parameters, as_text
 from judgments.models import Output
 from judgments.studies.studies import find_dataset
 
@@ -31,7 +31,7 @@ class ImportDataset(QuorumCommand):
         asked = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
         with progress_bar() as progress:
             summary = import_dataset(**asked, progress=progress)
-        say_import(self, "Dataset", summary)
+        self.say("\n".join(summary.lines("Dataset")))
 
 
 class ImportCandidates(QuorumCommand):
@@ -49,7 +49,7 @@ class ImportCandidates(QuorumCommand):
         asked = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
         with progress_bar() as progress:
             summary = import_candidates(**asked, progress=progress)
-        say_import(self, "System", summary)
+        self.say("\n".join(summary.lines("System")))
 
 
 class ImportRankings(QuorumCommand):
@@ -79,7 +79,7 @@ The caption ids are those of the dataset (Flickr8k: 1305564994_00513f9a5b.jpg#2)
         asked = {name: options[name] for name in ("path", "dataset", "task", "depth", "encoding")}
         with progress_bar() as progress:
             summary = import_rankings(**asked, progress=progress)
-        say_import(self, "Rankings of", summary)
+        self.say("\n".join(summary.lines("Rankings of")))
 
 
 class DatasetAccess(QuorumCommand):

@@ -35,8 +35,10 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
         shared = [Dataset.Sharing.PUBLISHED]
         if user.has_perm("judgments.view_dataset"):
             shared.append(Dataset.Sharing.INSTALLATION)
-        own = DatasetRole.objects.filter(user=user).order_by().values("dataset")
-        return self.filter(Q(sharing__in=shared) | Q(pk__in=own) | Q(pk__in=in_study.order_by().values("pk")))
+        of_member = DatasetRole.objects.filter(user=user).order_by().values("dataset")
+        return self.filter(
+            Q(sharing__in=shared) | Q(pk__in=of_member) | Q(pk__in=in_study.order_by().values("pk"))
+        )
 
 
 def is_staff(user: Person) -> TypeGuard[User]:
@@ -102,8 +104,8 @@ class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
         if sees_all_datasets(user):
             return self
         account = user.pk if is_staff(user) else 0
-        own = DatasetRole.objects.filter(user=account)
-        return self.filter(dataset__in=own.order_by().values("dataset"))
+        of_account = DatasetRole.objects.filter(user=account)
+        return self.filter(dataset__in=of_account.order_by().values("dataset"))
 
 
 class DatasetRole(models.Model):
@@ -238,8 +240,8 @@ class SystemQuerySet(models.QuerySet["System"]):
 
         None, a command or a deleted account, has the published ones.
         """
-        own = Q() if maker is None else Q(owner=maker)
-        return self.filter(Q(private=False) | own)
+        of_maker = Q() if maker is None else Q(owner=maker)
+        return self.filter(Q(private=False) | of_maker)
 
     def of_study(self, study: Any) -> SystemQuerySet:
         """Return the systems that a study draws from and reports on."""
@@ -247,8 +249,8 @@ class SystemQuerySet(models.QuerySet["System"]):
 
     def captioners(self) -> SystemQuerySet:
         """Return systems that gave captions or belong to a pair, not those that only ranked."""
-        own = Output.objects.filter(system=OuterRef("pk"))
-        return self.exclude(Exists(own.searches()) & ~Exists(own.annotations()))
+        outputs = Output.objects.filter(system=OuterRef("pk"))
+        return self.exclude(Exists(outputs.searches()) & ~Exists(outputs.annotations()))
 
 
 class System(models.Model):
@@ -291,8 +293,8 @@ class OutputQuerySet(models.QuerySet["Output"]):
         return self.filter(system__in=System.objects.visible_to(user).order_by().values("pk"))
 
     def open_to(self, maker: int | None) -> OutputQuerySet:
-        own = Q() if maker is None else Q(system__owner=maker)
-        return self.filter(Q(system__private=False) | own)
+        of_maker = Q() if maker is None else Q(system__owner=maker)
+        return self.filter(Q(system__private=False) | of_maker)
 
     def of_study(self, study: Any) -> OutputQuerySet:
         return self.filter(system__dataset=study.dataset_id).open_to(study.created_by_id)

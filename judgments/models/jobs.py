@@ -20,8 +20,8 @@ QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go
 
 def of_studies(*slugs: str) -> Q:
     """Match jobs of studies. Until an import is done, a study of the name that it gives is somebody else's."""
-    made = ~Q(kind=IMPORTS_STUDY) | Q(state=Job.State.DONE)
-    return made & Q(args__study__in=slugs)
+    not_failed = ~Q(kind=IMPORTS_STUDY) | Q(state=Job.State.DONE)
+    return not_failed & Q(args__study__in=slugs)
 
 
 class JobQuerySet(models.QuerySet["Job"]):

@@ -17,7 +17,8 @@ from evaluation.metrics.content import content_selection
 from evaluation.metrics.keywords import keyword_best, keyword_forms, keyword_oot
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.kinds.keyword_and_link_figures import content_figures, f1, pairwise_f1
+from judgments.kinds.grounding import content_figures
+from judgments.kinds.keywords import f1, pairwise_f1
 from judgments.models import Study
 from tests.annotation.casting import make_study
 from tests.annotation.scenes import make_scenes

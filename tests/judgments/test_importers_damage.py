@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgments.importers import ImportProblem, ResultColumns, open_candidates, open_dataset, open_judgments
-from judgments.importers.results.mturk import read_results
+from judgments.importers.mturk import read_results
 
 GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
     "csv dataset": (

@@ -14,7 +14,7 @@ from annotation.models import Assignment, Judgment, Worker
 from common.errors import DataConflict
 from evaluation.data.export.exporting import export_judgments
 from judgments.datasets.importing import import_candidates, import_dataset
-from judgments.datasets.uploads import PictureCopy, PictureProblem
+from judgments.datasets.pictures import PictureCopy, PictureProblem
 from judgments.importers.textio import ImportProblem
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, PublishedPair, Study, System
 from judgments.studies.studies import find_study

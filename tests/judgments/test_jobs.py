@@ -26,7 +26,7 @@ from psycopg import sql
 from common.errors import WrongState
 from common.rate_limits import TooMany
 from config.celery import app
-from judgments import jobs, parts
+from judgments import jobs, tasks
 from judgments.models import Job
 from tests import forking
 from tests.chaos.services import redis as redis_server
@@ -105,7 +105,7 @@ def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() 
     for scheduled in jobs.scheduled_rounds():
         assert callable(import_string(scheduled.function))
         assert app.amqp.router.route({}, scheduled.task)["queue"].name == scheduled.queue
-    assert {queue.name for queue in app.conf.task_queues} == {*jobs.QUEUES, parts.QUEUE}
+    assert {queue.name for queue in app.conf.task_queues} == {*jobs.QUEUES, tasks.QUEUE}
 
 
 @pytest.mark.django_db

@@ -9,8 +9,7 @@ import pytest
 from PIL import ExifTags, GifImagePlugin, Image, PngImagePlugin
 
 from common.incoming import limits
-from judgments.datasets.picture_metadata import without_metadata
-from judgments.datasets.uploads import PictureProblem, picture_format
+from judgments.datasets.pictures import PictureProblem, picture_format, without_metadata
 
 SECRET = b"taken at home"
 

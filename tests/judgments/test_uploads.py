@@ -16,8 +16,8 @@ from django.test import Client
 from django.urls import reverse
 
 from common.audit import acting_as
+from common.environment import Limits
 from common.incoming import archives
-from common.limits import Limits
 from judgments.datasets import uploads
 from judgments.datasets.uploads import UploadRefused
 from judgments.importers import ImportProblem

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from common.errors import QuorumError
-from common.incoming.documents import load_json
+from common.incoming import load_json
 
 OLDEST = timedelta(hours=1)
 EARLIEST = timedelta(minutes=15)  # clocks differ

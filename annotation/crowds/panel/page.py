@@ -51,8 +51,7 @@ from annotation.crowds.people import forget_raw_ids
 from annotation.models import CrowdSession, Publication, RawId
 from annotation.money.confirming import confirmable
 from common.errors import WrongState
-from common.incoming import HEAD, TextRefused, uploaded_text
-from common.incoming.documents import load_json
+from common.incoming import HEAD, TextRefused, load_json, uploaded_text
 from judgments.access.roles import Right
 from judgments.admin.base import row_or_404, signed_in
 from judgments.admin.rows import LEADS_TO

@@ -44,9 +44,9 @@ from annotation.crowds.prolific.shapes import (
     known_id,
 )
 from annotation.models import CrowdCall, CrowdSession, Publication, at_crowd
-from common.downloads import batched
 from common.errors import WrongState
 from common.markup import plain_text
+from common.rows import batched
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of

@@ -35,7 +35,7 @@ from annotation.crowds.prolific.shapes import (
     read_cents_rounded_up,
     read_whole,
 )
-from common.incoming.documents import load_json
+from common.incoming import load_json
 from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
 
 if TYPE_CHECKING:

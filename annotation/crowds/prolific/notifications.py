@@ -19,7 +19,7 @@ from annotation.crowds.prolific.client import open_client
 from annotation.models import CrowdSession
 from common.errors import QuorumError, WrongState
 from common.files import can_be_stored
-from common.incoming.documents import load_json
+from common.incoming import load_json
 
 PATH = "/hooks/prolific/"
 SUBMISSION, STUDY = "submission.status.change", "study.status.change"

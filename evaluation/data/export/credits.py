@@ -15,8 +15,7 @@ from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
 from annotation.snapshots import Snapshot
-from common.downloads import batched
-from common.rows import columns_of, converted_rows, plain_rows
+from common.rows import batched, columns_of, converted_rows, plain_rows
 from evaluation.data.judgment_sets.records import Ints
 from evaluation.results.rankings import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
 from judgments.models import Caption, Output, Study, System, Unit

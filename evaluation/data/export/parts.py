@@ -24,9 +24,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation.snapshots import Snapshot
-from common.downloads import batched
 from common.errors import Busy
 from common.files import FileProblem, HashedFile, whole_file
+from common.rows import batched
 from evaluation.data.export.rows import UNITS_AT_ONCE, JudgmentRows
 from evaluation.data.export.snapshot import ExportSnapshot, export_snapshot_from, take_export_snapshot
 from evaluation.data.judgment_sets.records import JudgmentTally, Votes, add_votes

@@ -14,8 +14,7 @@ from django.db.models import OuterRef, Subquery
 from annotation.importing.rows import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
 from annotation.work.arena import has_chances
-from common.downloads import batched
-from common.rows import converted_rows
+from common.rows import batched, converted_rows
 from evaluation.data.export.credits import UNITS_AT_ONCE as CREDITS_AT_ONCE
 from evaluation.data.export.credits import Credits
 from evaluation.data.judgment_sets.loaders import by_unit_and_name

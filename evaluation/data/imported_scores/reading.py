@@ -26,8 +26,19 @@ from common.incoming import open_bounded
 from evaluation.arrays import Floats
 from evaluation.errors import EvaluationError
 from evaluation.models import ScoreKeys
-from judgments.importers.readers import Columns, csv_rows, find_header, named_cells, read_json_lines
-from judgments.importers.records import BadValue, Record, quoted, read_name, read_number, read_text
+from judgments.importers.records import (
+    BadValue,
+    Columns,
+    Record,
+    csv_rows,
+    find_header,
+    named_cells,
+    quoted,
+    read_json_lines,
+    read_name,
+    read_number,
+    read_text,
+)
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 Per = ScoreKeys.Per
@@ -290,7 +301,7 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
                 np.nan if value.strip() in NO_SCORE else float(read_number(value, True, "a score, or None"))
             )
         except BadValue as unfit:
-            raise ImportProblem(file, number, None, unfit.found, unfit.expected) from None
+            raise ImportProblem(file, number, None, unfit.actual, unfit.expected) from None
     if not systems:
         raise ImportProblem(file, None, None, "no lines", "a system and its score in each")
     return systems, np.array(scores, dtype=np.float64)

@@ -13,8 +13,7 @@ from django.db.models import Case, F, FloatField, Max, Model, QuerySet, Sum, Val
 from django.db.models.functions import Coalesce
 
 from annotation.models import Judgment
-from common.downloads import batched
-from common.rows import column_parts, last_row, plain_rows
+from common.rows import batched, column_parts, last_row, plain_rows
 from evaluation.arrays import Floats
 from evaluation.models import ColumnBlock
 from judgments.models import Study, Unit

@@ -22,8 +22,16 @@ from evaluation.results.comparing.sources import DEFAULT_LEVEL, Captions, Conten
 from evaluation.statistics.aggregation.voting import MUCH
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused
-from judgments.importers.readers import Columns, read_csv, read_json_lines
-from judgments.importers.records import Record, quoted, read_flag, read_name, read_text
+from judgments.importers.records import (
+    Columns,
+    Record,
+    quoted,
+    read_csv,
+    read_flag,
+    read_json_lines,
+    read_name,
+    read_text,
+)
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, unguard_formula
 from judgments.kinds import KINDS, Kind
 

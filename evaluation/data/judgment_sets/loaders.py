@@ -313,7 +313,7 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]
     rows = zip(
         table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
     )
-    return [IncludedJudgment(unit=units[unit], worker=worker, given=given) for unit, worker, given in rows]
+    return [IncludedJudgment(unit=units[unit], worker=worker, answer=answer) for unit, worker, answer in rows]
 
 
 def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:

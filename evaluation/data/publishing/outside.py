@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from common.incoming.documents import load_json
+from common.incoming import load_json
 from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
 from evaluation.errors import PublishingError
 

@@ -306,7 +306,7 @@ class ReleasedRows:
             table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
         )
         return [
-            IncludedJudgment(unit=things[unit], worker=worker, given=given) for unit, worker, given in rows
+            IncludedJudgment(unit=things[unit], worker=worker, answer=answer) for unit, worker, answer in rows
         ]
 
     def signature(self) -> str:

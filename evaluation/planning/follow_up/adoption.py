@@ -18,7 +18,7 @@ from common.rows import refresh_statistics
 from evaluation.data.export.formats.consensus import CollectedCaption, check_writes, written_captions
 from evaluation.data.export.snapshot import take_snapshot
 from judgments.access.roles import require_editor
-from judgments.datasets.importing import check_own, store_candidates
+from judgments.datasets.importing import check_owner, store_candidates
 from judgments.drawing.material import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.studies.log import note_event
@@ -131,7 +131,7 @@ def _add_outputs(
         defaults={"fingerprint": mark, "owner": maker, "private": maker is not None},
     )
     if not made:
-        check_own(system, by)
+        check_owner(system, by)
     if system.fingerprint != mark:
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."

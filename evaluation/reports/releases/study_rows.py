@@ -15,7 +15,7 @@ from django.db.models import F, Q
 
 from annotation.models import Worker
 from annotation.snapshots import Snapshot
-from common.downloads import batched
+from common.rows import batched
 from evaluation.data.export.rows import CAPTIONS, JudgmentRows
 from evaluation.data.export.snapshot import take_snapshot
 from evaluation.data.judgment_sets.loaders import decisions_of, full_depth_units, load_references

@@ -20,8 +20,7 @@ from django.utils.translation import gettext as _
 
 from common.errors import WrongState
 from common.files import can_be_stored
-from common.incoming import HEAD, Excess
-from common.incoming.documents import JSONStream, TooDeep
+from common.incoming import HEAD, Excess, JSONStream, TooDeep
 from common.rate_limits import TooMany
 from evaluation.errors import LimitReached, SubmissionRefused
 from evaluation.models import Challenge, Submission, SubmissionContent

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import DataConflict, counted
-from common.incoming.documents import load_json
+from common.incoming import load_json
 from evaluation.arrays import Floats, Ints, places_in
 from evaluation.data.judgment_sets.records import Units
 from evaluation.errors import EvaluationError

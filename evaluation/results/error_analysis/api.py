@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import NotThere
-from common.incoming.documents import load_json
+from common.incoming import load_json
 from evaluation.data.provenance import as_json
 from evaluation.models import Analysis
 from evaluation.results.error_analysis.analysis import (

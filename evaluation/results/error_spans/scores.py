@@ -91,7 +91,7 @@ def segments_of(study: Study) -> Segments:
     place = {key: number for number, key in enumerate(by_text)}
     texts = [place[one.unit.item_id, one.unit.first_id] for one in judged]
     standard = standardised_mean(
-        texts, [one.worker for one in judged], [value_of(one.given) for one in judged]
+        texts, [one.worker for one in judged], [value_of(one.answer) for one in judged]
     )
     z = dict(zip(standard.units.tolist(), standard.z.tolist(), strict=True))
     found = {key: _score_segment(given, z[place[key]]) for key, given in by_text.items()}
@@ -108,12 +108,12 @@ def segments_of(study: Study) -> Segments:
 def _score_segment(judged: Sequence[Any], z: float) -> Segment:
     unit = judged[0].unit
     document = unit.content.get("document")
-    counts = Counter(span[SEVERITY] for one in judged for span in one.given["spans"])
+    counts = Counter(span[SEVERITY] for one in judged for span in one.answer["spans"])
     return Segment(
         item=unit.item_id,
         cluster=document["name"].rpartition("#")[0] if document else unit.item.name,
-        score=float(np.mean([value_of(one.given) for one in judged])),
-        mqm=float(np.mean([MQM.score(one.given["spans"]) for one in judged])),
+        score=float(np.mean([value_of(one.answer) for one in judged])),
+        mqm=float(np.mean([MQM.score(one.answer["spans"]) for one in judged])),
         z=json_float(z),
         errors={severity: counts[severity] / len(judged) for severity in SEVERITIES if counts[severity]},
         judgments=len(judged),

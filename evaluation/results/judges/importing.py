@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import DataConflict, counted
-from common.incoming.documents import load_json
+from common.incoming import load_json
 from evaluation.errors import EvaluationError
 from evaluation.models import Judge, JudgeAnswer
 from evaluation.results.judges.asking import ROWS_AT_ONCE

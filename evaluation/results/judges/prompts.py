@@ -14,7 +14,7 @@ from typing import Any
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evaluation.errors import EvaluationError
-from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.pictures import without_metadata
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind
 from judgments.models import Item

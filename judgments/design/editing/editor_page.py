@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from common.errors import DesignError, QuorumError
-from common.incoming.documents import load_json
+from common.incoming import load_json
 from judgments.access.roles import visible_rows
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form import (

@@ -40,8 +40,8 @@ class Mqm:
     of_category: Mapping[str, Mapping[str, float]]
 
     def weight(self, span: Span) -> float:
-        own = self.of_category.get(span.get(CATEGORY, ""), {})
-        return own.get(span[SEVERITY], self.weights[span[SEVERITY]])
+        weights = self.of_category.get(span.get(CATEGORY, ""), {})
+        return weights.get(span[SEVERITY], self.weights[span[SEVERITY]])
 
     def score(self, spans: Iterable[Span]) -> float:
         """Return minus the weights of the errors, as WMT does."""
@@ -49,11 +49,15 @@ class Mqm:
 
 
 def _read() -> Mqm:
-    found = tomllib.loads(Path(__file__).with_name("mqm.toml").read_text(encoding="utf-8"))
+    document = tomllib.loads(Path(__file__).with_name("mqm.toml").read_text(encoding="utf-8"))
     return Mqm(
-        labels={one["name"]: one["label"] for one in found["category"]},
-        weights=found["weights"],
-        of_category={one["name"]: one["weights"] for one in found["category"] if "weights" in one},
+        labels={category["name"]: category["label"] for category in document["category"]},
+        weights=document["weights"],
+        of_category={
+            category["name"]: category["weights"]
+            for category in document["category"]
+            if "weights" in category
+        },
     )
 
 
@@ -94,13 +98,13 @@ class Options:
         """Return the options that allow a file's marks too; those before them all had categories, or none had."""
         categories = dict(self.categories)
         if categories or not self.severities:
-            categories |= {name: name for one in marks if _is_name(name := one.get(CATEGORY))}
+            categories |= {name: name for span in marks if _is_name(name := span.get(CATEGORY))}
         if len(categories) > MOST_CATEGORIES:
             raise ValueError(f"the file names more; expected at most {MOST_CATEGORIES} categories")
         severities = SEVERITIES if marks else self.severities
         return replace(self, severities=severities, categories=tuple(categories.items()))
 
-    def clean_answer(self, given: Any, *, length: int) -> dict[str, Any]:
+    def clean_answer(self, answer: Any, *, length: int) -> dict[str, Any]:
         """Return an answer in its stored form: spans by place, then missing parts.
 
         Raises:
@@ -108,18 +112,18 @@ class Options:
         """
         keys = {"spans", "score"} if self.score else {"spans"}
         if (
-            not isinstance(given, Mapping)
-            or not isinstance(given.get("spans"), list)
-            or not set(given) <= keys
+            not isinstance(answer, Mapping)
+            or not isinstance(answer.get("spans"), list)
+            or not set(answer) <= keys
         ):
             wanted = '{"spans": [...], "score": 0 to 100}' if self.score else '{"spans": [...]}'
             raise ValueError(gettext("expected %(wanted)s") % {"wanted": wanted})
-        if len(given["spans"]) > MOST_SPANS:
+        if len(answer["spans"]) > MOST_SPANS:
             raise ValueError(gettext("expected at most %(most)d spans") % {"most": MOST_SPANS})
-        spans = in_order(self._checked_span(one, length) for one in given["spans"])
+        spans = in_order(self._checked_span(span, length) for span in answer["spans"])
         if not self.score:
             return {"spans": spans}
-        score = given.get("score")
+        score = answer.get("score")
         if type(score) is not int or not 0 <= score <= 100:
             raise ValueError(gettext("the score is missing; expected a whole number from 0 to 100"))
         return {"spans": spans, "score": score}
@@ -159,16 +163,16 @@ def _is_name(name: Any) -> TypeGuard[str]:
 def in_order(spans: Iterable[Span]) -> list[dict[str, Any]]:
     """Return the spans by place, missing parts last; equal missing parts are several errors (MQM)."""
 
-    def place(span: Span) -> tuple[Any, ...]:
+    def sort_key(span: Span) -> tuple[Any, ...]:
         absent = span[START] is None
         at = (0, 0) if absent else (span[START], span[END])
         return absent, *at, SEVERITIES.index(span[SEVERITY]), span.get(CATEGORY, "")
 
-    ordered = sorted(map(dict, spans), key=place)
+    ordered = sorted(map(dict, spans), key=sort_key)
     return [
-        one
-        for number, one in enumerate(ordered)
-        if number == 0 or one[START] is None or one != ordered[number - 1]
+        span
+        for number, span in enumerate(ordered)
+        if number == 0 or span[START] is None or span != ordered[number - 1]
     ]
 
 
@@ -178,33 +182,33 @@ def placed(spans: Iterable[Span]) -> list[Span]:
 
 def words_of(text: str) -> list[tuple[int, int]]:
     """Return the runs between blanks, or each letter in scripts without blanks."""
-    return [found.span() for found in _WORD.finditer(text)]
+    return [match.span() for match in _WORD.finditer(text)]
 
 
 def joined_words(
     text: str, marks: Mapping[int, tuple[str, ...]], keys: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the spans of marked words; join neighbours with the same marks."""
-    words = words_of(text)
-    found: list[dict[str, Any]] = []
+    tokens = words_of(text)
+    spans: list[dict[str, Any]] = []
     before: tuple[int, tuple[str, ...]] | None = None
     for word in sorted(marks):
-        start, end = words[word]
+        start, end = tokens[word]
         if before == (word - 1, marks[word]):
-            found[-1][END] = end
+            spans[-1][END] = end
         else:
-            found.append({START: start, END: end, **dict(zip(keys, marks[word], strict=True))})
+            spans.append({START: start, END: end, **dict(zip(keys, marks[word], strict=True))})
         before = word, marks[word]
-    return found
+    return spans
 
 
 def characters(spans: Iterable[Span]) -> set[int]:
     return {at for span in placed(spans) for at in range(span[START], span[END])}
 
 
-def f1(one: Iterable[Span], other: Iterable[Span]) -> float:
+def f1(first_spans: Iterable[Span], second_spans: Iterable[Span]) -> float:
     """Return the F1 by characters; 1 if neither marks any."""
-    first, second = characters(one), characters(other)
+    first, second = characters(first_spans), characters(second_spans)
     return 2 * len(first & second) / (len(first) + len(second)) if first or second else 1.0
 
 
@@ -222,16 +226,18 @@ def together(answers: Sequence[Mapping[str, Any]]) -> Consensus:
     n = len(answers)
     marks: dict[int, list[tuple[str, str]]] = {}
     for answer in answers:
-        own: dict[int, tuple[str, str]] = {}
+        strongest: dict[int, tuple[str, str]] = {}
         for span in placed(answer["spans"]):
             for at in range(span[START], span[END]):  # where spans overlap, the worst of them
-                kept = span[SEVERITY], span.get(CATEGORY, "")
-                if at not in own or SEVERITIES.index(kept[0]) > SEVERITIES.index(own[at][0]):
-                    own[at] = kept
-        for at, mark in own.items():
+                mark_of_span = span[SEVERITY], span.get(CATEGORY, "")
+                if at not in strongest or SEVERITIES.index(mark_of_span[0]) > SEVERITIES.index(
+                    strongest[at][0]
+                ):
+                    strongest[at] = mark_of_span
+        for at, mark in strongest.items():
             marks.setdefault(at, []).append(mark)
     spans: list[dict[str, Any]] = []
-    for at in sorted(at for at, given in marks.items() if 2 * len(given) > n):
+    for at in sorted(at for at, marks_there in marks.items() if 2 * len(marks_there) > n):
         leading = _leading(marks[at])
         if spans and spans[-1] == {**spans[-1], END: at, **leading}:
             spans[-1][END] = at + 1
@@ -242,7 +248,13 @@ def together(answers: Sequence[Mapping[str, Any]]) -> Consensus:
         for answer in answers
     ]
     if 2 * sum(map(bool, lacking)) > n:
-        spans.append({START: None, END: None, **_leading([mark for own in lacking for mark in own])})
+        spans.append(
+            {
+                START: None,
+                END: None,
+                **_leading([mark for marks_of_answer in lacking for mark in marks_of_answer]),
+            }
+        )
     value = float(np.mean([value_of(answer) for answer in answers]))
     votes = Counter(span[SEVERITY] for answer in answers for span in answer["spans"])
     answer = {"spans": spans, **({"score": value} if "score" in answers[0] else {})}
@@ -252,6 +264,6 @@ def together(answers: Sequence[Mapping[str, Any]]) -> Consensus:
 def _leading(marks: Sequence[tuple[str, str]]) -> dict[str, str]:
     severities = Counter(severity for severity, _ in marks)
     categories = Counter(category for _, category in marks if category)
-    severity = min(severities, key=lambda one: (-severities[one], SEVERITIES.index(one)))
-    category = min(categories, key=lambda one: (-categories[one], one), default="")
+    severity = min(severities, key=lambda name: (-severities[name], SEVERITIES.index(name)))
+    category = min(categories, key=lambda name: (-categories[name], name), default="")
     return {SEVERITY: severity, **({CATEGORY: category} if category else {})}

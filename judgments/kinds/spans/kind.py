@@ -1,8 +1,11 @@
-"""Mark the errors of a text, then score it from 0 to 100 (ESA), or let their weights score it (MQM)."""
+"""Mark the errors of a text, then score it from 0 to 100 (ESA), or let their weights score it (MQM).
+
+Its results are the agreement on spans, and the frequencies of errors.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +21,8 @@ from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
+from evaluation.statistics.aggregation import standardised_mean
+from evaluation.statistics.agreement import SpanAgreement, span_alpha, span_f1
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.caption_pairs import draw_captions
 from judgments.drawing.controls import (
@@ -62,6 +67,7 @@ from judgments.kinds.base import (
     Rehearsal,
     Results,
     Shown,
+    or_none,
 )
 from judgments.kinds.spans.answers import (
     CATEGORY,
@@ -82,6 +88,7 @@ from judgments.kinds.spans.answers import (
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
+
 
 SAME = 15  # points by which two scores of one text may differ, as on a slider
 ALIKE = 0.5  # F1 from which two answers without scores mark the same
@@ -105,23 +112,22 @@ class MajorityOfCharacters(OpenAggregation):
     def combine(self, answers: list[dict[str, Any]]) -> Consensus:
         return together(answers)
 
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        return {"": value_of(given)}
+    def codes(self, unit: Any, answer: Any) -> dict[str, float]:
+        return {"": value_of(answer)}
 
 
 class SpanResults(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        # Imported lazily: the statistics' machine code would cost every web process memory.
-        from judgments.kinds.spans.figures import figures_of
-
         return figures_of(judged, seed=seed)
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
         """Return each text's mean score per item."""
         scores: defaultdict[tuple[int, str, str], list[float]] = defaultdict(list)
-        for one in judged:
-            scores[one.unit.item_id, one.unit.first.key, one.unit.first.text].append(value_of(one.given))
-        return [CaptionScore(*of, score=float(np.mean(given))) for of, given in scores.items()]
+        for judgment in judged:
+            scores[judgment.unit.item_id, judgment.unit.first.key, judgment.unit.first.text].append(
+                value_of(judgment.answer)
+            )
+        return [CaptionScore(*of, score=float(np.mean(values))) for of, values in scores.items()]
 
 
 class SpanRehearsal(Rehearsal):
@@ -145,7 +151,7 @@ class SpanRehearsal(Rehearsal):
             return self._answer(anything, float(rng.integers(0, 101)))
         if "within" in truth:
             start, end = truth["within"]
-            beside = [one for one in anything if one[END] <= start or one[START] >= end]
+            beside = [span for span in anything if span[END] <= start or span[START] >= end]
             there = [{**self._marks(rng), START: start, END: end}] if right else []
             return self._answer([*beside, *there], 30.0 if right else 90.0)
         spans = [self._read(text, span, rng) for span in truth["spans"] if rng.random() >= MISSED]
@@ -155,28 +161,28 @@ class SpanRehearsal(Rehearsal):
         if right:
             return self._answer(spans, score)
         far = float(rng.integers(SAME + 1, 41))
-        aside = [one for one in anything if not f1([one], truth["spans"])]
+        aside = [span for span in anything if not f1([span], truth["spans"])]
         return self._answer(aside, score - far if score > far else score + far)
 
-    def recovers(self, found: Consensus, truth: Any) -> bool:
-        if found.value is None:
+    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+        if consensus.value is None:
             return False
         if self.options.score:
-            return abs(found.value - truth["score"]) <= NEAR
-        return f1(found.answer["spans"], truth["spans"]) >= ALIKE
+            return abs(consensus.value - truth["score"]) <= NEAR
+        return f1(consensus.answer["spans"], truth["spans"]) >= ALIKE
 
     def _answer(self, spans: Sequence[Mapping[str, Any]], score: float) -> dict[str, Any]:
-        given = {"score": min(100, max(0, round(score)))} if self.options.score else {}
-        return {"spans": in_order(spans), **given}
+        scored = {"score": min(100, max(0, round(score)))} if self.options.score else {}
+        return {"spans": in_order(spans), **scored}
 
     def _span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
         """Draw one to three words; {} if there are none."""
-        words = words_of(text)
-        if not words:
+        tokens = words_of(text)
+        if not tokens:
             return {}
-        first = int(rng.integers(len(words)))
-        last = min(first + int(rng.integers(3)), len(words) - 1)
-        return {START: words[first][0], END: words[last][1], **self._marks(rng)}
+        first = int(rng.integers(len(tokens)))
+        last = min(first + int(rng.integers(3)), len(tokens) - 1)
+        return {START: tokens[first][0], END: tokens[last][1], **self._marks(rng)}
 
     def _marks(self, rng: np.random.Generator) -> dict[str, str]:
         options = self.options
@@ -262,13 +268,13 @@ class Spans(OpenKind):
         return True
 
     def setting(self, design: StudyDesign) -> str:
-        asked = design.spans
-        categories = {"none": {}, "mqm": MQM.labels, "own": {name: name for name in asked.own}}
+        table = design.spans
+        categories = {"none": {}, "mqm": MQM.labels, "own": {name: name for name in table.own}}
         return Options(
-            severities=tuple(one for one in SEVERITIES if one in asked.severities),
-            categories=tuple(categories[asked.categories].items()),
-            score=asked.score,
-            missing=asked.missing,
+            severities=tuple(severity for severity in SEVERITIES if severity in table.severities),
+            categories=tuple(categories[table.categories].items()),
+            score=table.score,
+            missing=table.missing,
         ).as_text()
 
     def for_design(self, design: StudyDesign) -> Kind:
@@ -277,43 +283,43 @@ class Spans(OpenKind):
             kind.page = replace(kind.page, keys=(SIDE_KEYS, *kind.page.keys))
         return kind
 
-    def setting_with(self, before: str | None, given: Any) -> str:
-        given = given if isinstance(given, Mapping) else {}
-        options = Options.of_text(before) if before else Options(severities=(), score="score" in given)
-        spans = given.get("spans")
-        marks = [one for one in spans if isinstance(one, Mapping)] if isinstance(spans, list) else []
+    def setting_with(self, before: str | None, answer: Any) -> str:
+        answer = answer if isinstance(answer, Mapping) else {}
+        options = Options.of_text(before) if before else Options(severities=(), score="score" in answer)
+        spans = answer.get("spans")
+        marks = [span for span in spans if isinstance(span, Mapping)] if isinstance(spans, list) else []
         return options.with_marks(marks).as_text()
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
         options = Options.of_text(setting)
         names = [name for name, _ in options.categories]
         categories = "none" if not names else "mqm" if set(names) <= set(MQM.labels) else "own"
-        asked = {
+        table = {
             "categories": categories,
             "own": names if categories == "own" else [],
             "score": options.score,
         }
-        return {"spans": asked | ({"severities": list(options.severities)} if options.severities else {})}
+        return {"spans": table | ({"severities": list(options.severities)} if options.severities else {})}
 
     def with_setting(self, setting: str) -> Spans:
         return Spans(Options.of_text(setting))
 
     @property
     def scale(self) -> Any:
-        judged = next(judged for judged, one in self.wordings.items() if one.title == self.title)
+        judged = next(judged for judged, wording in self.wordings.items() if wording.title == self.title)
         scale = WORDINGS["slider"][judged]
         return gettext(scale.question)
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        asked, source = design.spans, design.sampling.pairs_from
-        if asked.categories == "own" and not asked.own:
+        table, source = design.spans, design.sampling.pairs_from
+        if table.categories == "own" and not table.own:
             yield pgettext(
                 "staff",
                 "spans.own is empty; expected the names of your categories, as spans.categories is 'own'",
             )
-        if len(set(asked.own)) < len(asked.own):
+        if len(set(table.own)) < len(table.own):
             yield pgettext("staff", "spans.own has a name twice; expected each once")
-        if asked.contrastive:
+        if table.contrastive:
             counts = {"units_per_hit": design.units_per_hit, "controls.per_hit": design.controls.per_hit}
             for key, count in counts.items():
                 if count % TEXTS_ON_A_SCREEN:
@@ -322,7 +328,7 @@ class Spans(OpenKind):
                         "%(key)s is %(count)d, but it counts texts, and two of them stand side by side "
                         "(spans.contrastive); expected an even number",
                     ) % {"key": key, "count": count}
-        if not asked.documents:
+        if not table.documents:
             return
         if source != "outputs":
             yield pgettext(
@@ -347,16 +353,16 @@ class Spans(OpenKind):
             return self._batch_of_documents(design, material)
         draw = draw_captions(design, material, partial(self._keys, design))
         groups = [
-            Group(one.image.name, units)
-            for one in draw.images
+            Group(captions.image.name, units)
+            for captions in draw.images
             for units in self._screens(
                 design,
-                one.image.name,
+                captions.image.name,
                 [
-                    self._unit(design, one.image, text, audited=audited)
-                    for text, audited in one.judged(
-                        rng_for(design.seed, f"captions {one.image.name}"),
-                        rng_for(design.seed, f"audited {one.image.name}"),
+                    self._unit(design, captions.image, text, audited=audited)
+                    for text, audited in captions.judged(
+                        rng_for(design.seed, f"captions {captions.image.name}"),
+                        rng_for(design.seed, f"audited {captions.image.name}"),
                     )
                 ],
             )
@@ -364,9 +370,9 @@ class Spans(OpenKind):
         hits = self.hits(design, groups, control_images=draw.division.controls)
         if not design.spans.contrastive:
             return Batch(hits=hits, notes=draw.notes)
-        said = [*draw.notes.get("sentences", []), *_notes_of_screens(design, hits)]
+        sentences = [*draw.notes.get("sentences", []), *_notes_of_screens(design, hits)]
         return Batch(
-            hits=hits, notes={**draw.notes, "sentences": said, SCREENS: max(map(_screen_count, hits))}
+            hits=hits, notes={**draw.notes, "sentences": sentences, SCREENS: max(map(_screen_count, hits))}
         )
 
     def _screens(
@@ -400,11 +406,11 @@ class Spans(OpenKind):
             image.name
             for image in draw_images(images, design.sampling.images, rng_for(design.seed, "images"))
         }
-        kept = [run for run in runs if run.document in drawn]
-        groups = self._documents(design, kept, division.judged)
+        chosen = [run for run in runs if run.document in drawn]
+        groups = self._documents(design, chosen, division.judged)
         hits = self.hits(design, groups, control_images=division.controls)
-        said = [
-            f"Documents: {len(drawn):,}, judged as {len(kept):,} texts of systems, each by one person in its order."
+        sentences = [
+            f"Documents: {len(drawn):,}, judged as {len(chosen):,} texts of systems, each by one person in its order."
         ]
         sizes = [len(hit.units) for hit in hits]
         largest, minutes = max(sizes), design.crowd.lease_minutes
@@ -425,27 +431,27 @@ class Spans(OpenKind):
                 field="crowd.lease_minutes",
             )
         if longer := sum(size > design.units_per_hit for size in sizes):
-            said.append(
+            sentences.append(
                 f"Pages longer than units_per_hit: {longer:,}, of up to {largest:,} texts; pay and lease_minutes are "
                 "per page."
             )
         notes: dict[str, Any] = {LARGEST_PAGE: largest}
         if design.spans.contrastive:
-            said += _notes_of_screens(design, hits)
+            sentences += _notes_of_screens(design, hits)
             notes[SCREENS] = max(map(_screen_count, hits))
-        return Batch(hits=hits, notes={"sentences": said, **notes})
+        return Batch(hits=hits, notes={"sentences": sentences, **notes})
 
     def _documents(self, design: StudyDesign, runs: Sequence[Run], images: Sequence[Image]) -> list[Group]:
         """Return each run as a group, or two of a document drawn by chance, item by item."""
         if not design.spans.contrastive:
             return [Group(run.document, self._units_of(design, run)) for run in runs]
-        place = {image.name: number for number, image in enumerate(images)}
+        order = {image.name: number for number, image in enumerate(images)}
         by_document: dict[str, list[Run]] = {}
         for run in runs:
             by_document.setdefault(run.document, []).append(run)
         groups = []
-        for document, own in by_document.items():
-            mixed = shuffled(own, rng_for(design.seed, f"screens {document}"))
+        for document, runs_of_document in by_document.items():
+            mixed = shuffled(runs_of_document, rng_for(design.seed, f"screens {document}"))
             for at in range(0, len(mixed), TEXTS_ON_A_SCREEN):
                 sides = mixed[at : at + TEXTS_ON_A_SCREEN]
                 passage = f"{document}#{'+'.join(str(run.column) for run in sides)}"
@@ -455,7 +461,7 @@ class Spans(OpenKind):
                         by_image.setdefault(unit.image, []).append(unit)
                 units = [
                     unit
-                    for part, name in enumerate(sorted(by_image, key=place.__getitem__), start=1)
+                    for part, name in enumerate(sorted(by_image, key=order.__getitem__), start=1)
                     for unit in _on_one_screen(
                         [_as_part(unit, part, len(by_image)) for unit in by_image[name]]
                     )
@@ -543,10 +549,17 @@ class Spans(OpenKind):
         )
 
     def _reference_control(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+        self,
+        design: StudyDesign,
+        position: str,
+        image: Image,
+        images: Sequence[Image],
+        rng: np.random.Generator,
     ) -> Group:
         """Damage a person's text, else a system's."""
-        group = self._damaged(design, place, image, images, rng, image.references or _texts(image), REFERENCE)
+        group = self._damaged(
+            design, position, image, images, rng, image.references or _texts(image), REFERENCE
+        )
         if group is None:
             raise DesignError(
                 pgettext(
@@ -560,15 +573,20 @@ class Spans(OpenKind):
         return group
 
     def _degraded_control(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+        self,
+        design: StudyDesign,
+        position: str,
+        image: Image,
+        images: Sequence[Image],
+        rng: np.random.Generator,
     ) -> Group | None:
         texts = [text for _, text in image.outputs] or list(image.references)
-        return self._damaged(design, place, image, images, rng, texts, DEGRADED)
+        return self._damaged(design, position, image, images, rng, texts, DEGRADED)
 
     def _damaged(
         self,
         design: StudyDesign,
-        place: str,
+        position: str,
         image: Image,
         images: Sequence[Image],
         rng: np.random.Generator,
@@ -582,8 +600,8 @@ class Spans(OpenKind):
         others: list[Text] = []
         if design.spans.contrastive:  # equal texts would show by their difference what is damaged
             texts = _different(texts)
-            own = {text.text for text in texts}
-            others = _different([text for text in _texts(image) if text.text not in own])
+            known = {text.text for text in texts}
+            others = _different([text for text in _texts(image) if text.text not in known])
         damages: dict[str, tuple[Text, dict[str, Any]]] = {}
         for damaged, expected in chain(*(_damages(image, images, rng, some) for some in (texts, others))):
             damages.setdefault(damaged.key, (damaged, expected))
@@ -595,27 +613,29 @@ class Spans(OpenKind):
             if design.spans.reference and image.references:
                 shown["reference"] = image.references[0]
             units.append(
-                self.control_unit(design.seed, place, image, (damaged.key,), expected, control_kind, **shown)
+                self.control_unit(
+                    design.seed, position, image, (damaged.key,), expected, control_kind, **shown
+                )
             )
         return Group(image.name, _on_one_screen(units)) if units else None
 
-    def expected_on_repeat(self, given: Any) -> dict[str, Any]:
-        return {"again": given}
+    def expected_on_repeat(self, answer: Any) -> dict[str, Any]:
+        return {"again": answer}
 
     def check_expected(self, expected: Any, *, answer: Any, unit: Any) -> None:
         if "again" in expected:
             self.clean_answer(expected["again"], unit=unit, design=None)
         super().check_expected(expected, answer=answer, unit=unit)
 
-    def is_right(self, given: Any, expected: Any) -> bool:
+    def is_right(self, answer: Any, expected: Any) -> bool:
         """Look for a span over the damage, or compare with the first answer to a repeated text."""
         if "within" in expected:
             start, end = expected["within"]
-            return any(span[START] < end and start < span[END] for span in placed(given["spans"]))
+            return any(span[START] < end and start < span[END] for span in placed(answer["spans"]))
         first = expected["again"]
-        if "score" in given and "score" in first:
-            return bool(abs(given["score"] - first["score"]) <= SAME)
-        return f1(given["spans"], first["spans"]) >= ALIKE
+        if "score" in answer and "score" in first:
+            return bool(abs(answer["score"] - first["score"]) <= SAME)
+        return f1(answer["spans"], first["spans"]) >= ALIKE
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         text, options = unit.first.text, self.options
@@ -633,9 +653,9 @@ class Spans(OpenKind):
             **({SCREEN: unit.content[SCREEN]} if SCREEN in unit.content else {}),
         }
 
-    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, Any]:
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, Any]:
         options = self.options if design is None else Options.of_text(self.setting(design))
-        return options.clean_answer(given, length=len(unit.first.text))
+        return options.clean_answer(answer, length=len(unit.first.text))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
         """Read ``u<position>`` (the score), ``-w<word>`` (severity), ``-k<word>`` (category), ``-m`` and ``-mk``
@@ -658,20 +678,20 @@ class Spans(OpenKind):
         short = score.isascii() and score.isdigit() and len(score) < 10
         return {"spans": spans, **({"score": int(score) if short else score} if score else {})}
 
-    def in_words(self, given: Any) -> str:
-        if "within" in given:  # what is expected of a check question
-            return "–".join(map(str, given["within"]))
-        said = [
+    def in_words(self, answer: Any) -> str:
+        if "within" in answer:  # what is expected of a check question
+            return "–".join(map(str, answer["within"]))
+        marks = [
             f"{span[START]}–{span[END]} {span[SEVERITY]}"
             if span[START] is not None
             else f"… {span[SEVERITY]}"
-            for span in given["spans"]
+            for span in answer["spans"]
         ]
-        return ", ".join([*said, *([f"{given['score']:g}"] if "score" in given else [])]) or "–"
+        return ", ".join([*marks, *([f"{answer['score']:g}"] if "score" in answer else [])]) or "–"
 
     def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         text = unit.first.text
-        said = []
+        lines = []
         for span in answer["spans"]:
             what = (
                 f"“{text[span[START] : span[END]]}”"
@@ -679,8 +699,8 @@ class Spans(OpenKind):
                 else gettext("something missing")
             )
             category = f", {span[CATEGORY]}" if span.get(CATEGORY) else ""
-            said.append(f"{what} ({span[SEVERITY]}{category})")
-        return said
+            lines.append(f"{what} ({span[SEVERITY]}{category})")
+        return lines
 
 
 def _texts(image: Image) -> list[Text]:
@@ -696,22 +716,22 @@ def _damages(
 ) -> Iterator[tuple[Text, dict[str, Any]]]:
     """Yield damaged texts with what is expected of their judges."""
     donors = [text.text for other in images if other.name != image.name for text in _texts(other)]
-    for own in shuffled(texts, rng):
-        words = words_of(own.text)
-        count = max(LEAST_DAMAGED, round(DAMAGED * len(words)))
-        if len(words) < LEAST_WORDS:
+    for base in shuffled(texts, rng):
+        tokens = words_of(base.text)
+        count = max(LEAST_DAMAGED, round(DAMAGED * len(tokens)))
+        if len(tokens) < LEAST_WORDS:
             continue
-        first = int(rng.integers(len(words) - count + 1))
-        start, end = words[first][0], words[first + count - 1][1]
+        first = int(rng.integers(len(tokens) - count + 1))
+        start, end = tokens[first][0], tokens[first + count - 1][1]
         for donor in shuffled(donors, rng):
             taken = words_of(donor)
             if len(taken) < count:
                 continue
             at = int(rng.integers(len(taken) - count + 1))
             strange = donor[taken[at][0] : taken[at + count - 1][1]]
-            if strange in own.text:
+            if strange in base.text:
                 continue
-            damaged = own.text[:start] + strange + own.text[end:]
+            damaged = base.text[:start] + strange + base.text[end:]
             yield Text(candidate_key(damaged), damaged), {"within": [start, start + len(strange)]}
             break
 
@@ -753,9 +773,9 @@ def _notes_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]
             field="spans.contrastive",
         )
     short = sum(len(hit.units) < design.units_per_hit for hit in hits)
-    said = [f"Screens with two texts side by side: {(len(units) - alone) // TEXTS_ON_A_SCREEN:,}."]
+    sentences = [f"Screens with two texts side by side: {(len(units) - alone) // TEXTS_ON_A_SCREEN:,}."]
     return [
-        *said,
+        *sentences,
         *([f"Texts alone on their screen, as no other of their item was left: {alone:,}."] if alone else []),
         *(
             [f"Pages with fewer texts than units_per_hit, as an item stands on a page once: {short:,}."]
@@ -778,9 +798,78 @@ def _runs(images: Sequence[Image]) -> list[Run]:
             for system, text in image.outputs:
                 best.setdefault(system, {}).setdefault(image.name, text)
         columns: dict[tuple[str, ...], Run] = {}
-        for given in best.values():
-            parts = tuple((image, given[image.name]) for image in segments if image.name in given)
+        for texts in best.values():
+            parts = tuple((image, texts[image.name]) for image in segments if image.name in texts)
             marks = tuple(f"{image.name} {text.key}" for image, text in parts)
             columns.setdefault(marks, Run(name, len(columns) + 1, parts))
         runs += columns.values()
     return runs
+
+
+RESAMPLES = 1000
+
+
+def figures_of(judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+    """Return the study's ``spans``, and each unit's mean MQM and standardised score.
+
+    Documents, else items, are resampled together.
+    """
+    if not judged:
+        return KindResults()
+    texts = [judgment.unit.pk for judgment in judged]
+    workers = [judgment.worker for judgment in judged]
+    lengths = [len(judgment.unit.first.text) for judgment in judged]
+    marked = [placed(judgment.answer["spans"]) for judgment in judged]
+    spans = [[(span[START], span[END]) for span in marks] for marks in marked]
+    clusters = [_cluster(judgment.unit) for judgment in judged]
+    severities = [[span[SEVERITY] for span in marks] for marks in marked]
+    columns: dict[str, Any] = {"items": clusters, "resamples": RESAMPLES, "seed": seed}
+    data = (texts, workers, lengths, spans)
+    every = [span for judgment in judged for span in judgment.answer["spans"]]
+    mqm: defaultdict[int, list[float]] = defaultdict(list)
+    for judgment in judged:
+        mqm[judgment.unit.pk].append(MQM.score(judgment.answer["spans"]))
+    standard = standardised_mean(texts, workers, [value_of(judgment.answer) for judgment in judged])
+    rows = zip(standard.units.tolist(), standard.z.tolist(), strict=True)
+    z = {unit: or_none(value) for unit, value in rows}
+    return KindResults(
+        units={unit: {"mqm": sum(marks) / len(marks), "z": z[unit]} for unit, marks in mqm.items()},
+        study={
+            "spans": {
+                "f1": _as_dict(span_f1(*data, **columns)),
+                "f1_same_severity": _as_dict(span_f1(*data, labels=severities, **columns)),
+                "alpha_u": _as_dict(span_alpha(*data, **columns)),
+                "alpha_u_same_severity": _as_dict(span_alpha(*data, labels=severities, **columns)),
+                "judgments": len(judged),
+                "spans": len(every),
+                "without": sum(not judgment.answer["spans"] for judgment in judged),
+                "missing": sum(span[START] is None for span in every),
+                "severities": dict(sorted(Counter(span[SEVERITY] for span in every).items())),
+                "categories": dict(
+                    sorted(Counter(span[CATEGORY] for span in every if CATEGORY in span).items())
+                ),
+                "workers_without_z": standard.left_out,
+            }
+        },
+    )
+
+
+def _cluster(unit: Any) -> str:
+    document = unit.content.get("document")
+    return f"document {document['name'].rpartition('#')[0]}" if document else f"item {unit.item.name}"
+
+
+def _as_dict(agreement: SpanAgreement) -> dict[str, Any]:
+    return {
+        "value": or_none(agreement.value),
+        "low": or_none(agreement.low),
+        "high": or_none(agreement.high),
+        "n": agreement.texts,
+        "clusters": agreement.items,
+        "judgments": agreement.judgments,
+        "confidence": agreement.confidence,
+        "resamples": agreement.resamples,
+        "seed": agreement.seed,
+        "reason": agreement.reason,
+        "signature": agreement.signature,
+    }

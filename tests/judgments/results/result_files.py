@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from judgments.importers.results.mturk_cells import COLUMNS
+from judgments.importers.mturk import COLUMNS
 
 ROW: dict[str, str] = {
     "HITId": "3KHIT00000000000000000000000A1",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.importers.results.mturk_cells import (
+from judgments.importers.mturk import (
     answers_of,
     groups_of,
     old_answers,

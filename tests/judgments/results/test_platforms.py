@@ -9,7 +9,7 @@ import pytest
 
 from judgments.importers import ImportProblem, ResultColumns, open_judgments
 from judgments.importers.records import JudgmentRow
-from judgments.importers.results.judgments import parse_zone
+from judgments.importers.result_files import parse_zone
 
 SIDES = {"left": "1", "right": "2"}
 PAIR = {"image": "image", "first_text": "a", "second_text": "b", "value": "better"}

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judgments.importers import ImportProblem
-from judgments.importers.results.mturk import read_results
-from judgments.importers.results.rows import ResultRow
+from judgments.importers.mturk import ResultRow, read_results
 from judgments.importers.textio import guard_formula
 from tests.judgments.results.result_files import OLD_ROW, csv_file, csv_text, old_header, old_line, row_with
 

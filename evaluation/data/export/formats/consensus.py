@@ -14,8 +14,8 @@ from typing import Any
 
 from annotation.models import Worker
 from annotation.snapshots import Snapshot
-from common.downloads import batched
 from common.files import HashedFile
+from common.rows import batched
 from evaluation.data.export.parts import Encoding, ExportWork, read_lines, write_line
 from evaluation.data.export.rows import UNITS_AT_ONCE
 from evaluation.data.export.snapshot import take_snapshot

@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.downloads import batched
 from common.files import HashedFile
+from common.rows import batched
 from evaluation.data.export.parts import Encoding, ExportWork
 from evaluation.data.export.rows import JudgmentRows, columns_of, zero_counts
 from evaluation.data.provenance import quorum_version

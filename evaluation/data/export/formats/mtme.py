@@ -19,8 +19,8 @@ import numpy as np
 from django.db.models import F, QuerySet
 
 from annotation.snapshots import Snapshot
-from common.downloads import batched
 from common.files import HashedFile
+from common.rows import batched
 from evaluation.data.export.parts import EPOCH, Encoding, ExportWork, Stage
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Floats, Ints

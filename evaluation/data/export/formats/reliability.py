@@ -10,8 +10,8 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from common.downloads import batched
 from common.files import HashedFile
+from common.rows import batched
 from evaluation.data.export.formats.consensus import names_in_order
 from evaluation.data.export.parts import Encoding, ExportWork, read_lines
 from judgments.importers.textio import csv_line, guard_formula

@@ -39,8 +39,7 @@ from evaluation.presentation.content import Cell, Column, Estimate, Table
 from evaluation.reports.replication.running import Run, rehearse
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.importers import open_dataset
-from judgments.importers.readers import Columns, read_json_lines
-from judgments.importers.records import ReferenceRow
+from judgments.importers.records import Columns, ReferenceRow, read_json_lines
 from judgments.importers.textio import ImportNotes
 
 SEMEVAL, BBC, UNT, PASCAL = "semeval-2007-task10", "bbc", "unt", "pascal-50s"

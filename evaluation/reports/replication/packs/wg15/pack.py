@@ -28,7 +28,7 @@ from evaluation.metrics.content_baselines import (
 from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.reports.replication.running import Run, rehearse
 from evaluation.statistics.significance import bootstrap_interval
-from judgments.importers.readers import Columns, read_json_lines
+from judgments.importers.records import Columns, read_json_lines
 from judgments.importers.textio import ImportNotes
 
 DATA = "imageclef-2015"

@@ -15,10 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from judgments.drawing.material import content_key
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.readers import Columns, parse_json
-from judgments.importers.records import JudgmentRow, Record, quoted
-from judgments.importers.results.mturk_cells import ANSWER, canonical
-from judgments.importers.results.rows import ResultRow
+from judgments.importers.mturk import ANSWER, ResultRow, canonical
+from judgments.importers.records import Columns, JudgmentRow, Record, parse_json, quoted
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
 
 NUMBER = "{n}"  # a counter in column names: 0, 1, 2, ..., where a HIT asked about several things
@@ -27,7 +25,7 @@ WHAT = (
     "content",
 )  # fmt: skip
 NAMES = ("unit", *WHAT, "value", "answer", "control", "expected", "comment", "seconds")
-GIVEN = ("value", "answer")
+ANSWER_NAMES = ("value", "answer")
 _WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0*)?", re.ASCII)
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 MAPPING_KEYS = ("columns", "values", "zone")
@@ -72,32 +70,32 @@ def parse_zone(text: str, path: Path) -> tzinfo:
 
 def read_mapping(path: Path, worker_name: Callable[[str], str]) -> ResultColumns:
     try:
-        found = tomllib.loads(read_whole(path))
+        mapping = tomllib.loads(read_whole(path))
     except tomllib.TOMLDecodeError as error:
         raise ImportProblem(
             path, None, None, f"no TOML ({error})", "[columns] with a line a column"
         ) from None
-    for name in found:
+    for name in mapping:
         if name not in MAPPING_KEYS:
             raise ImportProblem(path, None, name, "this unknown key", f"one of {', '.join(MAPPING_KEYS)}")
-    zone = found.get("zone")
+    zone = mapping.get("zone")
     if zone is not None and not isinstance(zone, str):
         raise ImportProblem(path, None, "zone", quoted(zone), "one such as America/Los_Angeles")
     return ResultColumns(
-        columns=_texts(path, "columns", found.get("columns", {})),
-        values=_texts(path, "values", found.get("values", {})),
+        columns=_texts(path, "columns", mapping.get("columns", {})),
+        values=_texts(path, "values", mapping.get("values", {})),
         zone=parse_zone(zone, path) if zone else None,
         worker_name=worker_name,
     )
 
 
-def _texts(path: Path, name: str, found: Any) -> dict[str, str]:
-    if not isinstance(found, dict):
-        raise ImportProblem(path, None, name, quoted(found), "a table")
-    for key, value in found.items():
+def _texts(path: Path, name: str, table: Any) -> dict[str, str]:
+    if not isinstance(table, dict):
+        raise ImportProblem(path, None, name, quoted(table), "a table")
+    for key, value in table.items():
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise ImportProblem(path, None, f"{name}.{key}", quoted(value), "a text or a whole number")
-    return {str(key): str(value) for key, value in found.items()}
+    return {str(key): str(value) for key, value in table.items()}
 
 
 class ResultJudgments(TableJudgments):
@@ -130,7 +128,7 @@ class ResultJudgments(TableJudgments):
             raise ImportProblem(
                 path, None, "--columns", "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"
             )
-        if not any(name in how.columns for name in GIVEN):
+        if not any(name in how.columns for name in ANSWER_NAMES):
             raise ImportProblem(
                 path, None, "--columns", "no value", "value=COLUMN, or answer=COLUMN for open answers"
             )
@@ -147,25 +145,23 @@ class ResultJudgments(TableJudgments):
         unseen = set(self._columns.values())
         for row in self._rows(path, encoding, self.how.zone):
             answers = row.answers
-            places = list(self._places(row, answers))
-            for place in places:
-                unseen -= {
-                    self._columns[name] for name, column in place.items() if _has(row, answers, column)
-                }
-                texts = {name: self._cell(row, answers, column).strip() for name, column in place.items()}
-                if not any(texts.get(name) for name in GIVEN):
+            parts = list(self._parts(row, answers))
+            for part in parts:
+                unseen -= {self._columns[name] for name, column in part.items() if _has(row, answers, column)}
+                texts = {name: self._cell(row, answers, column).strip() for name, column in part.items()}
+                if not any(texts.get(name) for name in ANSWER_NAMES):
                     notes.count("empty-answer")
                     continue
                 if row.rejected:
                     notes.count("rejected-assignment")
-                values = self._values(row, texts, place, alone=len(places) == 1)
-                origins = {name: f"{column} ({name})" for name, column in place.items()}
+                values = self._values(row, texts, part, alone=len(parts) == 1)
+                origins = {name: f"{column} ({name})" for name, column in part.items()}
                 yield Record(row.file, row.line, values, origins=origins)
         if unseen:
-            found = f"no answer {quoted(min(unseen))} in any row"
-            raise ImportProblem(path, None, "--columns", found, "one of the file")
+            actual = f"no answer {quoted(min(unseen))} in any row"
+            raise ImportProblem(path, None, "--columns", actual, "one of the file")
 
-    def _places(self, row: ResultRow, answers: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    def _parts(self, row: ResultRow, answers: Mapping[str, str]) -> Iterator[dict[str, str]]:
         """Yield name -> column for each part of the HIT; one mapping without numbered columns."""
         numbered = [column for column in self._columns.values() if NUMBER in column]
         if not numbered:
@@ -173,8 +169,8 @@ class ResultJudgments(TableJudgments):
             return
         number = 0
         while True:
-            asked = any(_has(row, answers, column.replace(NUMBER, str(number))) for column in numbered)
-            if asked:
+            any_column = any(_has(row, answers, column.replace(NUMBER, str(number))) for column in numbered)
+            if any_column:
                 yield {name: column.replace(NUMBER, str(number)) for name, column in self._columns.items()}
             elif number:
                 return
@@ -190,10 +186,10 @@ class ResultJudgments(TableJudgments):
         raise ImportProblem(row.file, None, "--columns", f"the unknown column {quoted(column)}", expected)
 
     def _values(
-        self, row: ResultRow, texts: Mapping[str, str], place: Mapping[str, str], *, alone: bool
+        self, row: ResultRow, texts: Mapping[str, str], part: Mapping[str, str], *, alone: bool
     ) -> dict[str, Any]:
         values: dict[str, Any] = {
-            name: self._typed(row, name, text, place[name]) for name, text in texts.items() if text
+            name: self._typed(row, name, text, part[name]) for name, text in texts.items() if text
         }
         if "unit" not in texts:
             values["unit"] = content_key("unit", *(values.get(name) for name in WHAT))

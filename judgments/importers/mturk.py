@@ -1,6 +1,11 @@
-"""Parse a result file's columns and cells: times, money, and a row's answers as {field: value}.
+"""Result files of MTurk and of Turkle.
 
-Forms of the requester pages, by column:
+MTurk's are the requester pages' CSV and the older tab-separated ``.results`` (docs/crowds/batch-files.md names
+public files and programs). Turkle's have the columns of ``Batch._get_csv_fieldnames`` in turkle/models.py of
+github.com/hltcoe/turkle (version 2.10): MTurk's, but ``WorkerId`` is the user's row number and empty for anonymous
+work.
+
+The forms of answers on the requester pages, by column:
 
 - ``Answer.choice``: the value itself; several boxes of one name joined by ``|``.
 - ``Answer.choice.left``, ``Answer.choice.right``: ``true`` and ``false``, one column per radio button.
@@ -16,12 +21,16 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from common.incoming.documents import TooDeep, load_json
+from common.incoming import TooDeep, load_json
+from judgments.importers.records import Header, csv_rows, find_header, named_cells, quoted
+from judgments.importers.textio import ImportProblem, read_lines, unguard_formula
 
 COLUMNS = (
     "HITId", "HITTypeId", "Title", "Description", "Keywords", "Reward", "CreationTime", "MaxAssignments",
@@ -103,8 +112,8 @@ def is_known(name: str) -> bool:
 def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
     """Parse a time in any known form as UTC; ``zone`` is for times without one."""
     for form in _FORMS:
-        if found := form.fullmatch(text):
-            return _moment(found.groupdict(), zone)
+        if match := form.fullmatch(text):
+            return _moment(match.groupdict(), zone)
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         if zone is None:
@@ -164,10 +173,10 @@ def groups_of(fields: Iterable[str]) -> Groups:
     """
     fields = list(fields)
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for field in fields:
-        for name, dot, value in dict.fromkeys((field.partition("."), field.rpartition("."))):
+    for column in fields:
+        for name, dot, value in dict.fromkeys((column.partition("."), column.rpartition("."))):
             if dot and name and value and name not in fields:
-                groups[name].append((value, field))
+                groups[name].append((value, column))
     return groups
 
 
@@ -191,10 +200,10 @@ def answers_of(cells: Mapping[str, str], groups: Groups) -> dict[str, str]:
 
 def _chosen(buttons: Mapping[str, str]) -> str | None:
     """Return None if they are no buttons, or all empty."""
-    said = {value: cell.strip().lower() for value, cell in buttons.items() if cell.strip()}
-    if not said or not all(cell in _TRUTHS for cell in said.values()):
+    states = {value: cell.strip().lower() for value, cell in buttons.items() if cell.strip()}
+    if not states or not all(cell in _TRUTHS for cell in states.values()):
         return None
-    return BETWEEN.join(value for value, cell in said.items() if _TRUTHS[cell])
+    return BETWEEN.join(value for value, cell in states.items() if _TRUTHS[cell])
 
 
 def _parsed(text: str) -> Any:
@@ -217,13 +226,13 @@ def _members(document: Any) -> Iterator[tuple[str, str]]:
         yield from _flat("", part)
 
 
-def _flat(prefix: str, held: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, value in held.items():
+def _flat(prefix: str, members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in members.items():
         path = f"{prefix}{name}"
         if not isinstance(value, dict):
             yield path, _text(value)
             continue
-        if value and all(isinstance(one, bool) for one in value.values()):
+        if value and all(isinstance(state, bool) for state in value.values()):
             yield path, BETWEEN.join(button for button, on in value.items() if on)
         yield from _flat(f"{path}.", value)
 
@@ -246,12 +255,12 @@ def old_answers(cells: Sequence[str]) -> dict[str, str]:
             if name.strip():
                 pairs.append((name, value))
     else:
-        words = cells[0].split("\t") if len(cells) == 1 else list(cells)
-        while words and not words[-1].strip():
-            words.pop()
-        if len(words) % 2:
-            words.append("")  # the last answer was left empty
-        pairs = list(zip(words[::2], words[1::2], strict=True))
+        parts = cells[0].split("\t") if len(cells) == 1 else list(cells)
+        while parts and not parts[-1].strip():
+            parts.pop()
+        if len(parts) % 2:
+            parts.append("")  # the last answer was left empty
+        pairs = list(zip(parts[::2], parts[1::2], strict=True))
     answers: dict[str, str] = {}
     for name, value in pairs:
         column = f"{ANSWER}{name.strip()}"
@@ -259,3 +268,136 @@ def old_answers(cells: Sequence[str]) -> dict[str, str]:
             raise ValueError("a value without a name before it")
         answers[column] = f"{answers[column]}{BETWEEN}{value}" if column in answers else value
     return answers
+
+
+MOST_DIGITS = 18
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """An assignment of a result file; cells are parsed, and refused, on access only.
+
+    Attributes:
+        cells: MTurk's column -> cell.
+        zone: of times without one.
+        groups: of MTurk's radio buttons.
+    """
+
+    file: Path
+    line: int | None
+    cells: Mapping[str, str]
+    zone: tzinfo | None = None
+    groups: Groups = field(default_factory=dict)
+
+    def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
+        return ImportProblem(self.file, self.line, column, actual, expected)
+
+    def text(self, column: str) -> str:
+        return self.cells.get(column, "")
+
+    def required(self, column: str) -> str:
+        cell = self.text(column).strip()
+        if not cell:
+            raise self.problem(column, "nothing", "it in every row")
+        return cell
+
+    def time(self, column: str) -> datetime | None:
+        return self._read(column, lambda cell: parse_time(cell, self.zone), TIME_EXPECTED)
+
+    def whole(self, column: str) -> int | None:
+        return self._read(column, _whole, "a whole number from 0")
+
+    def _read(self, column: str, read: Callable[[str], T], expected: str) -> T | None:
+        cell = self.text(column).strip()
+        if not cell:
+            return None
+        try:
+            return read(cell)
+        except ValueError:
+            raise self.problem(column, quoted(cell), expected) from None
+
+    @property
+    def rejected(self) -> bool:
+        return self.text("AssignmentStatus").strip().lower() == "rejected"
+
+    @property
+    def answers(self) -> dict[str, str]:
+        try:
+            return answers_of(self.cells, self.groups)
+        except ValueError as error:
+            expected = "a JSON list with one object, as a crowd-form sends it"
+            raise self.problem("Answer.taskAnswers", str(error), expected) from None
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+        raise ValueError("no whole number")
+    return int(text)
+
+
+SEPARATORS = ",\t;"
+
+
+def read_results(
+    path: Path,
+    *,
+    required: Sequence[str] = ("WorkerId",),
+    encoding: str | None = None,
+    zone: tzinfo | None = None,
+) -> Iterator[ResultRow]:
+    """Yield the assignments of a result file, without rows of unfinished HITs.
+
+    Args:
+        required: canonical columns that the file must have.
+        zone: of times without one.
+    """
+    lines = read_lines(path, encoding=encoding, newline="")
+    header = _read_header(path, lines, required)
+    groups = groups_of(name[len(ANSWER) :] for name in header.names if name.startswith(ANSWER))
+    for line, values in csv_rows(path, lines, header):
+        cells = _cells(path, line, header, values)
+        if cells.get("WorkerId", "").strip() or cells.get("AssignmentId", "").strip():
+            yield ResultRow(path, line, cells, zone, groups)
+
+
+def _read_header(path: Path, lines: Iterator[tuple[int, str]], required: Sequence[str]) -> Header:
+    wanted = f"a header with {' and '.join(required)}"
+    header = find_header(
+        path,
+        *next(lines, (1, "")),
+        wanted=wanted,
+        score=lambda names: sum(map(is_known, names)),
+        separators=SEPARATORS,
+        rename=canonical,
+    )
+    for name in required:
+        if name not in header.names:
+            raise ImportProblem(path, header.line, None, f"no column {name}", wanted)
+    return header
+
+
+def _cells(path: Path, line: int, header: Header, values: list[str]) -> dict[str, str]:
+    names, more = header.names, {}
+    if names[-1].lower() == OLD_ANSWERS and len(values) >= len(names):
+        names, values, behind = names[:-1], values[: len(names) - 1], values[len(names) - 1 :]
+        try:
+            more = old_answers(behind)
+        except ValueError as error:
+            raise ImportProblem(path, line, OLD_ANSWERS, str(error), "names and values in turn") from None
+    elif header.separator == "\t" and len(values) < len(names):
+        values = values + [""] * (len(names) - len(values))  # those tools omitted empty cells at the end
+    cells = named_cells(path, line, names, values, header.separator) | more
+    return {name: unguard_formula(cell) for name, cell in cells.items()}
+
+
+def mturk_rows(path: Path, encoding: str | None, zone: tzinfo | None) -> Iterator[ResultRow]:
+    return read_results(path, encoding=encoding, zone=zone)
+
+
+def turkle_rows(path: Path, encoding: str | None, zone: tzinfo | None) -> Iterator[ResultRow]:
+    for row in read_results(path, required=("AssignmentId", "WorkerId"), encoding=encoding, zone=zone):
+        # Anonymous work counts as another unknown person each time.
+        name = row.text("Turkle.Username").strip() or row.text("WorkerId").strip()
+        worker = name or f"anonymous-{row.required('AssignmentId')}"
+        yield replace(row, cells={**row.cells, "WorkerId": worker})

@@ -1,1 +1,0 @@
-"""Result files of annotation platforms, read as rows with MTurk's columns."""
