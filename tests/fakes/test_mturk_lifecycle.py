@@ -78,16 +78,6 @@ def test_the_deadline_gives_the_place_and_the_id_to_the_next_worker(
     assert [turn["state"] for turn in emulator.dump()["hits"][0]["turns"]] == ["Abandoned", "Submitted"]
 
 
-def test_a_returned_hit_may_be_taken_again(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    hit_id = put_up(client)["HITId"]
-    ann = emulator.turker("AANN")
-    first = ann.accept(hit_id).assignment_id
-    assert ann.held() == [first]
-    ann.return_(first)
-    assert ann.held() == []
-    assert ann.accept(hit_id).assignment_id == first
-
-
 def test_a_worker_does_a_hit_once_and_may_hold_several(emulator: MTurkEmulator, client: MTurkClient) -> None:
     hits = [put_up(client, MaxAssignments=2)["HITId"] for _ in range(3)]
     ann = emulator.turker("AANN")
@@ -100,25 +90,6 @@ def test_a_worker_does_a_hit_once_and_may_hold_several(emulator: MTurkEmulator, 
         ann.accept(hits[0])
 
 
-def test_work_is_approved_by_time_if_nobody_looks(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    hit_id = put_up(client, AutoApprovalDelayInSeconds=7200)["HITId"]
-    assignment_id = emulator.turker("AANN").work(hit_id, {"choice": "A"})
-    emulator.clock.advance(7199)
-    assert client.get_assignment(AssignmentId=assignment_id)["Assignment"]["AssignmentStatus"] == "Submitted"
-    emulator.clock.advance(days=3)
-    row = client.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert row["AssignmentStatus"] == "Approved"
-    assert row["ApprovalTime"] == row["AutoApprovalTime"] == NOON + timedelta(seconds=7200)
-
-
-def test_rejected_work_is_not_approved_by_time(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    assignment_id = emulator.turker("AANN").work(put_up(client)["HITId"], {"choice": "A"})
-    client.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Not read")
-    emulator.clock.advance(MONTH + 1)
-    row = client.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert row["AssignmentStatus"] == "Rejected"
-
-
 def test_running_work_cannot_be_read_or_judged(emulator: MTurkEmulator, client: MTurkClient) -> None:
     assignment_id = emulator.turker("AANN").accept(put_up(client)["HITId"]).assignment_id
     with refused("RequestError", "InvalidAssignmentState") as caught:
@@ -128,16 +99,6 @@ def test_running_work_cannot_be_read_or_judged(emulator: MTurkEmulator, client: 
         client.approve_assignment(AssignmentId=assignment_id)
     with refused("RequestError", "AssignmentDoesNotExist"):
         client.get_assignment(AssignmentId="3NOSUCHASSIGNMENT")
-
-
-def test_work_is_judged_once(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    assignment_id = emulator.turker("AANN").work(put_up(client)["HITId"], {"choice": "A"})
-    client.approve_assignment(AssignmentId=assignment_id)
-    with refused("RequestError", "InvalidAssignmentState") as caught:
-        client.approve_assignment(AssignmentId=assignment_id)
-    assert "can be called with a status of: Submitted" in str(caught.value)
-    with refused("RequestError", "InvalidAssignmentState"):
-        client.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="No")
 
 
 def test_a_rejection_can_be_taken_back_for_thirty_days(emulator: MTurkEmulator, client: MTurkClient) -> None:
@@ -192,14 +153,6 @@ def test_an_extension_is_a_minute_at_least(client: MTurkClient) -> None:
     client.update_expiration_for_hit(HITId=hit_id, ExpireAt=NOON + timedelta(seconds=3660))
 
 
-def test_more_assignments_open_a_finished_hit_again(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    hit_id = put_up(client)["HITId"]
-    emulator.turker("AANN").work(hit_id, {"choice": "A"})
-    assert counters(client, hit_id)[0] == "Reviewable"
-    client.create_additional_assignments_for_hit(HITId=hit_id, NumberOfAdditionalAssignments=1)
-    assert counters(client, hit_id) == ("Assignable", 0, 1, 0)
-
-
 def test_fewer_than_ten_never_become_ten(client: MTurkClient) -> None:
     nine = put_up(client, MaxAssignments=8)["HITId"]
     client.create_additional_assignments_for_hit(HITId=nine, NumberOfAdditionalAssignments=1)
@@ -221,15 +174,6 @@ def test_unused_hits_go_after_120_days(emulator: MTurkEmulator, client: MTurkCli
     assert client.list_hits()["HITs"] == []
     with refused("RequestError", "InvalidHITState"):
         client.list_assignments_for_hit(HITId=hit_id)
-
-
-def test_equal_properties_make_one_type(client: MTurkClient) -> None:
-    first, second = put_up(client), put_up(client)
-    assert first["HITTypeId"] == second["HITTypeId"]
-    dearer = client.create_hit_type(
-        Title="Dearer", Description="Compare", Reward="0.50", AssignmentDurationInSeconds=600
-    )["HITTypeId"]
-    assert dearer != first["HITTypeId"]
 
 
 def test_fresh_submissions_are_unknown_for_a_while() -> None:

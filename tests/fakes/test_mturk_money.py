@@ -47,36 +47,6 @@ def test_every_place_is_held_with_its_fee(
     assert balance(emulator) == (10_000 - places * unit, places * unit, 0)
 
 
-def test_approving_pays_and_rejecting_gives_back(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    hit_id = put_up(client, Reward="0.10", MaxAssignments=3)["HITId"]
-    paid, refused_one = (emulator.turker(name).work(hit_id, {"a": "1"}) for name in ("AANN", "ABEN"))
-    assert balance(emulator) == (9_964, 36, 0)
-    client.approve_assignment(AssignmentId=paid)
-    assert balance(emulator) == (9_964, 24, 12)
-    client.reject_assignment(AssignmentId=refused_one, RequesterFeedback="Not read")
-    assert balance(emulator) == (9_976, 12, 12)
-    client.approve_assignment(AssignmentId=refused_one, OverrideRejection=True)
-    assert balance(emulator) == (9_964, 12, 24)
-    emulator.clock.advance(3600)
-    assert balance(emulator) == (9_976, 0, 24)
-
-
-def test_running_work_stays_held_after_the_hit_expired(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    hit_id = put_up(client, MaxAssignments=3)["HITId"]
-    taken = emulator.turker("AANN").accept(hit_id)
-    client.update_expiration_for_hit(HITId=hit_id, ExpireAt=NOON - timedelta(days=1))
-    assert balance(emulator) == (9_988, 12, 0)
-    emulator.turker("AANN").return_(taken.assignment_id)
-    assert balance(emulator) == (10_000, 0, 0)
-
-
-def test_auto_approval_pays(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    hit_id = put_up(client, AutoApprovalDelayInSeconds=60)["HITId"]
-    emulator.turker("AANN").work(hit_id, {"a": "1"})
-    emulator.clock.advance(60)
-    assert balance(emulator) == (9_988, 0, 12)
-
-
 def test_a_bonus_costs_its_own_fee(emulator: MTurkEmulator, client: MTurkClient) -> None:
     hit_id = put_up(client)["HITId"]
     assignment_id = emulator.turker("AANN").work(hit_id, {"a": "1"})
@@ -139,10 +109,3 @@ def test_taking_back_a_rejection_and_a_bonus_need_the_money(
         client.send_bonus(WorkerId="AANN", AssignmentId=assignment_id, BonusAmount="2.34", Reason="Sorry")
     client.send_bonus(WorkerId="AANN", AssignmentId=assignment_id, BonusAmount="2.33", Reason="Sorry")
     assert balance(emulator) == (0, 9_720, 280)
-
-
-def test_the_balance_is_told_in_dollars(client: MTurkClient) -> None:
-    assert client.get_account_balance()["AvailableBalance"] == "100.00"
-    put_up(client)
-    told = client.get_account_balance()
-    assert (told["AvailableBalance"], told["OnHoldBalance"]) == ("99.88", "0.12")

@@ -11,30 +11,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from defusedxml.ElementTree import fromstring
-from playwright.sync_api import Page, expect
 
 from tests.fakes.mturk import MTurkEmulator, Refused
 from tests.fakes.mturk.web import posted
-from tests.fakes.turking import SCHEMAS, external, html_question, put_up
+from tests.fakes.turking import SCHEMAS, external, put_up
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk import MTurkClient
 
-HTML_PAGE = """<!DOCTYPE html><html><body>
-<form method="post" id="answers">
-  <input type="hidden" name="assignmentId">
-  <label>What do you see? <input name="caption"></label>
-  <label><input type="checkbox" name="tags" value="dog"> dog</label>
-  <label><input type="checkbox" name="tags" value="cat"> cat</label>
-  <button id="send">Submit</button>
-</form>
-<script>
-  const told = new URLSearchParams(location.search);
-  const form = document.getElementById("answers");
-  form.elements.assignmentId.value = told.get("assignmentId");
-  if (told.get("assignmentId") === "ASSIGNMENT_ID_NOT_AVAILABLE") document.getElementById("send").remove();
-  else form.action = told.get("turkSubmitTo") + "/mturk/externalSubmit";
-</script></body></html>"""
 FORM = (
     f'<QuestionForm xmlns="{SCHEMAS}2017-11-06/QuestionForm.xsd"><Question>'
     "<QuestionIdentifier>best</QuestionIdentifier><QuestionContent><Text>Which is best?</Text></QuestionContent>"
@@ -159,42 +143,6 @@ def test_forms_are_read_in_both_encodings() -> None:
         ("a", "ä"),
         ("b", ""),
     ]
-
-
-def test_a_browser_does_an_html_question(emulator: MTurkEmulator, client: MTurkClient, page: Page) -> None:
-    hit = put_up(client, Question=html_question(HTML_PAGE))
-    page.goto(f"{emulator.endpoint_url}/mturk/preview?groupId={hit['HITGroupId']}")
-    frame = page.frame_locator("iframe[name=hit]")
-    expect(frame.get_by_label("What do you see?")).to_be_visible()
-    expect(frame.get_by_role("button", name="Submit")).to_have_count(0)
-    page.goto(f"{emulator.endpoint_url}/worker/hits?worker=AANN")
-    page.get_by_role("link", name=hit["Title"]).click()
-    page.get_by_role("button", name="Accept HIT").click()
-    frame.get_by_label("What do you see?").fill("Two dogs")
-    frame.get_by_label("dog").check()
-    frame.get_by_label("cat").check()
-    frame.get_by_role("button", name="Submit").click()
-    expect(frame.get_by_text("successfully submitted")).to_be_visible()
-    rows = client.list_assignments_for_hit(HITId=hit["HITId"])["Assignments"]
-    assert rows[0]["WorkerId"] == "AANN"
-    assert read(client, rows[0]["AssignmentId"]) == {"caption": "Two dogs", "tags": "dog|cat"}
-
-
-def test_a_browser_does_an_external_question_on_another_site(
-    emulator: MTurkEmulator, client: MTurkClient, page: Page
-) -> None:
-    """The page's site is `localhost`, the frame's site another: its form brings no cookie of the worker."""
-    with serving(HTML_PAGE.encode()) as url:
-        hit = put_up(client, Question=external(url, 400))
-        page.goto(f"{emulator.endpoint_url}/worker/hits/{hit['HITId']}?worker=AANN")
-        page.get_by_role("button", name="Accept HIT").click()
-        assert page.locator("iframe").get_attribute("height") == "400"
-        frame = page.frame_locator("iframe[name=hit]")
-        frame.get_by_label("What do you see?").fill("A cat")
-        frame.get_by_role("button", name="Submit").click()
-        expect(frame.get_by_text("successfully submitted")).to_be_visible()
-    rows = client.list_assignments_for_hit(HITId=hit["HITId"])["Assignments"]
-    assert read(client, rows[0]["AssignmentId"]) == {"caption": "A cat"}
 
 
 @contextmanager
