@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.template.loader import render_to_string
 from django.test import Client
@@ -292,15 +291,6 @@ def test_a_designer_sees_the_worker_s_page_before_anything_is_stored(
             picture.close()
     assert Unit.objects.count() == units
     assert not Assignment.objects.exists()
-
-
-def test_who_may_not_see_the_study_does_not_see_its_preview(client: Client) -> None:
-    study = make_study(make_dataset(), opened=False)
-    response = client.get(f"/s/{study.slug}/preview/")
-    assert response.status_code == 302
-    assert response["Location"].startswith("/admin/login/")
-    client.force_login(User.objects.create_user("clerk", is_staff=True))
-    assert client.get(f"/s/{study.slug}/preview/").status_code == 404
 
 
 def test_a_preview_of_a_design_that_gives_nothing_says_what_to_change(admin_client: Client) -> None:

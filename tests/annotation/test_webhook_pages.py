@@ -1,7 +1,6 @@
 """Webhooks on their page and over HTTP: who may see and change them, and what it costs."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -162,17 +161,3 @@ def test_programs_do_the_same(study: Study) -> None:
     assert post(f"webhooks/{webhook.pk}/switch/", {"active": False}).json()["active"] is False
     assert Client().delete(f"/api/webhooks/{webhook.pk}/", headers=headers).status_code == 204
     assert Webhook.objects.count() == 0
-
-
-def test_the_page_and_the_lists_cost_the_same_however_long_they_are(
-    webhook: Webhook, designer: Client, django_assert_max_num_queries: Callable[..., Any]
-) -> None:
-    for number in range(60):
-        WebhookDelivery.objects.create(webhook=webhook, event="ping", key=f"k{number}", payload={})
-    with django_assert_max_num_queries(12):
-        shown = designer.get(page(webhook.study, "webhooks"))
-    assert "1 to 50 of 60" in words(shown)
-    with django_assert_max_num_queries(6):
-        assert len(designer.get("/api/deliveries/").json()["results"]) == 60
-    with django_assert_max_num_queries(6):
-        assert len(designer.get("/api/webhooks/").json()["results"]) == 1

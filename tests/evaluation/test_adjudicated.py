@@ -166,11 +166,3 @@ def test_results_say_that_a_decision_came_after_them(designer: Client) -> None:
     shown = words(designer.get(page(study, "results")))
     assert "older than the data" not in shown
     assert "1 decided by an adjudicator" in shown
-
-
-def test_strangers_and_adjudicators_do_not_see_the_designers_page(client: Client) -> None:
-    study = triplets().study
-    assert client.get(page(study, "disputes")).status_code == 302
-    client.force_login(person())
-    assert client.get(page(study, "disputes")).status_code == 404
-    assert client.post(do(study, "adjudicate"), {"units": ["u1"], "adjudicator": "rita"}).status_code == 404

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from common.errors import NotThere, WrongState
@@ -20,7 +19,7 @@ from evaluation.results.error_analysis.analysis import (
 )
 from evaluation.results.error_analysis.page import side_by_side
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.models import Study, StudyEvent, StudyRole
+from judgments.models import Study, StudyEvent
 from judgments.studies.generation import generate_hits
 from judgments.templatetags.judgments_tags import coefficient
 from tests.evaluation.reporting import words
@@ -177,24 +176,6 @@ def test_captions_are_escaped(pairs: StudyOf, designer: Client) -> None:
         shown = designer.get(address).content.decode()
         assert "<script>alert(1)" not in shown
         assert "&lt;script&gt;alert(1)" in shown
-
-
-def test_strangers_see_nothing(pairs: StudyOf, client: Client) -> None:
-    pages = [page(pairs.study, "closer"), look(pairs.study, "p1")]
-    step, studies = do(pairs.study, "next-batch"), Study.objects.count()
-    for address in pages:
-        assert client.get(address).status_code == 302
-    stranger = User.objects.create_user("stranger", is_staff=True)
-    client.force_login(stranger)
-    for address in pages:
-        assert client.get(address).status_code == 404
-    assert client.post(step, {"chosen": ["p1"]}).status_code == 404
-    StudyRole.objects.create(study=pairs.study, user=stranger, role="reviewer")
-    shown = client.get(pages[0])
-    assert shown.status_code == 200
-    assert "Make the next batch" not in shown.content.decode()
-    assert client.post(step, {"chosen": ["p1"]}).status_code == 403
-    assert Study.objects.count() == studies
 
 
 def test_an_unknown_id_is_not_found(pairs: StudyOf, designer: Client) -> None:

@@ -92,15 +92,6 @@ def test_what_cannot_be_is_said_on_the_page(
     assert not Job.objects.exists()
 
 
-def test_a_stranger_sees_no_plan_and_makes_none(client: Client, draft: Study) -> None:
-    assert client.get(page(draft, "planning")).status_code == 302  # to sign in
-    client.force_login(User.objects.create_user("stranger", is_staff=True))
-    assert client.get(page(draft, "planning")).status_code in (403, 404)
-    for step in ("plan-power", "use-plan"):
-        assert client.post(do(draft, step), asked(draft)).status_code in (403, 404)
-    assert not Job.objects.exists()
-
-
 def test_a_pilot_tells_how_far_people_agree() -> None:
     made = StudyOf(make_dataset("pets", IMAGES), "pairwise", controls={"per_hit": 0})
     units = [

@@ -15,7 +15,6 @@ from evaluation.models import Registration
 from evaluation.planning.registration.plans import plan_hash
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent
 from tests.doors import Answer, Call, by_command, by_page
 from tests.evaluation.studies import StudyOf, make_dataset
@@ -177,22 +176,6 @@ def test_outcomes_have_words_and_an_interval(designer: Client) -> None:
     assert "bleu-1 is right on 8: 100 % (95 % interval 68 to 100); p = .008" in answer
     assert ">supported<" in answer
     assert "Not registered: bleu-4." in answer
-
-
-def test_a_stranger_sees_nothing_and_a_viewer_changes_nothing(client: Client) -> None:
-    study = make_study("pairwise", opened=False)
-    for name in ("register", "registration-file"):
-        assert client.get(page(study, name)).status_code == 302  # to sign in
-    person = User.objects.create_user("person", is_staff=True)
-    client.force_login(person)
-    for name in ("register", "registration-file"):
-        assert client.get(page(study, name)).status_code == 404
-    assert register(client, study).status_code == 404
-    give_role(study=study, user=person, role="viewer", by=None)
-    assert "Whoever may change this study" in words(client.get(page(study)))
-    assert client.get(page(study, "registration-file")).status_code == 404  # nothing is registered
-    assert register(client, study).status_code == 403
-    assert not Registration.objects.exists()
 
 
 def test_imported_judgments_have_no_tab(designer: Client) -> None:

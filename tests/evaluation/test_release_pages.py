@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
@@ -148,34 +146,6 @@ def test_what_earlier_runs_left_is_removed(study: Study, settings: Settings) -> 
         left.write_bytes(b"half")
     assert place_for_release(study=study, version="1.0", job_id=7, run="4567cdef") != first
     assert list(Path(settings.EXPORT_ROOT).iterdir()) == []
-
-
-def test_a_stranger_sees_nothing_and_a_designer_of_the_study_releases_nothing(
-    client: Client, study: Study
-) -> None:
-    steps = {"release": TERMS, "verify-release": {"version": "1.0"}, "compare-releases": {}}
-    for name in ("releases", "release-file"):
-        assert client.get(page(study, name)).status_code == 302  # to sign in
-    person = User.objects.create_user("person", is_staff=True)
-    client.force_login(person)
-    for name in ("releases", "release-file"):
-        assert client.get(page(study, name)).status_code == 404
-    for step, sent in steps.items():
-        assert do(client, study, step, **sent).status_code == 404
-    give_role(study=study, user=person, role="designer", by=None)
-    assert "Make a release" not in words(client.get(page(study)))
-    assert do(client, study, "release", **TERMS).status_code == 403
-    assert not Job.objects.exists()
-
-
-def test_queries_do_not_grow_with_releases(designer: Client, study: Study) -> None:
-    counts = []
-    for version in ("1.0", "1.1", "1.2"):
-        a_release(study, version)
-        with CaptureQueriesContext(connection) as queries:
-            designer.get(page(study))
-        counts.append(len(queries))
-    assert counts[1] == counts[2]
 
 
 def test_a_release_is_made_listed_and_fetched_by_the_interface(designer: Client, study: Study) -> None:

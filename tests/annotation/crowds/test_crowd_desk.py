@@ -5,7 +5,6 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -15,7 +14,7 @@ from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Work
 from annotation.money import ledger
 from annotation.work.joining import join_from_crowd
 from judgments.design.reading import make_design
-from judgments.models import HIT, Job, Study, StudyEvent
+from judgments.models import HIT, Job, Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.log import note_event
 from judgments.studies.studies import create_study
@@ -32,20 +31,6 @@ LISTS = (
     "annotation_ledgerentry",
     "judgments_studyevent",
 )
-OWN_STEPS = [
-    "block-worker",
-    "bonus",
-    "call-was-done",
-    "call-was-not-done",
-    "extend-crowd",
-    "qualify-worker",
-    "retry-call",
-    "set-budget",
-    "sync-crowd",
-    "top-up",
-    "unblock-worker",
-    "write-workers",
-]
 
 
 @pytest.fixture
@@ -266,31 +251,6 @@ def test_rows_of_a_crowd_can_be_looked_at_and_not_changed(designer: Client, stud
         assert designer.get(address).status_code == 200, name
         assert designer.post(address, {}).status_code == 403, name
         assert designer.get(reverse(f"admin:{name}_changelist"), {"q": "A1ADA"}).status_code == 200
-
-
-def test_neither_strangers_nor_viewers_ask_a_crowd_for_anything(study: Study) -> None:
-    call = parked(study, "message", unsure=True)
-    events = StudyEvent.objects.count()
-    fields = {
-        "page": "crowd", "hours": "5", "worker": str(call.worker), "amount": "1.00", "why": "x",
-        "subject": "x", "text": "x", "qualification": "x", "value": "1", "call": str(call.pk),
-    }  # fmt: skip
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.add(Permission.objects.get(codename="view_study"))
-    anybody, clerk, watching = Client(), Client(), Client()
-    clerk.force_login(User.objects.create_user("clerk", is_staff=True))
-    watching.force_login(viewer)
-    for step in OWN_STEPS:
-        assert anybody.post(do(study, step), fields).status_code == 302, step
-        assert clerk.post(do(study, step), fields).status_code == 404, step
-        assert watching.post(do(study, step), fields).status_code == 403, step
-    call.refresh_from_db()
-    assert (call.state, CrowdCall.objects.count()) == ("parked", 1)
-    assert StudyEvent.objects.count() == events
-    assert not Job.objects.exists()
-    shown = watching.get(page(study, "crowd")).content.decode()
-    assert "The answer was lost." in shown
-    assert not [step for step in OWN_STEPS if do(study, step) in shown]
 
 
 def test_a_draft_says_what_it_will_cost_and_whether_that_is_fair(designer: Client) -> None:

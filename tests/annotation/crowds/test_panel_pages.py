@@ -17,7 +17,7 @@ from judgments.design.panels import OUTCOMES
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.studies import design_of
-from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.crowds.panel_files import HEADER, completed, done, line
 from tests.annotation.crowds.panels import ADA, BOB, do_page, panel_study, session, start
 from tests.judgments.desk import do, page, words
@@ -215,20 +215,6 @@ def test_raw_ids_are_deleted_once_the_name_was_typed(designer: Client) -> None:
 
 
 STEPS = ("reconcile", "payment-list", "book-list", "bonus-list", "pay-pages", "forget-ids")
-
-
-def test_strangers_workers_and_staff_without_leave_get_nothing() -> None:
-    study = panel_study()
-    done(study, ADA)
-    close_study(study=study)
-    local = joined(make_study(make_dataset("other", pictures=False), slug="other"))
-    clerk = Client()
-    clerk.force_login(User.objects.create_user("clerk", is_staff=True))
-    for who, status in ((Client(), 302), (local.client, 302), (clerk, 404)):
-        assert who.get(page(study, "panel")).status_code == status
-        for step in STEPS:
-            assert who.post(do(study, step), {"typed": study.slug}).status_code == status
-    assert RawId.objects.count() == 2
 
 
 def test_who_may_only_look_sees_the_list_and_changes_nothing() -> None:
