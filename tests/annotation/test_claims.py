@@ -1,6 +1,5 @@
 """Claims of HITs, and their leases."""
 
-from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -24,7 +23,6 @@ from annotation.work.claims import (
     return_assignment,
 )
 from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
-from common.errors import NotThere
 from judgments.models import HIT, Study
 from judgments.studies.studies import mark_closed, mark_open
 from tests.annotation.leasing import (
@@ -42,47 +40,10 @@ from tests.studies import make_study, make_worker, with_worker
 pytestmark = pytest.mark.django_db
 
 
-def test_a_worker_gets_every_hit_once_and_then_nothing() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    assert Counter(finish_all(study, worker)) == Counter(study.hits.values_list("pk", flat=True))
-
-
-def test_each_hit_goes_to_three_different_workers_and_no_fourth() -> None:
-    study = make_study("pairwise")
-    for number in range(4):
-        worker, _ = make_worker(study, f"w-{number}")
-        assert len(finish_all(study, worker)) == (study.hits.count() if number < 3 else 0)
-    for hit in study.hits.all():
-        assert hit.open_slots == 0
-        assert hit.assignments.values("worker").distinct().count() == 3
-
-
-def test_a_slot_whose_lease_ended_goes_to_another() -> None:
-    study = make_study("pairwise", judgments_per_unit=1)
-    hits = study.hits.count()
-    gone, _ = make_worker(study, "gone")
-    assignment = take(study, gone)
-    let_it_end(assignment)
-    taken = finish_all(study, make_worker(study, "worker")[0])
-    assert len(taken) == hits
-    assert assignment.hit_id in taken
-    assignment.refresh_from_db()
-    assert assignment.state == "expired"
-
-
 def test_a_worker_who_comes_back_after_expiry_gets_work_again() -> None:
     study, worker, lost = holding(make_study("pairwise"))
     let_it_end(lost)
     assert lost.hit_id in finish_all(study, worker)
-
-
-def test_returning_gives_the_slot_back_once() -> None:
-    *_, assignment = holding(make_study())
-    assert assignment.hit is not None
-    return_assignment(assignment=assignment)
-    return_assignment(assignment=assignment)
-    assignment.hit.refresh_from_db()
-    assert assignment.hit.open_slots == assignment.hit.required
 
 
 def test_a_returned_hit_comes_back_to_its_worker_when_nothing_else_is_left() -> None:
@@ -94,20 +55,6 @@ def test_a_returned_hit_comes_back_to_its_worker_when_nothing_else_is_left() -> 
         order = finish_all(study, worker)
         assert len(order) == study.hits.count()
         assert order[-1] == returned.hit_id
-
-
-def test_submitted_work_cannot_be_returned() -> None:
-    *_, assignment = holding(make_study())
-    hand_in(assignment)
-    with pytest.raises(AlreadyEnded, match="were submitted and stay"):
-        return_assignment(assignment=assignment)
-
-
-def test_expiry_leaves_what_is_within_its_lease() -> None:
-    study, _, assignment = holding(make_study())
-    assert expire_overdue(study=study) == 0
-    assignment.refresh_from_db()
-    assert assignment.state == "accepted"
 
 
 def test_many_leases_that_end_together_cost_whoever_comes_next_no_more_than_one(
@@ -125,13 +72,6 @@ def test_many_leases_that_end_together_cost_whoever_comes_next_no_more_than_one(
     assert Assignment.objects.filter(study=study, state="expired").count() == slots
     for hit in study.hits.all():
         assert hit.open_slots == 3 - hit.assignments.filter(state="accepted").count()
-
-
-def test_a_stranger_to_the_study_gets_nothing() -> None:
-    study, other = make_study(), make_study(name="Another study")
-    stranger, _ = make_worker(other, "stranger")
-    with pytest.raises(NotThere):
-        claim_assignment(study=study, worker=stranger)
 
 
 def test_a_closed_study_offers_nothing_but_takes_what_is_held() -> None:

@@ -91,16 +91,6 @@ def test_after_the_last_attempt_the_client_is_told_so() -> None:
     assert "no attempt at it is left" in is_problem(accept(study, headers), 403)["detail"]
 
 
-def test_answers_that_are_none_are_problems() -> None:
-    study = quizzed()
-    _, headers = make_worker(study)
-    post(path(study), {}, headers)
-    wrong: list[Any] = [[{"position": 9, "value": 1}], [{"position": 1, "value": True}], "1", [1]]
-    for answers in wrong:
-        is_problem(post(path(study), {"answers": answers}, headers), 400)
-    assert QuizAttempt.objects.get().answers == {}
-
-
 def test_known_items_come_as_units_of_the_study_s_kind_and_tell_nothing() -> None:
     study = make_study("pairwise", quiz={"items": 1, "attempts": 1})
     _, headers = make_worker(study)

@@ -3,13 +3,12 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from annotation.models import Case, Exclusion, QualityRule
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
-from tests.annotation.watched import careful, left, make_watched, states, with_a_pause, work
+from tests.annotation.watched import left, make_watched, with_a_pause, work
 from tests.judgments.desk import do, page, words
 
 pytestmark = pytest.mark.django_db
@@ -35,17 +34,6 @@ def test_a_case_stands_with_its_evidence_and_a_picture_of_the_answers(designer: 
     assert markup.count('class="q-case-answer"') == 20
     assert 'aria-label="The latest 20 answers of spam.' in markup
     assert "style=" not in markup.split("q-cases", 1)[1].split("</section>", 1)[0]
-
-
-def test_an_exclusion_and_its_end_stand_on_the_page(designer: Client, study: Study) -> None:
-    said = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="Clicks through.")
-    assert "spam is excluded. Their answers stay, but do not count" in said
-    assert "Confirmed" in said
-    assert "by designer: Clicks through." in said
-    assert "Judgments invalidated 20" in said
-    said = post(designer, study, "lift-exclusion", worker="spam", why="She wrote to us.")
-    assert "The answers of spam count again" in said
-    assert "by designer: She wrote to us." in said
 
 
 def test_a_text_that_no_database_takes_is_refused_in_a_sentence(designer: Client, study: Study) -> None:
@@ -126,32 +114,3 @@ def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Stud
     shown = words(designer.get(page(study, "replay") + "?rule=pasted-text"))
     assert "This detector means nothing for this kind of answers." in shown
     assert "rule is 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
-
-
-def test_work_is_approved_and_rejected_together(designer: Client) -> None:
-    study = make_watched()
-    pages = work(study, "ada", careful, pages=3)
-    post(designer, study, "approve", assignments=[str(pages[0].pk), str(pages[1].pk)])
-    post(designer, study, "reject", assignments=[str(pages[2].pk)], reason="Empty.")
-    assert states(pages) == ["approved", "approved", "rejected"]
-    shown = words(designer.get(page(study, "work") + "?state=all"))
-    assert "approved 2" in shown
-    assert "Empty." in shown
-
-
-def test_somebody_who_may_only_look_finds_no_buttons_and_changes_nothing(
-    client: Client, study: Study
-) -> None:
-    reader = User.objects.create_user("reader", is_staff=True)
-    reader.user_permissions.add(Permission.objects.get(codename="view_study"))
-    client.force_login(reader)
-    for name in ("review", "rules", "work"):
-        shown = client.get(page(study, name))
-        assert shown.status_code == 200
-        assert "Exclude</button>" not in shown.content.decode()
-
-
-def test_a_stranger_is_sent_to_sign_in(client: Client) -> None:
-    study = make_watched()
-    for name in ("review", "rules", "replay", "work"):
-        assert client.get(page(study, name)).status_code == 302

@@ -35,16 +35,6 @@ def all_answers(assignment: Assignment, value: int = 1) -> list[dict[str, Any]]:
     return [{"position": place.position, "value": value} for place in places_of(assignment)]
 
 
-def test_a_repeat_is_harmless_and_another_answer_changes_nothing(assignment: Assignment) -> None:
-    answers = all_answers(assignment)
-    assert submit_assignment(assignment=assignment, answers=answers).repeated is False
-    assert submit_assignment(assignment=assignment, answers=answers).repeated is True
-    assert submit_assignment(assignment=assignment, answers=[]).repeated is True
-    with pytest.raises(AlreadyEnded, match="submitted before and stay"):
-        submit_assignment(assignment=assignment, answers=all_answers(assignment, 2))
-    assert Judgment.objects.filter(assignment=assignment).count() == len(answers)
-
-
 def test_saved_answers_count_and_later_ones_win(assignment: Assignment) -> None:
     save_answers(assignment=assignment, answers=[{"position": 1, "value": 2, "seconds": 4.5}])
     save_answers(assignment=assignment, answers=[{"position": 1, "value": 1}])
