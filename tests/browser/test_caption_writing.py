@@ -293,24 +293,6 @@ def test_on_a_phone_the_picture_and_the_box_fit_and_the_keyboard_stays_away(
     assert len(stored(captions, person)) == 3
 
 
-def test_without_scripts_a_refused_caption_comes_back_with_the_reason(
-    new_page: NewPage, captions: Installation, person: str
-) -> None:
-    page = new_page(java_script_enabled=False)
-    join(page, captions, "writing", person)
-    boxes = page.locator("[data-caption]")
-    for index, text in enumerate(("A shape. It is red.", "A shape hangs there.", "A shape stands there.")):
-        boxes.nth(index).fill(text)
-    page.get_by_role("button", name="Submit").last.click()
-    expect(page.get_by_text("Not submitted yet. Your answers are saved.")).to_be_visible()
-    expect(boxes.nth(0)).to_have_value("A shape. It is red.")
-    expect(page.locator("[data-advice]").nth(0)).to_have_text("Not yet: Write one sentence only.")
-    boxes.nth(0).fill("A red shape lies there.")
-    page.get_by_role("button", name="Submit").last.click()
-    submitted(page)
-    assert len(stored(captions, person)) == 3
-
-
 def test_axe_finds_nothing_on_a_page_of_writing(page: Page, captions: Installation, person: str) -> None:
     join(page, captions, "writing", person)
     page.keyboard.type("A shape")

@@ -7,7 +7,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import problems_in_both_looks
-from tests.browser.working import NewPage, answers, count_of, here, join, submitted
+from tests.browser.working import answers, count_of, here, join, submitted
 from tests.installations import Installation
 
 
@@ -103,19 +103,6 @@ def test_a_form_s_slider_stands_nowhere_before_an_answer(page: Page, site: Insta
         page.locator("[data-next]:visible, [data-submit]:visible").first.click()
     submitted(page)
     assert filled(site, person) == [{"warmth": 6}] * 3
-
-
-def test_a_form_works_with_scripts_switched_off(new_page: NewPage, site: Installation, person: str) -> None:
-    page = new_page(java_script_enabled=False)
-    join(page, site, "template", person)
-    for number in range(3):
-        page.get_by_label("Gut").nth(number).check()
-    page.get_by_label("Ironie").nth(1).check()
-    page.get_by_role("button", name="Submit").last.click()
-    submitted(page)
-    found = filled(site, person)
-    assert [one["tone"] for one in found] == ["pos"] * 3
-    assert sorted(one["flags"] for one in found) == [[], [], ["irony"]]
 
 
 def test_the_page_of_a_form_fits_its_screen_and_a_screen_reader(

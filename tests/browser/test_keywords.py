@@ -4,7 +4,7 @@ from playwright.sync_api import Page, expect
 
 from judgments.drawing.phrases import normalise_phrase, vocabulary
 from tests.browser.axe import problems_in_both_looks
-from tests.browser.working import NewPage, answers, count_of, here, join, submitted
+from tests.browser.working import answers, count_of, here, join, submitted
 from tests.installations import Installation
 
 NASTY = [
@@ -97,19 +97,6 @@ def test_half_a_word_and_chosen_words_outlast_a_reload(page: Page, site: Install
     count_of(page)
     page.get_by_role("button", name="Back").click()
     expect(here(page).get_by_role("button", name="Remove “visitors”")).to_be_visible()
-
-
-def test_keywords_are_typed_and_ticked_with_scripts_switched_off(
-    new_page: NewPage, site: Installation, person: str
-) -> None:
-    page = new_page(java_script_enabled=False)
-    join(page, site, "keywords", person)
-    page.get_by_label("Words of the text, with commas between them").first.fill("dog, oak")
-    page.get_by_label("red barn").first.check()
-    page.get_by_label("No word of the text fits").nth(1).check()
-    page.get_by_role("button", name="Submit").click()
-    submitted(page)
-    assert answers(site, person) == [["dog", "oak", "red barn"], []]
 
 
 def test_the_page_of_keywords_fits_its_screen_and_a_screen_reader(

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import problems_in_both_looks, small_targets
-from tests.browser.working import PHONE, NewPage
+from tests.browser.working import NewPage
 from tests.installations import Installation
 
 STUDIES = """
@@ -90,39 +90,6 @@ def test_a_person_passes_by_keyboard_alone(page: Page, quizzed: Installation, pe
     expect(page.locator("[data-step]").first).to_be_attached()
 
 
-def test_a_wrong_answer_by_touch_on_a_phone_is_explained(
-    new_page: NewPage, quizzed: Installation, person: str
-) -> None:
-    page = new_page(**PHONE)
-    begin(page, quizzed, "taught", person)
-    page.locator(".option").nth(place_of(page, "wrong") - 1).tap()
-    page.get_by_role("button", name="Check").tap()
-    expect(page.get_by_role("heading", name="That is not right")).to_be_visible()
-    expect(page.get_by_text("Right is:")).to_be_visible()
-    page.get_by_role("link", name="Next question").tap()
-    expect(page.get_by_text("Test: 2 of 3")).to_be_visible()
-
-
-def test_with_scripts_switched_off_the_quiz_is_failed_and_tried_again(
-    new_page: NewPage, quizzed: Installation, person: str
-) -> None:
-    page = new_page(java_script_enabled=False)
-    begin(page, quizzed, "tried", person)
-    page.get_by_role("button", name="Next").click()
-    # the browser itself asks for an answer, or the server does
-    for number in range(1, 5):
-        expect(page.get_by_text(f"Test: {number} of 4")).to_be_visible()  # the page before is gone
-        if page.locator(".option .said").count():
-            page.locator(".option").nth(place_of(page, "wrong") - 1).click()
-        else:
-            page.locator(".choice").first.click()
-        page.locator("form[data-quiz] .primary").click()
-    expect(page.get_by_role("heading", name="The test is not passed")).to_be_visible()
-    expect(page.get_by_text("Right is:").first).to_be_visible()
-    page.get_by_role("button", name="Try again").click()
-    expect(page.get_by_text("Test: 1 of 4")).to_be_visible()
-
-
 def test_in_two_tabs_the_first_answer_stays_and_both_go_on(
     page: Page, quizzed: Installation, person: str
 ) -> None:
@@ -159,22 +126,6 @@ def test_a_closed_tab_loses_nothing_and_a_picture_is_enlarged(
         page.locator("form[data-quiz] .primary").click()
         page.get_by_text(f"Test: {number} of 4").wait_for(state="detached")
     assert enlarged == 1
-
-
-def test_a_person_comes_back_to_their_own_page_in_another_browser(
-    page: Page, new_page: NewPage, quizzed: Installation, person: str
-) -> None:
-    join(page, quizzed, "tried", person)
-    code = page.locator("#resume-code").inner_text()
-    page.get_by_role("link", name="Your work").click()
-    expect(page.get_by_role("heading", name="Tried")).to_be_visible()
-    elsewhere = new_page()
-    elsewhere.goto(f"{quizzed.url}/me/")
-    elsewhere.get_by_label("Your name here").fill(person)
-    elsewhere.get_by_label("Resume code").fill(code)
-    elsewhere.get_by_role("button", name="Show my work").click()
-    elsewhere.get_by_role("link", name="Go on to the test").click()
-    expect(elsewhere.get_by_role("heading", name="A short test comes first")).to_be_visible()
 
 
 def walk(page: Page, site: Installation, name: str) -> Iterator[str]:

@@ -310,19 +310,6 @@ def test_links_are_made_by_touch_on_a_phone_and_outlast_a_reload(
     assert answers(site, person) == [EXPECTED] * 2
 
 
-def test_links_are_made_with_a_field_for_each_word_where_scripts_are_switched_off(
-    new_page: NewPage, site: Installation, person: str
-) -> None:
-    page = new_page(java_script_enabled=False)
-    join(page, site, "grounding", person)
-    for position in (1, 2):
-        page.locator(f"select[name=u{position}-w1]").select_option(label="2 dog")
-        page.locator(f"select[name=u{position}-w5]").select_option(label="1 barn")
-    page.get_by_role("button", name="Submit").click()
-    submitted(page)
-    assert answers(site, person) == [EXPECTED] * 2
-
-
 def test_the_page_of_links_fits_its_screen_and_a_screen_reader(
     page: Page, site: Installation, person: str
 ) -> None:

@@ -240,15 +240,6 @@ def test_a_finger_names_the_best_of_several(phone: Page, site: Installation, per
     assert answers_of(site, person) == [{"best": 3}, {"best": 2}, {"best": 1}]
 
 
-def test_the_best_of_several_is_named_without_scripts(plain: Page, site: Installation, person: str) -> None:
-    join(plain, site, "best-of", person)
-    for fieldset in plain.locator("fieldset.options").all():
-        fieldset.locator("input").nth(1).check()
-    plain.get_by_role("button", name="Submit").click()
-    submitted(plain)
-    assert answers_of(site, person) == [{"best": 2}] * 3
-
-
 def test_an_arabic_page_runs_from_right_to_left_and_its_slider_stands_nowhere(
     new_page: NewPage, site: Installation, person: str
 ) -> None:
