@@ -5,7 +5,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import count
+from itertools import count, takewhile
 from typing import Any
 
 import pytest
@@ -264,9 +264,12 @@ def keeper(clock: Clock, study: Study) -> Waits:
     people = crowd(study, 18, ATTACKER)
     while clock.seconds < 45 * MINUTE:
         people.append(Person(study, f"{ATTACKER} at {clock.seconds:g}", ATTACKER))
+        refused = False
         for person in people:
-            if not person.page and person.accept() != 201:
-                continue
+            if not person.page:  # whoever asks after one who was refused is refused like them
+                refused = refused or person.accept() != 201
+                if refused:
+                    continue
             if person.save(1) != 200:
                 person.do("retake")
             person.do("extend")
@@ -276,8 +279,8 @@ def keeper(clock: Clock, study: Study) -> Waits:
 def changer(clock: Clock, study: Study) -> Waits:
     """Give back what was taken before anybody could wonder, and take it again under other names."""
     for number in count():
-        people = [Person(study, f"{ATTACKER} {number} {one}", ATTACKER) for one in range(12)]
-        taken = [person for person in people if person.accept() == 201]
+        people = (Person(study, f"{ATTACKER} {number} {one}", ATTACKER) for one in range(12))
+        taken = list(takewhile(lambda person: person.accept() == 201, people))
         yield 50
         for person in taken:
             person.do("return")

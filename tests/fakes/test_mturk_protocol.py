@@ -16,7 +16,16 @@ import pytest
 from tests.fakes.mturk import MTurkEmulator
 from tests.fakes.mturk.service import TARGET
 from tests.fakes.mturk.shapes import encode, operation_model
-from tests.fakes.turking import SCHEMAS, external, html_question, put_up, refused
+from tests.fakes.turking import (
+    LOCALE,
+    NUMBER_APPROVED,
+    SCHEMAS,
+    external,
+    html_question,
+    put_up,
+    refused,
+    requiring,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk import MTurkClient
@@ -112,40 +121,12 @@ def test_the_emulator_answers_nothing_that_the_model_does_not_know() -> None:
         {"Question": html_question(" ")},
         {"Question": BIG + " "},
         {"Question": f'<QuestionForm xmlns="{SCHEMAS}2017-11-06/QuestionForm.xsd"/>'},
-        {"QualificationRequirements": [{"QualificationTypeId": "3NONE", "Comparator": "Exists"}]},
-        {
-            "QualificationRequirements": [
-                {"QualificationTypeId": "00000000000000000040", "Comparator": "Exists"} for _ in range(11)
-            ]
-        },
-        {
-            "QualificationRequirements": [
-                {"QualificationTypeId": "00000000000000000040", "Comparator": "In", "IntegerValues": [1] * 16}
-            ]
-        },
-        {
-            "QualificationRequirements": [
-                {
-                    "QualificationTypeId": "00000000000000000071",
-                    "Comparator": "In",
-                    "LocaleValues": [{"Country": "US"}] * 31,
-                }
-            ]
-        },
-        {
-            "QualificationRequirements": [
-                {
-                    "QualificationTypeId": "00000000000000000071",
-                    "Comparator": "LessThan",
-                    "LocaleValues": [{"Country": "US"}],
-                }
-            ]
-        },
-        {
-            "QualificationRequirements": [
-                {"QualificationTypeId": "00000000000000000040", "Comparator": "Exists", "IntegerValues": [1]}
-            ]
-        },
+        requiring("3NONE", "Exists"),
+        requiring(NUMBER_APPROVED, "Exists", times=11),
+        requiring(NUMBER_APPROVED, "In", [1] * 16),
+        requiring(NUMBER_APPROVED, "Exists", [1]),
+        requiring(LOCALE, "In", [{"Country": "US"}] * 31),
+        requiring(LOCALE, "LessThan", [{"Country": "US"}]),
     ],
 )
 def test_out_of_the_documented_limits(client: MTurkClient, changes: dict[str, Any]) -> None:

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fakes.mturk import MTurkEmulator, Refused
-from tests.fakes.turking import SCHEMAS, put_up, refused
+from tests.fakes.turking import LOCALE, NUMBER_APPROVED, SCHEMAS, put_up, refused, requiring
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk import MTurkClient
 
-LOCALE = "00000000000000000071"
-NUMBER_APPROVED = "00000000000000000040"
 PERCENT_APPROVED = "000000000000000000L0"
 ADULT = "00000000000000000060"
 
@@ -78,40 +76,20 @@ def simple(client: MTurkClient, name: str = "Took part", **changes: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("requirement", "those_who_may"),
+    ("kind", "comparator", "values", "those_who_may"),
     [
-        ({"QualificationTypeId": LOCALE, "Comparator": "EqualTo", "LocaleValues": [{"Country": "US"}]}, "NC"),
-        (
-            {"QualificationTypeId": LOCALE, "Comparator": "NotEqualTo", "LocaleValues": [{"Country": "US"}]},
-            "D",
-        ),
-        (
-            {
-                "QualificationTypeId": LOCALE,
-                "Comparator": "In",
-                "LocaleValues": [{"Country": "DE"}, {"Country": "US", "Subdivision": "CA"}],
-            },
-            "DC",
-        ),
-        (
-            {"QualificationTypeId": LOCALE, "Comparator": "NotIn", "LocaleValues": [{"Country": "DE"}]},
-            "NC",
-        ),
-        (
-            {
-                "QualificationTypeId": NUMBER_APPROVED,
-                "Comparator": "GreaterThanOrEqualTo",
-                "IntegerValues": [500],
-            },
-            "DC",
-        ),
-        ({"QualificationTypeId": NUMBER_APPROVED, "Comparator": "LessThan", "IntegerValues": [501]}, "ND"),
-        ({"QualificationTypeId": PERCENT_APPROVED, "Comparator": "GreaterThan", "IntegerValues": [95]}, "ND"),
-        ({"QualificationTypeId": ADULT, "Comparator": "EqualTo", "IntegerValues": [1]}, "C"),
+        (LOCALE, "EqualTo", [{"Country": "US"}], "NC"),
+        (LOCALE, "NotEqualTo", [{"Country": "US"}], "D"),
+        (LOCALE, "In", [{"Country": "DE"}, {"Country": "US", "Subdivision": "CA"}], "DC"),
+        (LOCALE, "NotIn", [{"Country": "DE"}], "NC"),
+        (NUMBER_APPROVED, "GreaterThanOrEqualTo", [500], "DC"),
+        (NUMBER_APPROVED, "LessThan", [501], "ND"),
+        (PERCENT_APPROVED, "GreaterThan", [95], "ND"),
+        (ADULT, "EqualTo", [1], "C"),
     ],
 )
 def test_system_qualifications(
-    emulator: MTurkEmulator, client: MTurkClient, requirement: dict[str, Any], those_who_may: str
+    emulator: MTurkEmulator, client: MTurkClient, kind: str, comparator: str, values: Any, those_who_may: str
 ) -> None:
     """A newcomer from the US; a German with 500 approved; a Californian with 900 approved of 1,000."""
     people = {
@@ -121,7 +99,7 @@ def test_system_qualifications(
             "ACALIFORNIAN", country="US", subdivision="CA", approved=900, rejected=100, adult=True
         ),
     }
-    hit_id = put_up(client, MaxAssignments=3, QualificationRequirements=[requirement])["HITId"]
+    hit_id = put_up(client, MaxAssignments=3, **requiring(kind, comparator, values))["HITId"]
     for letter, person in people.items():
         if letter in those_who_may:
             assert person.accept(hit_id).hit_id == hit_id
@@ -131,9 +109,8 @@ def test_system_qualifications(
 
 
 def test_judged_work_counts_for_the_next_hit(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    once = [{"QualificationTypeId": NUMBER_APPROVED, "Comparator": "GreaterThan", "IntegerValues": [0]}]
     first = put_up(client)["HITId"]
-    second = put_up(client, QualificationRequirements=once)["HITId"]
+    second = put_up(client, **requiring(NUMBER_APPROVED, "GreaterThan", [0]))["HITId"]
     ann = emulator.turker("AANN")
     assignment_id = ann.work(first, {"a": "1"})
     with pytest.raises(Refused, match="qualifications"):

@@ -24,6 +24,8 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/"
 TOKEN_LIFE = 24 * 60 * 60
 MONTH = 30 * TOKEN_LIFE
+LOCALE = "00000000000000000071"
+NUMBER_APPROVED = "00000000000000000040"
 
 
 def config(attempts: int) -> Config:
@@ -69,6 +71,13 @@ def html_question(html: str) -> str:
         f'<HTMLQuestion xmlns="{SCHEMAS}2011-11-11/HTMLQuestion.xsd">'
         f"<HTMLContent><![CDATA[{html}]]></HTMLContent><FrameHeight>0</FrameHeight></HTMLQuestion>"
     )
+
+
+def requiring(kind: str, comparator: str, values: Any = None, times: int = 1) -> dict[str, Any]:
+    """A HIT's field for a requirement of this kind, so many times."""
+    name = "LocaleValues" if kind == LOCALE else "IntegerValues"
+    requirement = {"QualificationTypeId": kind, "Comparator": comparator}
+    return {"QualificationRequirements": [requirement | ({} if values is None else {name: values})] * times}
 
 
 def put_up(client: MTurkClient, **changes: Any) -> HITTypeDef:
