@@ -13,7 +13,7 @@ from django.utils.translation import get_language_info, gettext
 from django.utils.translation import gettext_noop as _
 
 from judgments.access.roles import may_view
-from judgments.studies.list_page import own_studies
+from judgments.studies.page import own_studies
 
 Entry = tuple[str, str, str]  # title, icon, model
 PLACES: list[tuple[str, list[Entry]]] = [

@@ -151,7 +151,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from judgments.access.tokens import SCOPES
     from judgments.datasets.understanding import ENCODINGS
     from judgments.jobs_in_words import LABELS, QUEUES, TITLES
-    from judgments.studies.list_page import NEEDS
+    from judgments.studies.page import NEEDS
 
     yield from (("the admin's theme", text) for text in THEME)
     yield from _of_study_pages()

@@ -27,7 +27,7 @@ from evaluation.models import Challenge, Registration
 from evaluation.results.error_analysis import analysis
 from judgments import cached_figures
 from judgments.models import Job, Output, Study, System
-from judgments.studies import hits_page
+from judgments.studies import page as study_pages
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.studies import make_dataset as make_small_dataset
 from tests.fetching import Question, questions
@@ -74,7 +74,7 @@ def looks(module_db: None) -> dict[str, Look]:
     with (
         patch.object(cached_figures, "FRESH", float("inf")),  # a slow machine counts nothing again meanwhile
         patch.object(cached_figures, "MANY_ROWS", MANY_ROWS),
-        patch.object(hits_page, "MANY_ROWS", MANY_ROWS),
+        patch.object(study_pages, "MANY_ROWS", MANY_ROWS),
         patch.object(analysis, "MANY_ROWS", MANY_ROWS),
         ExitStack() as stack,
     ):

@@ -18,7 +18,7 @@ from annotation.models import (
 )
 from judgments.access.roles import Right
 from judgments.models import Study
-from judgments.studies.list_page import Need, add_needs
+from judgments.studies.page import Need, add_needs
 
 SOON = timedelta(days=1)
 

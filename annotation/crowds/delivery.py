@@ -227,7 +227,7 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     """Retry a failed call with a new reservation; the same key makes this safe."""
     _start_again(call, "Nothing was changed: only a failed call can be tried again.", by)
     message = f"A failed call is tried again: {call.kind}."
-    note_event(study=call.study, what="call-retried", words=message, by=by, call=call.pk)
+    note_event(study=call.study, what="call-retried", sentence=message, by=by, call=call.pk)
     return call
 
 
@@ -275,7 +275,7 @@ def _note(call: CrowdCall, outcome: str, by: User | None) -> None:
     note_event(
         study=call.study,
         what="looked",
-        words=f"Somebody looked at {call.place} after the call {call.key}: {outcome}.",
+        sentence=f"Somebody looked at {call.place} after the call {call.key}: {outcome}.",
         by=by,
         call=call.pk,
     )

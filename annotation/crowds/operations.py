@@ -89,7 +89,7 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
         f"Compared with the crowd: {counted(synced.hits, 'HIT')} there, "
         f"{counted(odd, 'thing')} {'does' if odd == 1 else 'do'} not fit."
     )
-    note_event(study=study, what="sync-crowd", words=event, by=by)
+    note_event(study=study, what="sync-crowd", sentence=event, by=by)
     there = ngettext("one HIT", "%(n)s HITs", synced.hits) % {"n": thousands(synced.hits)}
     message = ngettext(
         "Compared with the crowd: %(there)s there, one thing does not fit.",

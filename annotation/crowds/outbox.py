@@ -88,7 +88,7 @@ def write_message(
         reserve_for_call(call=call, cents=cents, by=by)
         if kind in ABOUT_PEOPLE and worker is not None:
             message = f"The crowd is asked to {ABOUT_PEOPLE[kind]} {worker.name}."
-            note_event(study=study, what=f"{kind}-asked", words=message, why=why, by=by, call=call.pk)
+            note_event(study=study, what=f"{kind}-asked", sentence=message, why=why, by=by, call=call.pk)
     return call
 
 
@@ -196,7 +196,7 @@ def ask_to_write(
     ]
     messages = "One message is" if len(calls) == 1 else f"{len(calls)} messages are"
     note_event(
-        study=study, what="written-to", words=f"{messages} to be sent: {subject}.", by=by, text=text,
+        study=study, what="written-to", sentence=f"{messages} to be sent: {subject}.", by=by, text=text,
         workers=[worker.name for worker in workers][:MOST_NAMED],
     )  # fmt: skip
     return calls

@@ -91,7 +91,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
         note_event(
             study=study,
             what="publish",
-            words=f"{'One publication is' if len(wanted) == 1 else f'{len(wanted)} publications are'} planned at "
+            sentence=f"{'One publication is' if len(wanted) == 1 else f'{len(wanted)} publications are'} planned at "
             f"{study.place}; {spell_cents(total, budget.currency)} are reserved.",
             by=by,
         )
@@ -302,7 +302,7 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     where = backend.entrance_in_words(study)
     if was != Study.State.OPEN:
         suffix = "" if study.place == "local" else f" at {study.place}"
-        note_event(study=study, what="opened", words=f"Opened{suffix}. {where}", by=by)
+        note_event(study=study, what="opened", sentence=f"Opened{suffix}. {where}", by=by)
     return where
 
 
@@ -421,4 +421,4 @@ def begin_closing(*, study: Study, by: User | None = None) -> None:
     expire_overdue(study=study)
     release_reserved(study=study)
     if was != Study.State.CLOSED:
-        note_event(study=study, what="closed", words="Closed to new workers.", by=by)
+        note_event(study=study, what="closed", sentence="Closed to new workers.", by=by)

@@ -47,7 +47,7 @@ def qualify(
             ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=by)
     people = "One worker" if len(workers) == 1 else f"{len(workers)} workers"
     message = f"{people} {'got' if value else 'lost'} the qualification {name}."
-    note_event(study=study, what="qualified", words=message, by=by, qualification=name, value=value)
+    note_event(study=study, what="qualified", sentence=message, by=by, qualification=name, value=value)
 
 
 def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:

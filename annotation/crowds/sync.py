@@ -444,7 +444,7 @@ def approve_what_is_due(*, study: Study) -> int:
         note_event(
             study=study,
             what="approve",
-            words=f"{count} pieces of work are approved {hours} hours after they were handed in.",
+            sentence=f"{count} pieces of work are approved {hours} hours after they were handed in.",
             count=count,
         )
     return count

@@ -174,7 +174,7 @@ def import_judgments(
                 notes={"sentences": source.notes.sentences()},
             )
             words = f"{counted(writer.judgments, 'judgment')} came from a file of the format {format}."
-            note_event(study=writer.study, what="imported", words=words, format=format)
+            note_event(study=writer.study, what="imported", sentence=words, format=format)
     except IntegrityError as error:
         raise DataConflict(
             f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "

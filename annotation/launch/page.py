@@ -29,7 +29,7 @@ from judgments.design.editing.form import html_name
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.hits_page import plan_of
+from judgments.studies.page import plan_of
 from judgments.studies.studies import can_be_discarded, design_of
 from judgments.studies.study_page import (
     Context,

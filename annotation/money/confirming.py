@@ -90,7 +90,7 @@ def _ask(
     )
     event = f"{spell_cents(needed.cents, needed.currency)} wait for a second person: request {request.pk} ({name})."
     if created:
-        note_event(study=study, what="spending-asked", words=event, by=by, request=request.pk)
+        note_event(study=study, what="spending-asked", sentence=event, by=by, request=request.pk)
     value = {
         "step": name,
         "request": request.pk,
@@ -141,7 +141,9 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
         else:
             _end(order, State.DONE, outcome.words, by)
             message = f"{spell_cents(order.cents, order.currency)} of request {order.pk} are confirmed."
-            note_event(study=order.study, what="spending-confirmed", words=message, by=by, request=order.pk)
+            note_event(
+                study=order.study, what="spending-confirmed", sentence=message, by=by, request=order.pk
+            )
     if problem:
         raise WrongState(_("The request is void, and nothing was done. %(problem)s") % {"problem": problem})
     if CrowdCall.objects.filter(study=order.study, state=CrowdCall.State.WAITING).exists():
@@ -157,7 +159,7 @@ def refuse_request(*, request: int, by: User, why: str = "") -> SpendingRequest:
     message = (
         f"Request {order.pk} ({order.operation}) for {spell_cents(order.cents, order.currency)} is refused."
     )
-    note_event(study=order.study, what="spending-refused", words=message, why=why, by=by, request=order.pk)
+    note_event(study=order.study, what="spending-refused", sentence=message, why=why, by=by, request=order.pk)
     return order
 
 

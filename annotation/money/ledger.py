@@ -69,7 +69,7 @@ def set_budget(*, study: Study, place: str, cents: int, by: User | None = None, 
     note_event(
         study=study,
         what="budget",
-        words=f"The budget at {place} is {spell_cents(cents, budget.currency)}, before it was "
+        sentence=f"The budget at {place} is {spell_cents(cents, budget.currency)}, before it was "
         f"{spell_cents(budget.budget_cents, budget.currency)}." + (f" {why}" if why else ""),
         by=by,
         place=place,

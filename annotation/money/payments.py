@@ -86,7 +86,7 @@ def pay_bonus(
     note_event(
         study=session.study,
         what="bonus",
-        words=f"A bonus of {spell_cents(cents, design_of(session.study).currency)} for {session.worker.name}.",
+        sentence=f"A bonus of {spell_cents(cents, design_of(session.study).currency)} for {session.worker.name}.",
         why=why.strip(),
         by=by,
         call=call.pk,
@@ -173,5 +173,5 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     message = f"Bonuses of {total} for {len(calls)} pieces of work below the floor."
     if left_out:
         message += f" The budget does not reach for {', '.join(left_out)}."
-    note_event(study=study, what="top-up", words=message, by=by)
+    note_event(study=study, what="top-up", sentence=message, by=by)
     return TopUps(calls, left_out)

@@ -137,7 +137,7 @@ def change_consent(
     note_event(
         study=study,
         what="consent-changed",
-        words=f"The consent text has version {version.number}.",
+        sentence=f"The consent text has version {version.number}.",
         why=why,
         by=by,
         number=version.number,

@@ -305,7 +305,7 @@ def erase_person(
     note_event(
         study=study,
         what="erased",
-        words="A person was erased, with all their judgments."
+        sentence="A person was erased, with all their judgments."
         if way == Way.ALL
         else "A person was erased; their judgments stay under a random name.",
         by=by,

@@ -50,7 +50,7 @@ def _ask(study: Study, worker: Worker) -> ErasureRequest:
     Participation.objects.filter(study=study, worker=worker, standing=Participation.Standing.ACTIVE).update(
         standing=Participation.Standing.PAUSED
     )
-    note_event(study=study, what="erasure-asked", words="A participant asks to be erased.")
+    note_event(study=study, what="erasure-asked", sentence="A participant asks to be erased.")
     return request
 
 
@@ -72,5 +72,5 @@ def decline(*, study: Study, name: str, why: str, by: User | None) -> None:
     if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # another pause is not ours to end
         unpause_worker(study=study, worker=worker)
     note_event(
-        study=study, what="erasure-declined", words="A request to be erased was declined.", why=why, by=by
+        study=study, what="erasure-declined", sentence="A request to be erased was declined.", why=why, by=by
     )

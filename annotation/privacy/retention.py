@@ -85,7 +85,7 @@ def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
     forget_raw_ids(study=study)  # also of people who never came
     if done:
         message = f"The promised time is over: {done} people stand under random names now."
-        note_event(study=study, what="retention-ended", words=message, people=done)
+        note_event(study=study, what="retention-ended", sentence=message, people=done)
     return done
 
 

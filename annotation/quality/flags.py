@@ -100,7 +100,7 @@ def exclude_worker(
             note_event(
                 study=study,
                 what="excluded",
-                words=f"{worker.name} was excluded{f' by the detector {rule}' if rule else ''}.",
+                sentence=f"{worker.name} was excluded{f' by the detector {rule}' if rule else ''}.",
                 why=why,
                 by=by,
                 worker=worker.name,
@@ -157,7 +157,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     note_event(
         study=locked.study,
         what="re-admitted",
-        words=f"The exclusion of {locked.worker.name} was lifted.",
+        sentence=f"The exclusion of {locked.worker.name} was lifted.",
         why=why,
         by=by,
         worker=locked.worker.name,
@@ -370,7 +370,7 @@ def _store_decision(
     note_event(
         study=case.study,
         what=f"case-{state.value}",
-        words=f"The flag of the detector {case.rule} on {case.worker.name} was {state.value}.",
+        sentence=f"The flag of the detector {case.rule} on {case.worker.name} was {state.value}.",
         why=why.strip(),
         by=by,
         case=case.pk,

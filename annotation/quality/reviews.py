@@ -140,7 +140,7 @@ def approve_unopposed(*, study: Study, by: User | None = None) -> int:
         note_event(
             study=study,
             what="approve",
-            words=f"{count} pages of work were approved, which nothing speaks against.",
+            sentence=f"{count} pages of work were approved, which nothing speaks against.",
             by=by,
         )
     return count
@@ -177,7 +177,7 @@ def _log_decision(
     if count:
         pages = "One page of work was" if count == 1 else f"{count} pages of work were"
         chosen = [str(pk) for pk in assignments][:MOST_ASSIGNMENTS_LOGGED]
-        note_event(study=study, what=what, words=f"{pages} {what}.", why=why, by=by, assignments=chosen)
+        note_event(study=study, what=what, sentence=f"{pages} {what}.", why=why, by=by, assignments=chosen)
 
 
 @transaction.atomic
@@ -254,7 +254,7 @@ def answer_appeal(*, assignment: Assignment, text: str, by: User) -> AppealNote:
     note_event(
         study=assignment.study,
         what="appeal-note",
-        words=f"A note on the work of {assignment.worker}: {note.text[:200]}",
+        sentence=f"A note on the work of {assignment.worker}: {note.text[:200]}",
         by=by,
         assignment=str(assignment.pk),
     )
@@ -341,7 +341,7 @@ def send_to_adjudicator(
         note_event(
             study=study,
             what="adjudication-sent",
-            words=f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {adjudicator.get_username()}.",
+            sentence=f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {adjudicator.get_username()}.",
             by=by,
             units=[one.unit.key for one in sent],
         )
@@ -397,7 +397,7 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
         note_event(
             study=adjudication.study,
             what="adjudicated",
-            words=f"Unit {adjudication.unit.key} was decided: {value}.",
+            sentence=f"Unit {adjudication.unit.key} was decided: {value}.",
             why=stored_reason,
             by=adjudication.adjudicator,
             unit=adjudication.unit.key,
@@ -419,7 +419,7 @@ def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
     )
     if moved:
         words = f"Unit {found.unit.key} was withdrawn from adjudication."
-        note_event(study=study, what="adjudication-withdrawn", words=words, by=by, unit=found.unit.key)
+        note_event(study=study, what="adjudication-withdrawn", sentence=words, by=by, unit=found.unit.key)
     found.refresh_from_db()
     return found
 

@@ -424,7 +424,7 @@ def set_rule(
     note_event(
         study=study,
         what="rule-changed",
-        words=f"The detector {rule} is {f'on; it will {action}' if enabled else 'off'}.",
+        sentence=f"The detector {rule} is {f'on; it will {action}' if enabled else 'off'}.",
         by=by,
         rule=rule,
         action=action,

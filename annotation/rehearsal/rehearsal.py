@@ -341,7 +341,7 @@ def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
     study.refresh_from_db()
     if state == Study.State.CLOSED:
         words = f"Rehearsed: {crowd.workers} simulated workers began to answer it."
-        note_event(study=study, what="rehearsed", words=words, crowd=asdict(crowd))
+        note_event(study=study, what="rehearsed", sentence=words, crowd=asdict(crowd))
 
 
 def _format_setting(value: float | str) -> str:
@@ -435,7 +435,7 @@ def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
     )
     copy.simulated, copy.notes = True, copy.notes | {OF: study.pk}
     copy.save(update_fields=["simulated", "notes"])
-    note_event(study=study, what="rehearsed", words=f"A rehearsal of a copy, {copy.slug}, was asked for.")
+    note_event(study=study, what="rehearsed", sentence=f"A rehearsal of a copy, {copy.slug}, was asked for.")
     return copy
 
 
@@ -467,11 +467,13 @@ def delete_rehearsal(*, copy: Study) -> None:
             _("Study %(slug)r holds answers of people and cannot be deleted.") % {"slug": copy.slug}
         )
     note_event(
-        study=locked, what="deleted", words="Deleted with its simulated answers.", design=locked.design
+        study=locked, what="deleted", sentence="Deleted with its simulated answers.", design=locked.design
     )
     of_whom = study_rehearsed(locked)
     if of_whom is not None:
-        note_event(study=of_whom, what="rehearsal-deleted", words=f"The rehearsal {copy.slug} was deleted.")
+        note_event(
+            study=of_whom, what="rehearsal-deleted", sentence=f"The rehearsal {copy.slug} was deleted."
+        )
     try:
         Case.objects.filter(study=locked).delete()
         work.delete()

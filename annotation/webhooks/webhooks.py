@@ -274,7 +274,7 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
     except IntegrityError:
         raise DataConflict(f"Study {study.slug!r} has a webhook of this address already.") from None
     words = f"A webhook was added that hears of {', '.join(webhook.events)}."
-    note_event(study=study, what="webhook-added", words=words, by=by, webhook=webhook.pk)
+    note_event(study=study, what="webhook-added", sentence=words, by=by, webhook=webhook.pk)
     return webhook
 
 
@@ -284,7 +284,7 @@ def rotate_secret(*, webhook: Webhook, by: User | None = None) -> None:
     if not Webhook.objects.filter(pk=webhook.pk).update(salt=webhook.salt):
         raise NotThere(_("There is no such webhook any more."))
     words = "The secret of a webhook was changed."
-    note_event(study=webhook.study, what="webhook-rotated", words=words, by=by, webhook=webhook.pk)
+    note_event(study=webhook.study, what="webhook-rotated", sentence=words, by=by, webhook=webhook.pk)
 
 
 @transaction.atomic
@@ -292,7 +292,7 @@ def remove_webhook(*, webhook: Webhook, by: User | None = None) -> None:
     removed, _rows = Webhook.objects.filter(pk=webhook.pk).delete()
     if removed:
         words = "A webhook was removed, and its log with it."
-        note_event(study=webhook.study, what="webhook-removed", words=words, by=by)
+        note_event(study=webhook.study, what="webhook-removed", sentence=words, by=by)
 
 
 @transaction.atomic
@@ -309,7 +309,7 @@ def switch_webhook(*, webhook: Webhook, active: bool, by: User | None = None) ->
     if not active:
         give_up_waiting(webhook)
     words = f"A webhook was switched {'on' if active else 'off'}."
-    note_event(study=webhook.study, what="webhook-switched", words=words, by=by, webhook=webhook.pk)
+    note_event(study=webhook.study, what="webhook-switched", sentence=words, by=by, webhook=webhook.pk)
 
 
 def give_up_waiting(webhook: Webhook) -> None:
@@ -525,7 +525,7 @@ def _switch_off(webhook: Webhook) -> None:
     if Webhook.objects.filter(pk=webhook.pk, active=True).update(active=False):
         give_up_waiting(webhook)
         words = "A webhook was switched off: its address answered 410, it wants no more."
-        note_event(study=webhook.study, what="webhook-gone", words=words, webhook=webhook.pk)
+        note_event(study=webhook.study, what="webhook-gone", sentence=words, webhook=webhook.pk)
 
 
 def _pause(rng: random.Random, times: int) -> float:

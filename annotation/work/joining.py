@@ -148,7 +148,7 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
         Invitation(study=study, code=random_code(LETTERS, INVITATION_LENGTH), note=note) for _ in range(count)
     )
     words = "One invitation was made." if count == 1 else f"{count} invitations were made."
-    note_event(study=study, what="invited", words=words, note=note)
+    note_event(study=study, what="invited", sentence=words, note=note)
     return made
 
 

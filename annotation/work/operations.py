@@ -80,7 +80,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
         if asked
         else ""
     )
-    note_event(study=study, what="paused", words=f"Paused: no more claims.{crowd}", why=reason, by=by)
+    note_event(study=study, what="paused", sentence=f"Paused: no more claims.{crowd}", why=reason, by=by)
 
 
 @as_one_order
@@ -99,7 +99,7 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     study.save(update_fields=["paused_at"])
     asked = offer_again(study=study, since=since, by=by, why=reason) if study.place else 0
     crowd = f" The crowd is asked to offer {_one_or_many(asked, 'publication')} again." if asked else ""
-    note_event(study=study, what="resumed", words=f"Resumed.{crowd}", why=reason, by=by)
+    note_event(study=study, what="resumed", sentence=f"Resumed.{crowd}", why=reason, by=by)
 
 
 def checked_reason(why: str) -> str:
@@ -172,7 +172,7 @@ def extend_study(
     note_event(
         study=study,
         what=what,
-        words=f"{workers} more {'worker' if workers == 1 else 'workers'} for {scope}, beyond what the design says.",
+        sentence=f"{workers} more {'worker' if workers == 1 else 'workers'} for {scope}, beyond what the design says.",
         why=reason,
         by=by,
         workers=workers,
@@ -239,7 +239,7 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
     note_event(
         study=study,
         what="leases-extended",
-        words=f"{minutes} minutes more for {'one lease' if moved == 1 else f'{moved:,} leases'}.",
+        sentence=f"{minutes} minutes more for {'one lease' if moved == 1 else f'{moved:,} leases'}.",
         why=reason,
         by=by,
         minutes=minutes,
@@ -267,7 +267,7 @@ def expire_assignments(
     note_event(
         study=study,
         what="expired",
-        words=f"{pages} expired; {'its slot is' if ended == 1 else 'their slots are'} open again.",
+        sentence=f"{pages} expired; {'its slot is' if ended == 1 else 'their slots are'} open again.",
         why=reason,
         by=by,
         overdue=overdue,
@@ -299,7 +299,7 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
     note_event(
         study=study,
         what="slots-expired",
-        words=f"{slots:,} open {'slot' if slots == 1 else 'slots'} of {len(chosen):,} "
+        sentence=f"{slots:,} open {'slot' if slots == 1 else 'slots'} of {len(chosen):,} "
         f"{'HIT is' if len(chosen) == 1 else 'HITs are'} not offered any more.",
         why=reason,
         by=by,

@@ -238,7 +238,7 @@ def store_plan(
         data_hash=data_hash,
         result=result,
     )
-    note_event(study=study, what="planned", words=f"{len(result['tried'])} designs were simulated.")
+    note_event(study=study, what="planned", sentence=f"{len(result['tried'])} designs were simulated.")
     return stored
 
 

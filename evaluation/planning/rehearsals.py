@@ -258,7 +258,7 @@ def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
     )
     value = rehearsal.result["recovered"]["value"]
     words = "Rehearsed" + (f"; {percent(value)} of the drawn truth came back." if value is not None else ".")
-    note_event(study=rehearsal.study, what="rehearsal-done", words=words)
+    note_event(study=rehearsal.study, what="rehearsal-done", sentence=words)
     return stored
 
 

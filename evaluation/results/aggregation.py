@@ -323,7 +323,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
                 insert_rows(Consensus, CONSENSUS_FIELDS, every, ready=JSON_FIELDS)
     counted = aggregation.result["counts"]["judgments"]
     words = f"Consensus and agreement were computed from {counted:,} judgments."
-    note_event(study=study, what="computed", words=words, signature=aggregation.signature)
+    note_event(study=study, what="computed", sentence=words, signature=aggregation.signature)
     return analysis
 
 

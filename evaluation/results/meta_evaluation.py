@@ -527,7 +527,7 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
     MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
     MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=ROWS_AT_ONCE)
     words = "Metrics were compared with what people said."
-    note_event(study=study, what="evaluated", words=words, signature=evaluation.signature)
+    note_event(study=study, what="evaluated", sentence=words, signature=evaluation.signature)
     return analysis
 
 

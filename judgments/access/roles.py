@@ -111,7 +111,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
     note_event(
         study=study,
         what="role-given",
-        words=f"{user.get_username()} is {role} now{f', and was {had}' if had else ''}.",
+        sentence=f"{user.get_username()} is {role} now{f', and was {had}' if had else ''}.",
         by=by,
         user=user.pk,
         role=role,
@@ -132,7 +132,7 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
     note_event(
         study=study,
         what="role-taken",
-        words=f"{user.get_username()} is {had} no longer.",
+        sentence=f"{user.get_username()} is {had} no longer.",
         by=by,
         user=user.pk,
         before=had,

@@ -239,5 +239,5 @@ def import_template(
         study.notes = study.notes | {"left_out": list(checked.left_out)}
         study.save(update_fields=["notes"])
         sentence = f"A HIT template was brought over with {_rows(checked.rows)} of inputs."
-        note_event(study=study, what="template-brought", words=sentence, by=user)
+        note_event(study=study, what="template-brought", sentence=sentence, by=user)
     return study, checked

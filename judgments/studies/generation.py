@@ -538,8 +538,8 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     note_event(
         study=study,
         what="generated",
-        words=f"{len(batch.hits)} HITs were generated, with {batch.unit_count} units and {batch.control_count} control "
-        "items.",
+        sentence=f"{len(batch.hits)} HITs were generated, with {batch.unit_count} units and {batch.control_count} "
+        "control items.",
     )
 
 
@@ -568,7 +568,9 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     if not unit.withdrawn:
         unit.withdrawn = True
         unit.save(update_fields=["withdrawn"])
-        note_event(study=study, what="struck", words=f"Control item {unit.key} was withdrawn.", unit=unit.key)
+        note_event(
+            study=study, what="struck", sentence=f"Control item {unit.key} was withdrawn.", unit=unit.key
+        )
     return unit
 
 

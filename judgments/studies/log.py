@@ -11,7 +11,7 @@ from judgments.models import Study, StudyEvent
 
 
 def note_event(
-    *, study: Study, what: str, words: str, by: User | None = None, why: str = "", **details: Any
+    *, study: Study, what: str, sentence: str, by: User | None = None, why: str = "", **details: Any
 ) -> StudyEvent:
     """Log an action, in the caller's transaction, by the current actor (``common.audit``) if ``by`` is None.
 
@@ -24,7 +24,7 @@ def note_event(
         study=study,
         slug=study.slug,
         what=what,
-        words=words[:1000],
+        words=sentence[:1000],
         why=why[:500],
         by=by or acting_person(),
         details=details,

@@ -132,7 +132,7 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
         ) from None
     if user is not None:
         StudyRole.objects.create(study=study, user=user, role=StudyRole.Role.OWNER, given_by=user)
-    note_event(study=study, what="created", words=f"Created as a draft: {design.protocol}.", by=user)
+    note_event(study=study, what="created", sentence=f"Created as a draft: {design.protocol}.", by=user)
     return study
 
 
@@ -161,7 +161,7 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
     if changed:
         shown = ", ".join(changed[:8]) + (f" and {len(changed) - 8} more" if len(changed) > 8 else "")
         sentence = f"The design was changed: {shown}."
-        note_event(study=study, what="design-changed", words=sentence, by=user, before=before, after=after)
+        note_event(study=study, what="design-changed", sentence=sentence, by=user, before=before, after=after)
     return study
 
 
@@ -235,7 +235,9 @@ def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User 
     }
     copy = create_study(design=make_design(values), user=user)
     # Only people with a role in the copy may learn its name.
-    note_event(study=study, what="duplicated", words="A copy was made: a new draft.", by=user, copy=copy.pk)
+    note_event(
+        study=study, what="duplicated", sentence="A copy was made: a new draft.", by=user, copy=copy.pk
+    )
     return copy
 
 
@@ -254,7 +256,9 @@ def delete_study(*, study: Study) -> None:
             gettext("Study %(slug)r is %(state)s; only a study that was never opened can be deleted.")
             % {"slug": study.slug, "state": gettext(study.state)}
         )
-    note_event(study=study, what="deleted", words=f"Deleted as a {study.state} study.", design=study.design)
+    note_event(
+        study=study, what="deleted", sentence=f"Deleted as a {study.state} study.", design=study.design
+    )
     _leave_jobs(study.slug)
     try:
         study.delete()
@@ -417,8 +421,8 @@ def discard_hits(*, study: Study, by: User | None = None) -> Discarded:
     note_event(
         study=study,
         what="discarded",
-        words=f"{gone.hits} HITs were discarded, with {gone.units} units and {gone.controls} control items; the design "
-        "is a draft again.",
+        sentence=f"{gone.hits} HITs were discarded, with {gone.units} units and {gone.controls} control items; the "
+        "design is a draft again.",
         by=by,
         generated_at=str(generated_at),
         **asdict(gone),

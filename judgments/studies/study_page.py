@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
@@ -28,6 +27,9 @@ from judgments.models import Job, Study
 from judgments.models.jobs import QUIET_JOBS, of_studies
 from judgments.studies.studies import design_of, kind_of
 from judgments.study_operations import Operation, Outcome
+
+if TYPE_CHECKING:
+    from judgments.studies.generation import Plan
 
 REFUSAL = "quorum-refusal"
 LONGEST_KEPT = 5000  # characters of a field
@@ -191,6 +193,11 @@ def add_step(step: StudyStep) -> None:
 
 def add_plan_part(part: PlanPart) -> None:
     PLAN_PARTS.append(part)
+
+
+def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
+    items = plan.judgments // design.judgments_per_unit  # on all pages
+    return [{"template": part.template, "facts": part.facts(design, plan.hits, items)} for part in PLAN_PARTS]
 
 
 def store_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
@@ -359,21 +366,30 @@ def add_operation(
     """
     field_names = tuple(operation.parameters().fields) if fields is None else fields
     form = StepForm(operation.parameters, field_names, needed, hidden)
+
+    def run(request: HttpRequest, study: Study) -> HttpResponse | None:
+        values = read_posted_parameters(request, operation, needed=needed)
+        if operation.job:
+            operation.start(study, values, by=signed_in(request), page=True)
+        else:
+            more = {name: request.POST.get(name, "") for name in hidden}
+            outcome = operation.run(study, values, by=signed_in(request), wait=False, **more)
+            if shows is not None:
+                return shows(request, study, outcome)
+            messages.success(request, outcome.words)
+            if leads_away:
+                return redirect(page_address(outcome.value, leads_away))
+        if not has_right(request.user, Right.VIEW, study):  # who just gave up their own right
+            return redirect("admin:judgments_study_changelist")
+        return None if leads_to is None else redirect(page_address(study, leads_to(study)))
+
     add_step(
         StudyStep(
             name=name or operation.name,
             label=label,
             done=done,
             also=also,
-            run=partial(
-                _run,
-                operation=operation,
-                needed=needed,
-                hidden=hidden,
-                leads_to=leads_to,
-                leads_away=leads_away,
-                shows=shows,
-            ),
+            run=run,
             offered=offered,
             primary_in=frozenset(primary_in),
             primary_on=frozenset(primary_on),
@@ -405,29 +421,3 @@ def read_posted_parameters(
         return parameters.read(sent, needed=needed)
     except ValidationError as error:
         raise QuorumError(sentence_of(error.detail)) from error
-
-
-def _run(
-    request: HttpRequest,
-    study: Study,
-    operation: Operation,
-    needed: tuple[str, ...],
-    hidden: tuple[str, ...],
-    leads_to: Callable[[Study], str] | None,
-    leads_away: str,
-    shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None,
-) -> HttpResponse | None:
-    values = read_posted_parameters(request, operation, needed=needed)
-    if operation.job:
-        operation.start(study, values, by=signed_in(request), page=True)
-    else:
-        more = {name: request.POST.get(name, "") for name in hidden}
-        outcome = operation.run(study, values, by=signed_in(request), wait=False, **more)
-        if shows is not None:
-            return shows(request, study, outcome)
-        messages.success(request, outcome.words)
-        if leads_away:
-            return redirect(page_address(outcome.value, leads_away))
-    if not has_right(request.user, Right.VIEW, study):  # who just gave up their own right
-        return redirect("admin:judgments_study_changelist")
-    return None if leads_to is None else redirect(page_address(study, leads_to(study)))

@@ -10,7 +10,7 @@ from evaluation.results.error_analysis import analysis
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job
-from judgments.studies import hits_page
+from judgments.studies import page as study_pages
 from tests.evaluation.test_closer import METRICS
 from tests.evaluation.test_study_page import pairwise
 from tests.judgments.desk import page, words
@@ -23,7 +23,7 @@ HTMX = {"HX-Request": "true"}
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any study counts as large."""
     monkeypatch.setattr(snapshots, "MANY_ASSIGNMENTS", 1)
-    monkeypatch.setattr(hits_page, "MANY_ROWS", 1)
+    monkeypatch.setattr(study_pages, "MANY_ROWS", 1)
     monkeypatch.setattr(analysis, "MANY_ROWS", 1)
 
 
@@ -43,7 +43,7 @@ def test_a_page_says_that_it_is_being_counted_and_then_shows_what_it_always_show
     with monkeypatch.context() as small:
         for where, what in (
             (snapshots, "MANY_ASSIGNMENTS"),
-            (hits_page, "MANY_ROWS"),
+            (study_pages, "MANY_ROWS"),
             (analysis, "MANY_ROWS"),
         ):
             small.setattr(where, what, 10_000)

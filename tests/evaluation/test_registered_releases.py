@@ -28,7 +28,7 @@ def make_study() -> Study:
     made = registered(8).study
     aggregate_study(study=made)
     evaluate_study(study=made, metrics=["bleu-1", "rouge-l"])
-    note_event(study=made, what="paused", words="Paused, as ada@mail.example asked.")
+    note_event(study=made, what="paused", sentence="Paused, as ada@mail.example asked.")
     Study.objects.filter(pk=made.pk).update(state=Study.State.CLOSED)
     made.refresh_from_db()
     return made
@@ -147,7 +147,7 @@ def test_two_releases_tell_another_verdict_and_new_deviations(
     study, before = make_study(), bundle
     half = [f"u{number}" for number in range(4)]
     Judgment._base_manager.filter(unit__key__in=half).update(set_aside=True)
-    note_event(study=study, what="resumed", words="Resumed.")
+    note_event(study=study, what="resumed", sentence="Resumed.")
     after = released(study, tmp_path / "b.zip", "1.1")
     found = compare_releases(before, after)
     assert found["plan"] is True

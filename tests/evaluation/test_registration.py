@@ -146,7 +146,7 @@ def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) ->
     study.study.state, study.study.closed_at = Study.State.CLOSED, timezone.now()
     study.study.save()
     study.study.hits.update(required=5, open_slots=2)
-    note_event(study=study.study, what="paused", words="Paused.")
+    note_event(study=study.study, what="paused", sentence="Paused.")
     found = {one.what: one.words for one in find_deviations(study.study)}
     assert set(found) == {"design", "extended", "short", "exclusion", "analysis", "paused"}
     assert "by a person" in found["exclusion"]

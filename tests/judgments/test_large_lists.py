@@ -43,10 +43,10 @@ def test_the_plan_of_a_draft_of_a_large_dataset_is_counted_in_the_background(
 ) -> None:
     from judgments.jobs import run_job
     from judgments.models import Job
-    from judgments.studies import hits_page
+    from judgments.studies import page as study_pages
 
     assert MANY_ROWS > 1
-    monkeypatch.setattr(hits_page, "MANY_ROWS", 1)
+    monkeypatch.setattr(study_pages, "MANY_ROWS", 1)
     study = make_study(opened=False)
     assert "Counting on a real draw" in words(designer.get(page(study, "plan")))
     (job,) = Job.objects.filter(kind="figures")

@@ -102,7 +102,7 @@ class TestPeople:
 class TestLog:
     def test_the_newest_stands_first_with_reason_and_details(self, study: Study) -> None:
         user, client = with_role(study, "viewer")
-        note_event(study=study, what="closed", words="Shut <b>now</b>.", by=user, why="Enough.", hits=3)
+        note_event(study=study, what="closed", sentence="Shut <b>now</b>.", by=user, why="Enough.", hits=3)
         answer = client.get(page(study, "log"))
         shown = words(answer)
         assert shown.index("Shut <b>now</b>.") < shown.index("role-given viewer is viewer now.")
@@ -112,8 +112,8 @@ class TestLog:
 
     def test_it_is_narrowed_by_kind_and_person(self, study: Study) -> None:
         user, client = with_role(study, "viewer")
-        note_event(study=study, what="closed", words="Shut by somebody.", by=user)
-        note_event(study=study, what="closed", words="Shut by itself.")
+        note_event(study=study, what="closed", sentence="Shut by somebody.", by=user)
+        note_event(study=study, what="closed", sentence="Shut by itself.")
         for query, seen in {
             "what=closed": (True, True),
             f"by={user.pk}": (True, False),
@@ -127,7 +127,7 @@ class TestLog:
     def test_pages_lead_to_older_entries(self, study: Study) -> None:
         _, client = with_role(study, "viewer")
         for number in range(60):
-            note_event(study=study, what="noted", words=f"Note {number:03}.")
+            note_event(study=study, what="noted", sentence=f"Note {number:03}.")
         assert "Note 059." in words(client.get(page(study, "log")))
         assert "Note 003." not in words(client.get(page(study, "log")))
         assert "Note 003." in words(client.get(page(study, "log") + "?page=2"))
@@ -135,7 +135,7 @@ class TestLog:
     def test_the_files_hold_every_entry_oldest_first_and_no_formula(self, study: Study) -> None:
         user, client = with_role(study, "viewer")
         note_event(
-            study=study, what="closed", words="=cmd|' /C calc'!A0", by=user, why="Gr\u00fc\u00dfe", n=1
+            study=study, what="closed", sentence="=cmd|' /C calc'!A0", by=user, why="Gr\u00fc\u00dfe", n=1
         )
         lines = streamed(client.get(page(study, "log-file") + "?as=jsonl")).splitlines()
         entries = [json.loads(line) for line in lines]

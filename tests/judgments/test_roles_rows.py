@@ -64,7 +64,7 @@ def grown(user: User, rows: int) -> None:
             slug=f"s-{number}", name=f"S {number}", dataset=dataset, protocol="graded", design=study.design
         )
         StudyRole.objects.create(study=made, user=user, role="viewer")
-        note_event(study=made, what="created", words="Made.", by=user)
+        note_event(study=made, what="created", sentence="Made.", by=user)
         Job.objects.create(kind="generate_hits", args={"study": made.slug})
         Caption.objects.create(dataset=dataset, key=f"more-{number}", text="A dog.", role="candidate")
 

@@ -54,7 +54,7 @@ from common.errors import WrongState
 from common.incoming import HEAD, TextRefused, load_json, uploaded_text
 from judgments.access.roles import Right
 from judgments.admin.base import row_or_404, signed_in
-from judgments.admin.rows import LEADS_TO
+from judgments.admin.pages import LEADS_TO
 from judgments.datasets import uploads
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS, session_parameter
 from judgments.design.study_design import StudyDesign

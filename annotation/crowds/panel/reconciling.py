@@ -470,7 +470,7 @@ def book_list(
         note_event(
             study=study,
             what="reconciled",
-            words=f"A list of {len(submissions)} submissions was booked: {booked.approved} approved, "
+            sentence=f"A list of {len(submissions)} submissions was booked: {booked.approved} approved, "
             f"{booked.rejected} rejected, {booked.ended} ended"
             + (f", {booked.unmatched} paid there that do not count here." if booked.unmatched else "."),
             by=by,
@@ -536,7 +536,7 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
         total = spell_cents(sum(part.cents for part in partial), design_of(study).currency)
         message = f"Bonuses of {total} for the pages of {len(partial)} sessions."
-        note_event(study=study, what="partial-pay", words=message, by=by)
+        note_event(study=study, what="partial-pay", sentence=message, by=by)
     return len(partial)
 
 
@@ -593,7 +593,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
         note_event(
             study=study,
             what="bonus-list",
-            words=f"Bonus list {number} was made, with {len(lines)} lines{left_out}.",
+            sentence=f"Bonus list {number} was made, with {len(lines)} lines{left_out}.",
             by=by,
         )
     return number, list(lines.values())

@@ -79,7 +79,7 @@ def _store(study: Study, rows: list[Row], wanted: tuple[str, ...], by: User | No
     for worker, answers in answers_by_worker.items():
         Demographics.objects.update_or_create(study=study, worker_id=worker, defaults={"answers": answers})
     message = f"Demographics of {len(answers_by_worker)} people were fetched: {', '.join(wanted)}."
-    note_event(study=study, what="demographics", words=message, by=by, people=len(answers_by_worker))
+    note_event(study=study, what="demographics", sentence=message, by=by, people=len(answers_by_worker))
     return len(answers_by_worker)
 
 

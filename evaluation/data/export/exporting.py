@@ -127,7 +127,7 @@ def export_judgments(
         write_json(manifest_path(output), manifest)
         remove_parts(output)
     words = f"The judgments were exported as {chosen.name}."
-    note_event(study=study, what="exported", words=words, format=chosen.name, sha256=manifest["sha256"])
+    note_event(study=study, what="exported", sentence=words, format=chosen.name, sha256=manifest["sha256"])
     progress(1.0, "done")
     return Export(output, manifest_path(output), manifest)
 

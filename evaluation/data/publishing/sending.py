@@ -167,7 +167,7 @@ def _log(deposit: Deposit, plan: Plan, what: str, words: str) -> None:
     note_event(
         study=release.study,
         what=what,
-        words=f"Release {release.version} {words} at {deposit.address}{doi}.{cleared}",
+        sentence=f"Release {release.version} {words} at {deposit.address}{doi}.{cleared}",
         version=release.version,
         deposit=deposit.pk,
         sha256=release.sha256,

@@ -154,7 +154,7 @@ def record_release(*, study: Study, bundle: WrittenBundle, file: str = "") -> Re
             note_event(
                 study=study,
                 what="released",
-                words=f"Released {counted(bundle.judgments, 'judgment')} as version {about.version} under "
+                sentence=f"Released {counted(bundle.judgments, 'judgment')} as version {about.version} under "
                 f"{about.licence}.",
                 by=by,
                 version=about.version,

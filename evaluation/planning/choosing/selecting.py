@@ -149,7 +149,7 @@ def store_choice(*, study: Study, found: dict[str, Any] | None, by: User | None 
             f"{own['budget']:,} of {own['population']:,} {own['per']} were chosen by {own['method']}, seed "
             f"{own['seed']}."
         )
-    note_event(study=changed, what="items-chosen", words=words, by=by)
+    note_event(study=changed, what="items-chosen", sentence=words, by=by)
     return changed
 
 

@@ -73,10 +73,11 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
         _add_outputs(dataset, locked, written, system, by) if system else _add_references(dataset, written)
     )
     if added:
+        role = f"outputs of {system}" if system else "references"
         note_event(
             study=locked,
             what="captions-adopted",
-            words=f"{added:,} captions became {f'outputs of {system}' if system else 'references'} of {dataset.name}.",
+            sentence=f"{added:,} captions became {role} of {dataset.name}.",
             system=system,
         )
         _note_addition(dataset, {"study": locked.slug, "system": system, "captions": added})

@@ -144,13 +144,13 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     batch = create_study(design=make_design(values), user=by)
     what = f"{len(chosen):,} candidate pairs" if kind.compares_pairs else f"{len(chosen):,} captions"
     note_event(
-        study=study, what="next-batch", words=f"{what} were chosen for a new draft, {batch.slug}.", by=by,
+        study=study, what="next-batch", sentence=f"{what} were chosen for a new draft, {batch.slug}.", by=by,
         why=why, batch=batch.slug, only=sorted(chosen),
     )  # fmt: skip
     note_event(
         study=batch,
         what="next-batch",
-        words=f"Made of {what} of {study.slug}.",
+        sentence=f"Made of {what} of {study.slug}.",
         by=by,
         why=why,
         source=study.slug,

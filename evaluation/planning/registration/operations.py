@@ -73,7 +73,7 @@ def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Regis
     note_event(
         study=fresh,
         what=REGISTERED,
-        words=f"Registered {len(plan.hypotheses)} hypotheses with SHA-256 {made.sha256}.",
+        sentence=f"Registered {len(plan.hypotheses)} hypotheses with SHA-256 {made.sha256}.",
         by=by,
         sha256=made.sha256,
     )

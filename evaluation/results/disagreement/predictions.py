@@ -118,13 +118,13 @@ def import_predictions(*, study: Study, name: str, predictions: str, by: User | 
             imported_by=by,
         )
         words = f"Predictions of {name!r} were imported: {counted(len(rows), 'unit')}."
-        note_event(study=study, what="predictions-imported", words=words, by=by)
+        note_event(study=study, what="predictions-imported", sentence=words, by=by)
     return words
 
 
 def remove_predictions(*, prediction: Prediction, by: User | None = None) -> str:
     words = f"Predictions of {prediction.name!r} were removed."
-    note_event(study=prediction.study, what="predictions-removed", words=words, by=by)
+    note_event(study=prediction.study, what="predictions-removed", sentence=words, by=by)
     prediction.delete()
     return words
 

@@ -130,7 +130,7 @@ def _find_or_create_judge(
             own_systems=list(own_systems), budget=budget, made_by=by,
         )  # fmt: skip
         words = f"Judge {name!r} is asked: {model} at {asked['endpoint']}, for {Decimal(budget) / MILLION:f} at most."
-        note_event(study=study, what="judge-asked", words=words, by=by)
+        note_event(study=study, what="judge-asked", sentence=words, by=by)
         return judge
     fixed = {key: value for key, value in asked.items() if not key.startswith("price")}
     same = (judge.model, judge.prompt, judge.own_systems) == (model, prompt, list(own_systems))
@@ -172,7 +172,7 @@ def remove_judge(*, judge: Judge, by: User | None = None) -> str:
         f"; {Decimal(judge.spent + judge.reserved) / MILLION:f} had been spent on it" if judge.prompt else ""
     )
     words = f"Judge {judge.name!r} was removed with {counted(count, 'answer')}{spent}."
-    note_event(study=study, what="judge-removed", words=words, by=by, judge=judge.name)
+    note_event(study=study, what="judge-removed", sentence=words, by=by, judge=judge.name)
     judge.delete()
     return words
 

@@ -87,7 +87,7 @@ def import_judge(
             batch_size=ROWS_AT_ONCE,
         )
         words = f"Judge {name!r} was imported: {counted(len(rows), 'answer')}."
-        note_event(study=study, what="judge-imported", words=words, by=by)
+        note_event(study=study, what="judge-imported", sentence=words, by=by)
     return ImportedJudge(judge, len(rows), created=True)
 
 

@@ -41,8 +41,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import content_key
 from judgments.models import Dataset, Study
 from judgments.studies.generation import plan_study
-from judgments.studies.hits_page import parts_of_plan
-from judgments.studies.study_page import PLAN_PARTS
+from judgments.studies.study_page import PLAN_PARTS, parts_of_plan
 
 ORDER_IN_SIGHT = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
 LOOK = "look"  # in the address: count at once, and say at its field what is wrong

@@ -239,7 +239,7 @@ def many(study: Study, count: int) -> None:
     )  # fmt: skip
     for number in rows:
         ledger.book(budget=budget, key=f"b{number}", what="reserve", reserved=1)
-        note_event(study=study, what="test", words=f"Number {number}.")
+        note_event(study=study, what="test", sentence=f"Number {number}.")
 
 
 def test_rows_of_a_crowd_can_be_looked_at_and_not_changed(designer: Client, study: Study) -> None:

@@ -1,19 +1,19 @@
-"""The list of studies, the views of their pages and steps, and the admin's first page.
+"""The pages of studies: the list, the views of pages and steps, pages of work with their plan, and the first page.
 
-The first page shows an account's studies, what waits for a person in them, and the next action for each.
+The admin's first page shows an account's studies, what waits for a person in them, and the next action for each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, IntegerField, Max, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -40,25 +40,47 @@ from judgments.admin.base import (
     signed_in,
     simulated_mark,
 )
-from judgments.cached_figures import FiguresPending
+from judgments.cached_figures import (
+    MANY_ROWS,
+    Figures,
+    FiguresPending,
+    add_figures,
+    cached_figures,
+    required_figures,
+)
 from judgments.design.editing import editor_page
 from judgments.design.editing import page as design_page
+from judgments.design.editing.form import field_of_key
+from judgments.drawing.controls import ControlPool
+from judgments.drawing.stopping import expected_share
 from judgments.hit_templates import page as hit_templates_page
 from judgments.kinds import KINDS
-from judgments.models import HIT, Dataset, Job, Study, StudyEvent
+from judgments.models import HIT, Dataset, Job, Study, StudyEvent, System, Unit
 from judgments.models.jobs import QUIET_JOBS
+from judgments.operations import discard, generate
+from judgments.studies.generation import Plan, plan_study
 from judgments.studies.log import note_event
-from judgments.studies.studies import delete_study
+from judgments.studies.studies import (
+    can_be_discarded,
+    delete_study,
+    design_of,
+    what_would_go,
+    why_not_discarded,
+)
 from judgments.studies.study_page import (
     PAGES,
     START_PAGES,
     STEPS,
     Context,
+    Group,
     StartPage,
     StudyPage,
     StudyStep,
+    add_operation,
+    add_page,
     first_page,
     page_address,
+    parts_of_plan,
     show_counting,
     store_refusal,
     study_context,
@@ -256,51 +278,26 @@ class StudyAdmin(QuorumAdmin):
         return date_format(study.created_at)
 
     def get_urls(self) -> list[URLPattern]:
-        study_urls = [
-            path(
-                "numbers/<slug:key>/",
-                self.admin_site.admin_view(editor_page.show_numbers),
-                name="judgments_study_numbers",
+        def url(route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
+            return path(route, self.admin_site.admin_view(view), name=f"judgments_study_{name}")
+
+        return [
+            url("numbers/<slug:key>/", "numbers", editor_page.show_numbers),
+            url("compare/", "compare", partial(design_page.show_comparison, self)),
+            url("bring-template/", "bring_template", self._for_adding(hit_templates_page.upload_template)),
+            url("from-file/", "from_file", self._for_adding(design_page.add_study_from_file)),
+            url("<int:pk>/do/<slug:name>/", "do", require_POST(self.step_view)),
+            *(
+                url(f"<int:pk>/{page.name}/", page.name, partial(self.page_view, page=page))
+                for page in PAGES.values()
+                if page.name != "change"  # the admin's own address
             ),
-            path(
-                "compare/",
-                self.admin_site.admin_view(partial(design_page.show_comparison, self)),
-                name="judgments_study_compare",
+            *(
+                url(f"{page.name}/", f"start_{page.name}", partial(self.start_view, page=page))
+                for page in START_PAGES.values()
             ),
-            path(
-                "bring-template/",
-                self._for_adding(hit_templates_page.upload_template),
-                name="judgments_study_bring_template",
-            ),
-            path(
-                "from-file/",
-                self._for_adding(design_page.add_study_from_file),
-                name="judgments_study_from_file",
-            ),
-            path(
-                "<int:pk>/do/<slug:name>/",
-                self.admin_site.admin_view(require_POST(self.step_view)),
-                name="judgments_study_do",
-            ),
+            *super().get_urls(),
         ]
-        study_urls += [
-            path(
-                f"<int:pk>/{page.name}/",
-                self.admin_site.admin_view(partial(self.page_view, page=page)),
-                name=f"judgments_study_{page.name}",
-            )
-            for page in PAGES.values()
-            if page.name != "change"  # the admin's own address
-        ]
-        study_urls += [
-            path(
-                f"{page.name}/",
-                self.admin_site.admin_view(partial(self.start_view, page=page)),
-                name=f"judgments_study_start_{page.name}",
-            )
-            for page in START_PAGES.values()
-        ]
-        return study_urls + super().get_urls()
 
     def page_view(self, request: HttpRequest, pk: int, page: StudyPage) -> HttpResponseBase:
         study = self._study(request, pk, page.permission)
@@ -358,7 +355,7 @@ class StudyAdmin(QuorumAdmin):
         if not StudyEvent.objects.filter(study=study, pk__gt=last, by=person).exists():
             sentence = f"Asked for: {step.label}."
             note_event(
-                study=study, what=step.name, words=sentence, why=request.POST.get("why", ""), by=person
+                study=study, what=step.name, sentence=sentence, why=request.POST.get("why", ""), by=person
             )
 
     def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
@@ -399,13 +396,15 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         return design_page.add_study(self, request)
 
-    def _for_adding(self, view: Callable[[StudyAdmin, HttpRequest], HttpResponse]) -> Any:
+    def _for_adding(
+        self, view: Callable[[StudyAdmin, HttpRequest], HttpResponse]
+    ) -> Callable[[HttpRequest], HttpResponse]:
         def checked(request: HttpRequest) -> HttpResponse:
             if not self.has_add_permission(request):
                 raise PermissionDenied
             return view(self, request)
 
-        return self.admin_site.admin_view(checked)
+        return checked
 
     def change_view(
         self,
@@ -436,3 +435,166 @@ class StudyAdmin(QuorumAdmin):
             "judgments/study/delete.html",
             self.context(request, study, "change") | {"subtitle": gettext("Delete")},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """Why nothing can be drawn from a design; ``field`` is the dotted key of the study file, or ""."""
+
+    sentence: str
+    field: str
+
+
+def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    context["design"] = design_of(study)
+    if study.state == Study.State.DRAFT:
+        return TemplateResponse(request, "judgments/study/hits_draft.html", context)
+    counted = cached_figures(study, COUNTS)
+    context |= required_figures(counted) | {"counted": counted, "can_go_back": can_be_discarded(study)}
+    return TemplateResponse(request, "judgments/study/hits.html", context)
+
+
+def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    context |= {"obstacle": why_not_discarded(study), "gone": what_would_go(study)}
+    return TemplateResponse(request, "judgments/study/discard.html", context)
+
+
+def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    return TemplateResponse(request, "judgments/study/plan.html", context | plan_of(study))
+
+
+def plan_of(study: Study) -> Context:
+    """Return the design with its plan, a problem, or a mark that it is being counted, for a template."""
+    design = design_of(study)
+    plan = cached_figures(study, PLAN).value
+    if plan is None:
+        return {"design": design, "waits": True}
+    if isinstance(plan, Plan):
+        try:
+            return {"design": design, "plan": plan, "plan_parts": parts_of_plan(design, plan)}
+        except QuorumError as error:
+            plan = Impossible(str(error), "")
+    return {
+        "design": design,
+        "problem": plan.sentence,
+        "problem_link": place_of_problem(study, plan.field),
+        "step_waits": generate.name,
+    }
+
+
+def place_of_problem(study: Study, key: str) -> str:
+    """Return the design's page, at the field where it says what is wrong with this key."""
+    name = field_of_key(key, design_of(study))
+    return f"{page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
+
+
+def counts_of(study: Study) -> dict[str, Any]:
+    """Count in four queries."""
+    units = Unit.objects.filter(study=study).aggregate(
+        judged=Count("pk", filter=Q(control=False)),
+        controls=Count("pk", filter=Q(control=True, withdrawn=False) & ~Q(control_kind="quiz")),
+        withdrawn=Count("pk", filter=Q(withdrawn=True)),
+        filtered=Count("pk", filter=Q(filtered=True)),
+    )
+    hits = HIT.objects.filter(study=study).aggregate(
+        n=Count("pk"), wanted=Sum("required"), free=Sum("open_slots")
+    )
+    kinds = Unit.objects.filter(study=study, control=False).exclude(kind="").order_by("kind")
+    design = design_of(study)
+    overlap = design.judgments_per_unit
+    pairs = study.pairs.count()
+    live = bool(design.arena.pages)
+    slots = hits["n"] * design.units_per_hit if live else units["judged"] + units["controls"]
+    return {
+        "live": live,
+        "asked": expected_share(design, references=round(units["judged"] / pairs) if pairs else 1),
+        "units": units,
+        "hits": hits,
+        "wanted_judgments": slots * overlap,
+        "hours": slots * overlap * design.seconds_per_unit / 3600,
+        "pair_kinds": list(
+            kinds.values("kind").annotate(units=Count("pk"), pairs=Count("pair", distinct=True))
+        ),
+    }
+
+
+def _planned(study: Study) -> Plan | Impossible:
+    try:
+        return plan_study(design_of(study), study.dataset, maker=study.created_by_id)
+    except DesignError as error:
+        return Impossible(str(error), error.field)
+    except QuorumError as error:
+        return Impossible(str(error), "")
+
+
+def _plan_from_json(value: dict[str, Any]) -> Plan | Impossible:
+    if "problem" in value:
+        return Impossible(str(value["problem"]), str(value.get("field", "")))
+    return Plan(**value | {"pool": ControlPool(**value["pool"])})
+
+
+def _drawn_from(study: Study) -> object:
+    """Return all that a draw depends on; captions are only added, systems also published."""
+    systems = System.objects.of_study(study).order_by("pk").values_list("pk", flat=True)
+    last = study.dataset.captions.aggregate(last=Max("pk"))["last"]
+    return study.design, study.dataset_id, last, list(systems)
+
+
+def _is_large(study: Study) -> bool:
+    return study.dataset.captions.order_by()[:MANY_ROWS].count() >= MANY_ROWS
+
+
+def _has_many_units(study: Study) -> Exists:
+    return Exists(study.units.order_by()[MANY_ROWS - 1 : MANY_ROWS])
+
+
+COUNTS: Figures[dict[str, Any]] = add_figures(
+    Figures("hits", counts_of, rows=lambda found: int(found["units"]["judged"]), many=_has_many_units)
+)
+PLAN: Figures[Plan | Impossible] = add_figures(
+    Figures(
+        "plan",
+        _planned,
+        rows=lambda plan: 0 if isinstance(plan, Impossible) else plan.units,
+        as_json=lambda plan: (
+            {"problem": plan.sentence, "field": plan.field} if isinstance(plan, Impossible) else asdict(plan)
+        ),
+        from_json=_plan_from_json,
+        version=_drawn_from,
+        exact=True,
+        beyond_a_page=_is_large,
+    )
+)
+
+
+add_page(
+    StudyPage(
+        name="hits",
+        label="Pages of work",
+        order=20,
+        view=show_hits,
+        shown=lambda study: study.state != Study.State.DRAFT,
+        group=Group.DESIGN,
+    )
+)
+add_page(StudyPage(name="plan", label="", order=21, view=show_plan))
+add_page(
+    StudyPage(
+        name="discard",
+        label="",
+        order=22,
+        view=ask_before_discarding,
+        permission=Right.CHANGE,
+        group=Group.DESIGN,
+        under="hits",
+    )
+)
+add_operation(discard, label="Discard the pages of work", leads_to=lambda study: "change")
+add_operation(
+    generate,
+    label="Generate pages of work",
+    offered=lambda study: study.state == Study.State.DRAFT,
+    primary_in={Study.State.DRAFT.value},
+    leads_to=lambda study: "launch",
+    refused_at=place_of_problem,
+)
