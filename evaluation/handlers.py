@@ -29,6 +29,7 @@ from evaluation.data.releases.storage import (
     release_file,
 )
 from evaluation.errors import PublishingError
+from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.planning.choosing.savings import choice_savings as savings_of_choice
 from evaluation.planning.choosing.selecting import ALL, compute_choice, store_choice
 from evaluation.planning.choosing.weighing import weigh_back as weighed_back
@@ -51,12 +52,7 @@ from evaluation.results.judges.asking import ask_judge as ask_model
 from evaluation.results.judges.findings import compare_judges as judges_beside_people
 from evaluation.results.judges.findings import store_comparison
 from evaluation.results.leave_one_out.operations import leave_one_out as compute_bounds
-from evaluation.results.meta_evaluation import (
-    DEFAULT_METRICS,
-    DEFAULT_TOKENIZER,
-    compute_evaluation,
-    store_evaluation,
-)
+from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
 from evaluation.results.readings import Readings
 from judgments.access.roles import Right, has_right, require_editor
 from judgments.datasets import uploads

@@ -20,6 +20,9 @@ from judgments.models import CandidatePair, Dataset, Study, Unit
 from judgments.models.datasets import Person
 
 LONGEST_METRIC = 80  # characters of a metric's name with its options
+# What an evaluation computes, unless asked for others.
+DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
+DEFAULT_TOKENIZER = "ptb"
 
 
 class Consensus(models.Model):

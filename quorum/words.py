@@ -63,7 +63,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "study consent": ("change_consent", "another consent text; people are asked again",
             "annotation.management.privacy.ChangeConsent"),
         "study adopt": ("adopt_captions", "captions that people wrote become references or a system's",
-            "evaluation.planning.follow_up.operations.adopt"),
+            "evaluation.data.adoption.adopt"),
     },
     RESULTS: {
         "aggregate": ("aggregate", "consensus, agreement, workers",

@@ -21,6 +21,8 @@ LOWEST = ("evaluation.metrics", "evaluation.statistics")
 # Leaves below both: they import nothing of Quorum at all.
 LEAVES = ("evaluation.compiled", "evaluation.signatures", "evaluation.arrays", "evaluation.parallel")
 APPS = ("judgments", "annotation", "evaluation")
+# The rooms of evaluation, the lowest first, over the numeric packages; doors that gather all of them lie above.
+INSIDE_EVALUATION = ("presentation", "data", "results", "planning", "reports")
 # Named without being imported: the rooms themselves, what Django reads before all modules, a folder of data.
 NOT_IMPORTED = {*ROOMS, "config.settings", "evaluation.metrics"}
 LARGEST_FOLDER = 14  # modules, __init__.py aside
@@ -131,6 +133,27 @@ def test_rooms_know_only_the_rooms_below_them() -> None:
         if (own := height(entry.importer)) is not None
         and (other := height(entry.imported)) is not None
         and other > own
+    ]
+    assert [str(entry) for entry in upward] == []
+
+
+def test_rooms_of_evaluation_know_only_the_rooms_below_them() -> None:
+    floors = {f"evaluation.{room}": floor for floor, room in enumerate(INSIDE_EVALUATION)}
+    gathering = len(floors)  # handlers, commands and the list of pages
+
+    def floor(name: str) -> int | None:
+        if not inside(name, "evaluation") or inside(
+            name, *LOWEST, *LEAVES, "evaluation.models", "evaluation.errors"
+        ):
+            return None
+        return next((floor for room, floor in floors.items() if inside(name, room)), gathering)
+
+    upward = [
+        entry
+        for entry in all_imports()
+        if (importer := floor(entry.importer)) is not None
+        and (imported := floor(entry.imported)) is not None
+        and imported > importer
     ]
     assert [str(entry) for entry in upward] == []
 

@@ -23,7 +23,6 @@ from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
 from evaluation.data.export import api as export_api
 from evaluation.data.imported_scores.api import DatasetScoresView
-from evaluation.data.imported_scores.operations import compare as compare_metrics
 from evaluation.data.publishing.api import DepositResource
 from evaluation.data.publishing.operations import publish_release
 from evaluation.planning import api as planning_api
@@ -38,6 +37,7 @@ from evaluation.reports.releases import api as releases_api
 from evaluation.results import api as results_api
 from evaluation.results.challenges import api as challenges_api
 from evaluation.results.comparing import api as comparing_api
+from evaluation.results.comparing.metrics import compare as compare_metrics
 from evaluation.results.dashboard import api as dashboard_api
 from evaluation.results.disagreement import api as disagreement_api
 from evaluation.results.disagreement.operations import import_predictions

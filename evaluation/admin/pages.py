@@ -2,7 +2,6 @@
 
 from evaluation.admin import rows
 from evaluation.data.export import page as export_page
-from evaluation.data.imported_scores import page as imported_scores_page
 from evaluation.planning import page as planning_page
 from evaluation.planning.choosing import page as choosing_page
 from evaluation.planning.follow_up import page as follow_up_page
@@ -11,6 +10,7 @@ from evaluation.reports import page as report_page
 from evaluation.reports.releases import page as releases_page
 from evaluation.results import page as results_page
 from evaluation.results.challenges import page as challenges_page
+from evaluation.results.comparing import metrics_page
 from evaluation.results.comparing import page as comparing_page
 from evaluation.results.dashboard import page as dashboard_page
 from evaluation.results.disagreement import page as disagreement_page
@@ -30,9 +30,9 @@ __all__ = [
     "error_spans_page",
     "export_page",
     "follow_up_page",
-    "imported_scores_page",
     "judges_page",
     "leave_one_out_page",
+    "metrics_page",
     "planning_page",
     "registration_page",
     "releases_page",

@@ -10,9 +10,8 @@ from django.core.management.base import CommandError
 
 from common.commands import QuorumCommand, progress_bar
 from common.errors import counted
-from evaluation.data.imported_scores.operations import ScoresRequest
 from evaluation.data.imported_scores.reading import FORMATS, read_scores
-from evaluation.data.imported_scores.storing import import_scores
+from evaluation.data.imported_scores.storing import ScoresRequest, import_scores
 from evaluation.data.provenance import as_json
 from evaluation.errors import EvaluationError
 from evaluation.planning.choosing import operations as choosing

@@ -14,20 +14,14 @@ from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Floats, JudgmentTable
 from evaluation.data.provenance import quorum_version
+from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of
 from evaluation.errors import EvaluationError
-from evaluation.models import Analysis, MetricScore
+from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.presentation.rendering import WORDING
 from evaluation.results.aggregation import compute_aggregation, consensus_of
 from evaluation.results.consensus import StudyConsensus
-from evaluation.results.meta_evaluation import (
-    DEFAULT_METRICS,
-    DEFAULT_TOKENIZER,
-    compute_evaluation,
-    pair_texts,
-    value_of_unit,
-)
+from evaluation.results.meta_evaluation import compute_evaluation, pair_texts, value_of_unit
 from evaluation.results.metric_figures import PairTexts, References
-from evaluation.results.rankings import Proposals, newest_output, proposals_of
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study
 from judgments.studies.generation import Progress, no_progress

@@ -38,6 +38,7 @@ from evaluation.reports.multiverse.curve import (
 )
 from evaluation.reports.multiverse.section import multiverse_section
 from evaluation.reports.sections import sections_of
+from evaluation.reports.sections.registration import registration_section
 from evaluation.results.error_spans.section import systems_section
 from evaluation.results.judges.section import judges_section
 from evaluation.results.strengths.computing import ranking_section
@@ -73,7 +74,7 @@ def build_report(
     if found is not None:
         sections.append(multiverse_section(found))
     if (plan := find_registered(study)) is not None:
-        sections.append(plan.section(inputs))
+        sections.append(registration_section(plan, inputs))
     progress(0.8, "writing")
     aggregation, evaluation = inputs.aggregation, inputs.evaluation
     settings, signatures = {"aggregation": dict(aggregation.settings)}, {"aggregation": aggregation.signature}

@@ -23,6 +23,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
 from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.data.provenance import as_json, hash_with, signature
+from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import percent
 from evaluation.results.consensus import (
@@ -45,7 +46,7 @@ from evaluation.results.consensus import (
 )
 from evaluation.results.disagreement.worker_models import worker_model
 from evaluation.results.filter_audit import audit_filter
-from evaluation.results.rankings import JudgedTexts, judged_systems, newest_output, proposals_of, rankings_of
+from evaluation.results.rankings import JudgedTexts, judged_systems, rankings_of
 from evaluation.statistics.clustering import NAIVE
 from judgments.drawing.stopping import stopping_in_words
 from judgments.kinds import KINDS, Kind, KindResults

@@ -19,8 +19,6 @@ from evaluation.statistics.agreement import (
 from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
-# Above this many values exact agreement is not expected: only alpha is meaningful.
-MOST_VALUES = 10
 # Gwet's weights for a level of alpha; identity gives AC1.
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
 UNEQUAL = "units have different numbers of judgments, expected equally many (alpha takes any)"

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.data.judgment_sets.records import (
+    MOST_VALUES,
     NO_PAIR,
     Decision,
     JudgmentTable,
@@ -23,8 +24,9 @@ from evaluation.data.judgment_sets.records import (
     WorkerRow,
     texts_of,
 )
+from evaluation.data.judgment_sets.sources import first_chosen
 from evaluation.data.provenance import as_json, json_float
-from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
+from evaluation.results.coefficients import agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.aggregation.voting import SURE, preferences_of
 from evaluation.statistics.agreement import (
@@ -329,11 +331,6 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
         ),
         "twice": twice,
     }
-
-
-def first_chosen(side: Floats) -> Floats:
-    """Return (N,) 1 for the first of two candidates, 0 for the second, 0.5 for neither side."""
-    return np.where(side == 1, 1.0, np.where(side == 2, 0.0, 0.5))
 
 
 def components_sentence(found: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from evaluation.data.judgment_sets.records import Floats, JudgmentTable
 from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.data.provenance import signature
 from evaluation.errors import EvaluationError
-from evaluation.models import Analysis, MetricScore
+from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.results.aggregation import StudyConsensus, consensus_of
 from evaluation.results.consensus import CLUSTERED, agreement_rows, one_against_rest
 from evaluation.results.metric_figures import (
@@ -51,8 +51,6 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
-DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
-DEFAULT_TOKENIZER = "ptb"
 ITEMS_CHOSEN = (
     "The items were chosen by their usefulness, and these figures hold for the chosen items alone; weigh_back says "
     "what they are for all items (docs/choosing.md)."

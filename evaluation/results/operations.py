@@ -11,10 +11,9 @@ from rest_framework import serializers
 from common.parameters import KeysField, Parameters
 from evaluation.data.imported_scores.storing import check_imported
 from evaluation.errors import as_sentence
-from evaluation.models import ImportedMetric, ScoreKeys
+from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, ImportedMetric, ScoreKeys
 from evaluation.results.consensus import CLUSTERED
 from evaluation.results.disagreement import WORKER_MODELS
-from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.results.readings import Readings
 from judgments.kinds import KINDS
 from judgments.models import Study

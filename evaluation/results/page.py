@@ -20,17 +20,17 @@ from annotation.models.assignments import FINISHED_STATES
 from annotation.snapshots import has_many_assignments
 from common.amounts import thousands
 from common.errors import WrongState
+from evaluation.data.adoption import adopt
 from evaluation.data.imported_scores.storing import imported_hashes
+from evaluation.data.ranked_lists import outputs_of
 from evaluation.data.releases.erasure import erased_since
 from evaluation.models import Analysis, Consensus
-from evaluation.planning.follow_up.operations import adopt
 from evaluation.results.aggregation import unused_context
 from evaluation.results.consensus import components_sentence
 from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.disagreement import WORKER_MODELS
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
-from evaluation.results.rankings import outputs_of
 from evaluation.results.readings import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.tables import (
     accuracy_table,

@@ -9,11 +9,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from evaluation.data.ranked_lists import ANNOTATION, SEARCH
 from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell
 from evaluation.presentation.rendering import say, table
 from evaluation.results.consensus import SYSTEM_COUNTS
 from evaluation.results.metric_figures import pair_kinds
-from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH
+from evaluation.results.rankings import CUTS
 
 COEFFICIENT_NAMES = {
     "percent": gettext_noop("percent agreement"),

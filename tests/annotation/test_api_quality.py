@@ -11,7 +11,7 @@ from django.test import Client
 from annotation.models import Adjudication, Assignment, Case, CrowdCall, Exclusion, Invitation, QualityRule
 from annotation.quality.flags import exclude_worker
 from annotation.quality.reviews import send_to_adjudicator
-from evaluation.planning.follow_up.adoption import adopt_captions
+from evaluation.data.adoption import adopt_captions
 from judgments.access.roles import give_role
 from judgments.models import Study, Unit
 from tests.annotation.quizzing import quizzed, take

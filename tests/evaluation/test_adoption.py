@@ -16,10 +16,10 @@ from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
 from common.errors import DataConflict, WrongState
+from evaluation.data.adoption import adopt_captions
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError, ExportError
-from evaluation.planning.follow_up.adoption import adopt_captions
 from judgments.access.roles import give_dataset_role, give_role
 from judgments.datasets.importing import import_dataset
 from judgments.models import Caption, Dataset, Output, Study, System

@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 from annotation.snapshots import Snapshot
 from common.rows import batched, columns_of, converted_rows, plain_rows
 from evaluation.data.judgment_sets.records import Ints
-from evaluation.results.rankings import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
+from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
 from judgments.models import Caption, Output, Study, System, Unit
 
 IN_ONE_QUERY = 500

@@ -12,9 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from evaluation.data.imported_scores.operations import ScoresRequest
 from evaluation.data.imported_scores.reading import check_names, read_score_rows
-from evaluation.data.imported_scores.storing import import_scores, signature_of
+from evaluation.data.imported_scores.storing import ScoresRequest, import_scores, signature_of
 from evaluation.models import ImportedMetric
 from judgments.access.permissions import staff_of, token_of
 from judgments.access.roles import require_editor

@@ -1,4 +1,4 @@
-"""Store imported scores as columns, and look up those of a study's items."""
+"""Store imported scores as columns, and look up those of a study's items; the parameters of an import."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
+from rest_framework import serializers
 
 from common.errors import DataConflict, counted
+from common.parameters import KeysField, Parameters
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.data.imported_scores.reading import IDS, NAME, ScoreRows
 from evaluation.errors import EvaluationError
@@ -537,3 +539,27 @@ def imported_hashes(dataset: Dataset, names: Iterable[str]) -> str:
     """Return imported metrics with short hashes, for an evaluation's settings."""
     rows = ImportedMetric.objects.filter(dataset=dataset, name__in=list(names)).order_by("name", "per")
     return ",".join(f"{name}-{sha256[:DIGITS]}" for name, sha256 in rows.values_list("name", "sha256"))
+
+
+class ScoresRequest(Parameters):
+    """Of which metrics the scores are, and how they are read."""
+
+    metric = KeysField(
+        required=False,
+        help_text="Name of the metric, or names of several, each with its own column (default: those of the folder).",
+    )
+    better = serializers.ChoiceField(
+        choices=ImportedMetric.Better.choices,
+        required=False,
+        default=ImportedMetric.Better.HIGHER.value,
+        help_text="Which scores are better (default: higher).",
+    )
+    unknown = serializers.ChoiceField(
+        choices=UNKNOWN,
+        required=False,
+        default=UNKNOWN[0],
+        help_text="What becomes of rows about images, captions or systems that the dataset lacks (default: refuse).",
+    )
+    replace = serializers.BooleanField(
+        required=False, default=False, help_text="Store them in place of earlier scores of the same metric."
+    )

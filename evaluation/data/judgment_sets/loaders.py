@@ -466,3 +466,7 @@ def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str], Ints]:
         right.setdefault(metric, []).append(first > second if winners[pair] == 1 else second > first)
     flags = {metric: np.array(own, dtype=bool) for metric, own in right.items()}
     return flags, list(kinds.values()), np.array(list(images.values()), dtype=np.int64)
+
+
+def marks_errors(study: Study) -> bool:
+    return "spans" in KINDS[study.protocol].own_formats

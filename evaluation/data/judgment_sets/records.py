@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FIRST_LEFT = "first-left"
 NO_PAIR = -1
+# Above this many values exact agreement is not expected: only alpha is meaningful.
+MOST_VALUES = 10
 UNITS_AT_ONCE = 20_000
 DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from evaluation.errors import ReleaseError
 from evaluation.presentation.rendering import text_templates
-from evaluation.reports.releases.inputs import Findings
+from judgments.models import Study
+from judgments.studies.studies import design_of
 
 FOLDER = Path(__file__).parent
 TEMPLATES = text_templates(FOLDER / "templates")
@@ -81,7 +82,13 @@ def readme(about: About, files: Mapping[str, Any], quorum: str) -> str:
     )
 
 
-def datasheet(about: About, findings: Findings, design: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def datasheet(
+    about: About,
+    agreement: Mapping[str, Any],
+    counts: Mapping[str, int],
+    design: Mapping[str, Any],
+    facts: Mapping[str, Any],
+) -> str:
     """Return the datasheet of a release.
 
     ``facts`` are ``collected`` (first and last day), ``minutes`` (median of an assignment), ``exclusions``
@@ -92,9 +99,9 @@ def datasheet(about: About, findings: Findings, design: Mapping[str, Any], facts
     sides = next((part for part in about.signature.split("|") if part.startswith("sides:")), "sides:none")
     return TEMPLATES.get_template("datasheet.md.j2").render(
         about=about,
-        alpha=findings.agreement.get("alpha", {}),
-        counts=findings.counts,
-        anonymous=not findings.agreement["per_worker"]["available"],
+        alpha=agreement.get("alpha", {}),
+        counts=counts,
+        anonymous=not agreement["per_worker"]["available"],
         design=design,
         sampling=", ".join(f"{key} = {value}" for key, value in sampling if value not in (None, "", {})),
         sides=sides.removeprefix("sides:"),
@@ -148,3 +155,12 @@ def _record_set(file: str, holds: str, columns: Mapping[str, tuple[str, str]]) -
             for column, (data_type, description) in columns.items()
         ],
     }
+
+
+def shareable_design(study: Study) -> dict[str, Any]:
+    """Return the design without access codes and a panel's addresses."""
+    design = design_of(study).model_dump(mode="json")
+    if design["access"]["code"]:
+        design["access"]["code"] = "left out"
+    design["panel"] |= {"codes": {}, "addresses": {}}
+    return design

@@ -24,7 +24,7 @@ from evaluation.data.judgment_sets.records import (
     hash_with_winners,
     judgment_signature,
 )
-from evaluation.results.rankings import ANNOTATION
+from evaluation.data.ranked_lists import ANNOTATION
 from evaluation.statistics.aggregation.voting import FIRST, SECOND
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import KINDS, IncludedJudgment, Kind

@@ -12,6 +12,7 @@ from rest_framework import serializers
 from common.errors import WrongState
 from common.parameters import KeysField
 from evaluation.data.imported_scores.storing import check_imported
+from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.planning.choosing.population import check_can_be_chosen
 from evaluation.planning.choosing.savings import DRAWS
 from evaluation.planning.choosing.selecting import (
@@ -23,7 +24,6 @@ from evaluation.planning.choosing.selecting import (
     compute_choice,
     store_choice,
 )
-from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
 from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
 from evaluation.statistics.choosing import FLOOR, METHODS
 from judgments.models import Study

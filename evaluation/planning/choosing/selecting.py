@@ -14,6 +14,7 @@ from common.amounts import thousands
 from common.errors import WrongState
 from evaluation.arrays import Floats
 from evaluation.errors import EvaluationError, as_sentence
+from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.planning.choosing.population import (
     Population,
     ScoredPopulation,
@@ -21,7 +22,6 @@ from evaluation.planning.choosing.population import (
     population_of_draft,
     score_population,
 )
-from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
 from evaluation.statistics import choosing
 from evaluation.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_probabilities
 from evaluation.statistics.inputs import StatisticsError, one_of

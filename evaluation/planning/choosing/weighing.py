@@ -13,9 +13,9 @@ from django.utils.translation import pgettext
 from common.errors import WrongState
 from evaluation.arrays import Floats
 from evaluation.data.provenance import as_json
+from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.planning.choosing.population import PEOPLE, Population, judged_population, score_population
 from evaluation.planning.choosing.selecting import USUAL_METRICS
-from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
 from evaluation.statistics.choosing import WeightedEstimate, weighted_kendall, weighted_mean
 from evaluation.statistics.meta import metric_winners
 from judgments.models import Study

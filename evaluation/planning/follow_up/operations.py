@@ -1,4 +1,4 @@
-"""Operations that follow from results: more votes, another draft, known items, new references."""
+"""Operations that follow from results: more votes, another draft, known items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from annotation.work.operations import MOST_WORKERS, reopen_units
 from common.amounts import thousands
 from common.errors import WrongState
 from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, RowId
-from evaluation.planning.follow_up.adoption import adopt_captions
 from evaluation.planning.follow_up.units import MARGIN, MOST, Need, make_next_batch, units_in_need
 from judgments.models import Study
 from judgments.study_operations import CommandHelp, Outcome, operation
@@ -82,45 +81,6 @@ def reopen(
         count,
     )
     return Outcome(words % {"n": thousands(count), "votes": votes, "units": thousands(len(chosen))})
-
-
-class AdoptRequest(Parameters):
-    """What the captions become."""
-
-    system = serializers.CharField(
-        required=False, default="", help_text="make them this system's outputs, no references"
-    )
-
-
-@operation(
-    "adopt",
-    "Make written captions part of the dataset",
-    parameters=AdoptRequest,
-    command=CommandHelp(
-        "Make the used captions of a closed study of caption writing references of its dataset, or with --system the "
-        "outputs of a system, which later studies judge. Nobody is asked to judge a caption of their own. Doing it "
-        "again changes nothing.",
-        "street-captions",
-    ),
-)
-def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
-    """Add the written captions to the dataset, of which you are an editor. Doing it again changes nothing."""
-    made = adopt_captions(study=study, system=system, by=by)
-    writers = ngettext("%(n)s writer", "%(n)s writers", made.writers) % {"n": thousands(made.writers)}
-    what = _("outputs of system %(name)r") % {"name": made.system} if made.system else _("references")
-    return Outcome(
-        _(
-            "%(added)s captions by %(writers)s became %(what)s of dataset %(dataset)r; "
-            "%(there)s had been adopted before."
-        )
-        % {
-            "added": thousands(made.added),
-            "writers": writers,
-            "what": what,
-            "dataset": made.dataset,
-            "there": thousands(made.there),
-        }
-    )
 
 
 class BatchRequest(Parameters):

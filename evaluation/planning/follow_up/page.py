@@ -22,7 +22,7 @@ from annotation.quality.operations import send_units, withdraw
 from annotation.quality.page import describe_control_item
 from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.models import Consensus
-from evaluation.planning.follow_up.operations import TakeRequest
+from evaluation.planning.follow_up.operations import TakeRequest, next_batch, reopen
 from evaluation.planning.follow_up.units import MARGIN, candidate_of, take_known_items, units_for_known_items
 from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.admin.base import BoundedPaginator
@@ -209,3 +209,10 @@ def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
 
 add_page(StudyPage(name="known", label="", order=31, view=show_known, under="controls"))
 add_step(StudyStep(name="take-known", label="Take known items", run=_take_items))
+
+
+# On the dashboard, and on the page of an error analysis, which lie below this room.
+add_operation(
+    reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
+)
+add_operation(next_batch, label="Make the next batch from these", leads_away="change", beside=False)

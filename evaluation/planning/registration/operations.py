@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.parameters import Parameters
+from evaluation.data.releases.documents import shareable_design
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.planning.registration.plans import make_plan, plan_hash
-from evaluation.reports.releases.making import shareable_design
 from judgments.design.tables import Plan
 from judgments.models import Study
 from judgments.studies.log import note_event

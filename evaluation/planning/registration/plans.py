@@ -21,13 +21,9 @@ from annotation.models import Exclusion
 from common.amounts import thousands
 from evaluation.data.judgment_sets.loaders import metric_outcomes
 from evaluation.data.judgment_sets.records import Flags
-from evaluation.data.provenance import as_json
 from evaluation.errors import RegistrationError
 from evaluation.models import Analysis, Registration
-from evaluation.presentation.content import Section
-from evaluation.presentation.rendering import WORDING, say, section, table
-from evaluation.reports.loading import ReportInputs
-from evaluation.results.verdict import right_pairs
+from evaluation.presentation.rendering import WORDING, say
 from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
 from judgments.design.reading import stored_design
@@ -114,39 +110,6 @@ class Registered:
     sha256: str
     on: str
     deviations: tuple[Deviation, ...]
-
-    def outcomes(self, inputs: ReportInputs) -> list[Outcome]:
-        return check_hypotheses(self.plan, *metrics_right(inputs))
-
-    def as_json(self, inputs: ReportInputs) -> dict[str, Any]:
-        return {
-            "sha256": self.sha256,
-            "registered_on": self.on,
-            "hypotheses": [as_json(one) for one in self.outcomes(inputs)],
-            "deviations": [as_json(one) for one in self.deviations],
-        }
-
-    def section(self, inputs: ReportInputs) -> Section:
-        rows = [
-            (one.text, one.claim, one.verdict, outcome_words(one, inputs.wording))
-            for one in self.outcomes(inputs)
-        ]
-        tables = [table("hypotheses", rows, clustered=inputs.clustered)]
-        if self.deviations:
-            tables.append(table("deviations", [(one.what, one.words) for one in self.deviations]))
-        sentence = say("registration", on=self.on, sha256=self.sha256, n=len(self.deviations))
-        return section("registration", [sentence], tables=tables)
-
-
-def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str], NDArray[Any] | None]:
-    """Return whether each metric names people's winner of each decided pair, and the pairs' kinds and images."""
-    if not inputs.kind.compares_pairs or not inputs.scores:
-        return {}, [], None
-    decided = inputs.winners != 0
-    right = right_pairs(inputs.scores, inputs.winners)
-    images = inputs.images_of(inputs.pks or ())
-    flags = {name: one[decided] for name, one in right.items()}
-    return flags, inputs.kinds[decided].tolist(), None if images is None else images[decided]
 
 
 def check_hypotheses(

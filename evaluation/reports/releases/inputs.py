@@ -18,11 +18,21 @@ from evaluation.data.judgment_sets.records import (
     UnitRow,
     Units,
 )
+from evaluation.data.ranked_lists import (
+    ANNOTATION,
+    NO_ORIGINAL,
+    SEARCH,
+    JudgedUnits,
+    ListRows,
+    Proposals,
+    sort_into_lists,
+)
 from evaluation.data.releases.rows import ReleasedRows, Row
 from evaluation.planning.registration.plans import Registered
 from evaluation.presentation.content import Section
 from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
 from evaluation.reports.sections import sections_of
+from evaluation.reports.sections.registration import registration_as_json, registration_section
 from evaluation.results.consensus import (
     EMPTY_CONSENSUS,
     OUTCOME,
@@ -46,18 +56,7 @@ from evaluation.results.metric_figures import (
     find_references_of_pairs,
     halves_of_pairs,
 )
-from evaluation.results.rankings import (
-    ANNOTATION,
-    CUTS,
-    NO_ORIGINAL,
-    SEARCH,
-    JudgedTexts,
-    JudgedUnits,
-    ListRows,
-    Proposals,
-    rankings_of,
-    sort_into_lists,
-)
+from evaluation.results.rankings import CUTS, JudgedTexts, rankings_of
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import kinds_of
 from judgments.kinds import IncludedJudgment
@@ -414,6 +413,6 @@ def compute_findings(rows: ReleasedRows, registered: Registered | None = None) -
     inputs = inputs_of_rows(rows)
     sections = sections_of(inputs)
     if registered is not None:
-        sections.append(registered.section(inputs))
-    outcomes = None if registered is None else registered.as_json(inputs)
+        sections.append(registration_section(registered, inputs))
+    outcomes = None if registered is None else registration_as_json(registered, inputs)
     return Findings(rows, rows.signature(), inputs, sections, outcomes)

@@ -31,6 +31,7 @@ from evaluation.data.releases.documents import (
     datasheet,
     licence_text,
     readme,
+    shareable_design,
 )
 from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.data.releases.storage import Terms, WrittenBundle, check_terms, record_release
@@ -59,7 +60,6 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 
 SALT_BYTES = 32
-LEFT_OUT = "left out"
 
 
 def release_study(
@@ -185,7 +185,9 @@ def _write(
     if registration is not None:
         writer.write_json(REGISTRATION, {"sha256": registration.sha256, **registration.content})
         writer.write_json(OUTCOMES, findings.outcomes)
-    writer.write_text("datasheet.md", datasheet(about, findings, shared, _facts(study)))
+    writer.write_text(
+        "datasheet.md", datasheet(about, findings.agreement, findings.counts, shared, _facts(study))
+    )
     writer.write_json("croissant.json", croissant(about, writer.files))
     writer.write_text("CITATION.cff", citation_cff(about))
     writer.write_text("LICENSE", licence_text(about))
@@ -216,15 +218,6 @@ def _pass_rows_through(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[di
     for row in rows:
         take(row)
         yield row
-
-
-def shareable_design(study: Study) -> dict[str, Any]:
-    """Return the design without access codes and a panel's addresses."""
-    design = design_of(study).model_dump(mode="json")
-    if design["access"]["code"]:
-        design["access"]["code"] = LEFT_OUT
-    design["panel"] |= {"codes": {}, "addresses": {}}
-    return design
 
 
 def _evaluation_settings(found: Evaluated) -> dict[str, Any]:

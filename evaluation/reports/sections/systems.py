@@ -11,10 +11,11 @@ import numpy as np
 
 from evaluation.data.judgment_sets.records import Flags, Floats
 from evaluation.data.provenance import json_float
+from evaluation.data.ranked_lists import SEARCH, Proposals
 from evaluation.presentation.content import Curve, CurvePanel, Curves, Estimate, Section, Table
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.results.rankings import SEARCH, JudgedTexts, Proposals
+from evaluation.results.rankings import JudgedTexts
 from evaluation.results.tables import rankings_tables
 from evaluation.results.verdict import join_names, leaders_by_intervals, leaders_by_tests, paired_p
 from evaluation.statistics.meta import clusters_of_p_values, wilson_interval

@@ -1,4 +1,7 @@
-"""Compare two sources of judgments. Pure.
+"""Match the units of two sources of judgments, and compare what they say. Pure.
+
+Units match by id, else by content. Candidates may be in either order; the second source's answers are flipped
+to fit.
 
 The second source is the standard: precision is the share of the first's yes that it confirms, recall the
 share of its yes that the first finds. docs/statistics.md defines each statistic.
@@ -7,8 +10,9 @@ share of its yes that the first finds. docs/statistics.md defines each statistic
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,8 +21,10 @@ from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from common.amounts import thousands
+from evaluation.data.judgment_sets.records import Flags, Ints
+from evaluation.data.judgment_sets.sources import Content, Source
 from evaluation.data.provenance import as_json, signature
-from evaluation.results.comparing.sources import Matched, Source, match_sources
+from evaluation.errors import EvaluationError
 from evaluation.results.consensus import FULL_DEPTH, alpha_dict
 from evaluation.statistics.agreement import (
     KappaGrid,
@@ -31,6 +37,150 @@ from evaluation.statistics.clustering import ITEM, NAIVE, RATER
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.resampling import RESAMPLES
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Two sources over the same groups of units.
+
+    shared: (G,) bool, groups in both. by_id: number matched by id. turned: number of the second's units with
+    swapped candidates. joined: per source, units merged by equal content. without_reference: references were
+    ignored, because only one source shows them.
+    """
+
+    first: Source
+    second: Source
+    shared: Flags
+    by_id: int
+    turned: int
+    joined: tuple[int, int]
+    without_reference: bool
+    stopped_early: bool
+
+    @property
+    def same_scale(self) -> bool:
+        first, second = self.first.kind, self.second.kind
+        if first is None or second is None:
+            return first is second
+        same_level = first.aggregation.level == second.aggregation.level
+        return same_level and first.outcomes == second.outcomes
+
+
+def match_sources(first: Source, second: Source) -> Matched:
+    """Match two sources. Raise EvaluationError for incompatible protocols."""
+    for one in (first, second):
+        if one.kind is not None and one.kind.is_open:
+            raise EvaluationError(
+                f"{one.name} is of protocol {one.kind.name}, whose answers are no numbers; expected grades, "
+                "yes or no, or choices between two captions."
+            )
+        if not len(one.unit):
+            raise EvaluationError(f"{one.name} holds no judgment that counts, expected one or more.")
+    for sided, unnamed, option in ((first, second, "--second-protocol"), (second, first, "--first-protocol")):
+        if sided.two_sided and unnamed.kind is None:
+            raise EvaluationError(
+                f"{unnamed.name} does not say of which protocol its judgments are, and those of {sided.name} choose "
+                f"between two captions; name it with {option}."
+            )
+    references = [_has_references(one) for one in (first, second)]
+    split = len(first.units)
+    groups = _Groups(split + len(second.units))
+    two_sided = first.two_sided and second.two_sided
+    known: dict[Hashable, tuple[int, bool]] = {}
+    for place, content in enumerate(chain(_contents(first), _contents(second))):
+        for key, turned in content.keys(reference=all(references), two_sided=two_sided):
+            there, other = known.setdefault(key, (place, turned))
+            groups.join(there, place, odd=turned != other)
+    # Contents go first: they also determine the sides.
+    ids = _same_ids(first, second)
+    for own, other_own in ids:
+        groups.join(own, split + other_own, odd=False)
+    group, odd, count = groups.number_groups()
+    first_groups, second_groups = group[:split], group[split:]
+    shared = _mark_occurring(first_groups[first.unit], count) & _mark_occurring(
+        second_groups[second.unit], count
+    )
+    by_id = _mark_occurring(first_groups[np.array([one for one, _ in ids], dtype=np.int64)], count)
+    return Matched(
+        first=first.merged_into(first_groups, odd[:split], count),
+        second=second.merged_into(second_groups, odd[split:], count),
+        shared=shared,
+        by_id=int((shared & by_id).sum()),
+        turned=int((odd[split:] & shared[second_groups]).sum()),
+        joined=(split - len(np.unique(first_groups)), len(second.units) - len(np.unique(second_groups))),
+        without_reference=references[0] != references[1],
+        stopped_early=first.full_depth is not None or second.full_depth is not None,
+    )
+
+
+def _mark_occurring(groups: Ints, count: int) -> Flags:
+    found = np.zeros(count, dtype=bool)
+    found[groups] = True
+    return found
+
+
+def _contents(source: Source) -> Sequence[Content]:
+    return source.contents or [Content()] * len(source.units)
+
+
+def _has_references(source: Source) -> bool:
+    return any(one.ids[0] is not None or one.texts[0] is not None for one in source.contents)
+
+
+def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
+    """Return positions of units with equal ids and consistent contents."""
+    places = {name: place for place, name in enumerate(second.units)}
+    pairs = ((place, places[name]) for place, name in enumerate(first.units) if name in places)
+    if not first.contents or not second.contents:
+        return list(pairs)
+    return [
+        (place, other)
+        for place, other in pairs
+        if not _contradict(first.contents[place], second.contents[other])
+    ]
+
+
+def _contradict(one: Content, other: Content) -> bool:
+    """Return whether contents contradict each other; ids outweigh texts."""
+    if one.image is not None and other.image is not None and one.image != other.image:
+        return True
+    for captions, others in ((one.ids, other.ids), (one.texts, other.texts)):
+        if captions[1] is not None and others[1] is not None:
+            return set(captions[1:]) != set(others[1:])
+    return False
+
+
+class _Groups:
+    """Union-find of equal units that tracks candidate order."""
+
+    def __init__(self, size: int) -> None:
+        self._parent = list(range(size))
+        self._odd = [False] * size
+
+    def _root(self, place: int) -> tuple[int, bool]:
+        """Return the group's root, and whether `place` is turned against it."""
+        odd, path = False, []
+        while self._parent[place] != place:
+            path.append(place)
+            place = self._parent[place]
+        for step in reversed(path):  # from the root outwards, so that each step uses the one before
+            odd ^= self._odd[step]
+            self._parent[step], self._odd[step] = place, odd
+        return place, odd
+
+    def join(self, one: int, other: int, *, odd: bool) -> None:
+        (root, turned), (second, again) = self._root(one), self._root(other)
+        low, high = min(root, second), max(root, second)
+        if low != high:
+            self._parent[high], self._odd[high] = low, odd ^ turned ^ again
+
+    def number_groups(self) -> tuple[Ints, Flags, int]:
+        """Return (N,) group numbers, (N,) turned flags, and the number of groups."""
+        found = [self._root(place) for place in range(len(self._parent))]
+        roots = np.array([root for root, _ in found], dtype=np.int64)
+        known, number = np.unique(roots, return_inverse=True)
+        return number.astype(np.int64), np.array([odd for _, odd in found], dtype=bool), len(known)
+
 
 MISSING = ("leave-out", "no")
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b")

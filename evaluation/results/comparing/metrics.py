@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
+from rest_framework import serializers
 
 from common.amounts import coefficient
+from common.parameters import Parameters
 from evaluation.arrays import Floats, Ints
 from evaluation.data.imported_scores.storing import Column, ImportedScores, check_imported, imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
-from evaluation.models import ScoreKeys
+from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
 from evaluation.presentation.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
-from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, compared_kind, judged_captions, pair_texts
+from evaluation.results.meta_evaluation import compared_kind, judged_captions, pair_texts
 from evaluation.results.metric_figures import (
     COEFFICIENTS,
     UNKNOWN_KIND,
@@ -26,6 +28,7 @@ from evaluation.results.metric_figures import (
     score_captions,
     score_pairs,
 )
+from evaluation.results.operations import TokenizerField, metric_names
 from evaluation.statistics.clustering import ITEM
 from evaluation.statistics.meta import (
     accuracy_difference,
@@ -36,12 +39,15 @@ from evaluation.statistics.meta import (
     pairwise_accuracy,
     soft_pairwise_accuracy,
 )
+from judgments.kinds import KINDS
 from judgments.models import Dataset, Output, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
+from judgments.study_operations import background_operation
 
 Per = ScoreKeys.Per
 
+JOB_KIND = "compare_metrics"
 DIFFERENCE = ("first", "second", "difference", "low", "high", "p", "n", "clusters", "reason")
 FEWEST_SYSTEMS = 3
 NO_ITEMS = "the metric has scores of systems alone"
@@ -346,3 +352,34 @@ def comparison_in_words(result: Mapping[str, Any]) -> str:
         _("%(ahead)s agrees with people better than %(behind)s: %(better)s to %(worse)s, n = %(n)s (%(p)s).")
         % values
     )
+
+
+class CompareMetricsRequest(Parameters):
+    """Two metrics, computed or imported."""
+
+    first = serializers.CharField(
+        max_length=LONGEST_METRIC,
+        label="First metric",
+        help_text="Name of a metric, computed or imported.",
+        style={"choices": metric_names, "kind": "select"},
+    )
+    second = serializers.CharField(
+        max_length=LONGEST_METRIC,
+        label="Second metric",
+        help_text="Name of another.",
+        style={"choices": metric_names, "kind": "select"},
+    )
+    tokenizer = TokenizerField()
+
+
+@background_operation(
+    "compare-metrics", "Compare two metrics", job=JOB_KIND, parameters=CompareMetricsRequest
+)
+def compare(*, study: Study, first: str, second: str, tokenizer: str = DEFAULT_TOKENIZER) -> dict[str, Any]:
+    """Starts a job that holds two metrics against the consensus; its result has the difference with intervals."""
+    check_imported(study.dataset, [first, second])
+    return {"first": first, "second": second, "tokenizer": tokenizer}
+
+
+def can_compare(study: Study) -> bool:
+    return not KINDS[study.protocol].comparison.refusal

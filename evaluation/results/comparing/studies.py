@@ -14,9 +14,9 @@ from common.errors import NotThere
 from common.rows import plain_rows
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.data.judgment_sets.sources import Content, Source
 from evaluation.errors import EvaluationError
 from evaluation.results.comparing.comparison import MISSING, compare_sources, compared_in_words
-from evaluation.results.comparing.sources import Content, Source
 from evaluation.results.consensus import RESAMPLES
 from judgments.cached_figures import (
     Figures,

@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from evaluation.models import BoardSnapshot
-from evaluation.planning.follow_up.operations import reopen
 from evaluation.results.aggregation import unused_context
 from evaluation.results.dashboard.progress import (
     ChangeMark,
@@ -26,7 +25,7 @@ from evaluation.results.tables_page import as_markup, cached_drawing, worker_not
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, take_refusal
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
 
 EVERY_SECONDS = 5
 MEASURED_LATER = gettext_noop("Of answers in words, agreement is measured on the page Results.")
@@ -147,6 +146,3 @@ add_page(
     )
 )
 add_page(StudyPage(name="board-live", label="", order=2, view=show_live))
-add_operation(
-    reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
-)

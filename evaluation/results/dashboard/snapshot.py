@@ -24,7 +24,7 @@ from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
-from evaluation.models import Analysis, BoardSnapshot
+from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
 from evaluation.results.aggregation import unused_answers
 from evaluation.results.consensus import agreement_rows, one_against_rest, worker_table
 from evaluation.results.dashboard.progress import study_counts
@@ -36,13 +36,7 @@ from evaluation.results.dashboard.replay import (
     means_so_far,
     winners_so_far,
 )
-from evaluation.results.meta_evaluation import (
-    DEFAULT_METRICS,
-    DEFAULT_TOKENIZER,
-    CaptionConsensus,
-    caption_texts,
-    texts_of_pairs,
-)
+from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
 from evaluation.results.metric_figures import pair_kinds, score_captions, score_pairs
 from evaluation.results.verdict import verdict_sentence
 from evaluation.statistics.meta import wilson_interval

@@ -14,12 +14,12 @@ from django.utils.translation import gettext as _
 from annotation.models import Demographics, Worker
 from common.amounts import coefficient
 from evaluation.arrays import Floats, Ints, places_in
+from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow
+from evaluation.data.judgment_sets.records import MOST_VALUES, NO_PAIR, JudgmentTable, Units, WorkerRow
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
-from evaluation.results.coefficients import MOST_VALUES
 from evaluation.results.consensus import ANONYMOUS
 from evaluation.results.disagreement.predictions import imported_predictions, read_predictions
 from evaluation.statistics.clustering import ITEM, spread_of_mean
@@ -55,11 +55,6 @@ CROWD = "crowd: "  # before the names of demographics
 EQUALLY, ALWAYS = "equally likely", "same for all"
 TOO_FEW_RATERS = "there are {n} raters, expected {fewest} or more"
 NO_SHARED_UNIT = "no unit has two judgments"
-
-
-def has_soft_labels(study: Study) -> bool:
-    kind = kind_of(study)
-    return not kind.is_open and 2 <= len(kind.outcomes) <= MOST_VALUES
 
 
 def check_soft_labels(study: Study) -> None:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_safe
 
 from common.errors import QuorumError
+from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from evaluation.results.consensus import SIDES_IN_WORDS
@@ -21,7 +22,6 @@ from evaluation.results.disagreement.analysis import (
     EQUALLY,
     cached_disagreement,
     disagreement_in_words,
-    has_soft_labels,
 )
 from evaluation.results.disagreement.operations import (
     PredictionsName,

@@ -17,7 +17,6 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.amounts import coefficient
 from common.errors import NotThere
 from evaluation.models import Analysis
-from evaluation.planning.follow_up.operations import next_batch
 from evaluation.results.consensus import SIDES_IN_WORDS
 from evaluation.results.error_analysis.analysis import (
     Disagreement,
@@ -32,7 +31,7 @@ from judgments.admin.base import picture_address
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, page_address
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
 
 ON_A_PAGE = 25
 
@@ -220,9 +219,3 @@ add_page(
     )
 )
 add_page(StudyPage(name="closer-look", label="", order=53, view=show_inspection, under="closer"))
-add_operation(
-    next_batch,
-    label="Make the next batch from these",
-    leads_away="change",
-    beside=False,
-)

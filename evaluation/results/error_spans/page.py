@@ -11,12 +11,12 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.models import Analysis
 from evaluation.results.error_spans.scores import (
     SEGMENTS,
     compare_systems,
     marked_rows,
-    marks_errors,
     shared_items,
     system_scores,
 )

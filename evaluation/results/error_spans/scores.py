@@ -22,11 +22,9 @@ from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.clustering import ITEM, spread_of_mean
 from evaluation.statistics.resampling import CONFIDENCE
 from judgments.cached_figures import Figures, add_figures
-from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, value_of
 from judgments.models import Caption, Item, Output, Study
 
-FORMAT = "spans"
 NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
 Key = tuple[int, int]  # row ids of an item and a caption
 Segments = Mapping[str, Sequence["Segment"]]  # of each system, by name
@@ -76,13 +74,9 @@ class Comparison:
     reason: str
 
 
-def marks_errors(study: Study) -> bool:
-    return FORMAT in KINDS[study.protocol].own_formats
-
-
 def segments_of(study: Study) -> Segments:
     """Return system -> judged segments. Raise EvaluationError if answers are no marked errors."""
-    if not marks_errors(study):
+    if not loaders.marks_errors(study):
         raise EvaluationError(NO_SPANS.format(slug=study.slug, protocol=study.protocol))
     judged = loaders.judged_answers(study, loaders.load_judgments(study))
     by_text: defaultdict[Key, list[Any]] = defaultdict(list)

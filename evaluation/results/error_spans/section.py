@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.presentation.content import Dots, Estimate, Panel, Section, Table
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.error_spans.scores import (
     SystemScore,
     compare_systems,
-    marks_errors,
     segments_of,
     system_scores,
 )

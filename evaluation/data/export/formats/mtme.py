@@ -26,8 +26,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.errors import ExportError
 from evaluation.metrics import score
-from evaluation.results.error_spans.scores import marks_errors
-from evaluation.results.meta_evaluation import DEFAULT_METRICS
+from evaluation.models import DEFAULT_METRICS
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import MQM
@@ -174,7 +173,7 @@ class Mtme(Encoding):
         people = ((names[pk], means[row]) for pk, row in board.systems.items())
         stem = folder / "human-scores" / f"{languages}.{study.protocol}"
         _write_score_files(stem, ((name, scores, _mean(scores)) for name, scores in people))
-        if marks_errors(study):
+        if loaders.marks_errors(study):
             _write_ratings(stem, board, names, work)
         for metric in DEFAULT_METRICS:
             found = (

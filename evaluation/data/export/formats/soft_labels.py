@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from common.files import HashedFile
 from evaluation.data.export.parts import Encoding, ExportWork, write_line
-from evaluation.results.coefficients import MOST_VALUES
-from evaluation.results.disagreement.analysis import has_soft_labels
+from evaluation.data.judgment_sets.records import MOST_VALUES
 from evaluation.statistics.disagreement import soft_labels
 from judgments.models import Study, Unit
 from judgments.studies.studies import kind_of
 
 CORRECTED = "miller-madow"  # of a unit alone, so that a part says the same whatever the others hold
+
+
+def has_soft_labels(study: Study) -> bool:
+    kind = kind_of(study)
+    return not kind.is_open and 2 <= len(kind.outcomes) <= MOST_VALUES
 
 
 def why_unfit(study: Study) -> str:

@@ -1,4 +1,4 @@
-"""Adopt workers' captions into the dataset."""
+"""Adopt workers' captions into the dataset, and the operation that does it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from rest_framework import serializers
 
 from annotation.models import WrittenCaption
+from common.amounts import thousands
 from common.errors import DataConflict, WrongState
+from common.parameters import Parameters
 from common.rows import refresh_statistics
 from evaluation.data.export.formats.consensus import CollectedCaption, check_writes, written_captions
 from evaluation.data.export.snapshot import take_snapshot
@@ -22,6 +26,7 @@ from judgments.datasets.importing import check_owner, store_candidates
 from judgments.drawing.material import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.studies.log import note_event
+from judgments.study_operations import CommandHelp, Outcome, operation
 
 ROWS_AT_ONCE = 2_000
 
@@ -181,3 +186,42 @@ def _note_addition(dataset: Dataset, what: dict[str, Any]) -> None:
     ]
     dataset.notes = {**dataset.notes, "adopted": adopted}
     dataset.save(update_fields=["notes"])
+
+
+class AdoptRequest(Parameters):
+    """What the captions become."""
+
+    system = serializers.CharField(
+        required=False, default="", help_text="make them this system's outputs, no references"
+    )
+
+
+@operation(
+    "adopt",
+    "Make written captions part of the dataset",
+    parameters=AdoptRequest,
+    command=CommandHelp(
+        "Make the used captions of a closed study of caption writing references of its dataset, or with --system the "
+        "outputs of a system, which later studies judge. Nobody is asked to judge a caption of their own. Doing it "
+        "again changes nothing.",
+        "street-captions",
+    ),
+)
+def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
+    """Add the written captions to the dataset, of which you are an editor. Doing it again changes nothing."""
+    made = adopt_captions(study=study, system=system, by=by)
+    writers = ngettext("%(n)s writer", "%(n)s writers", made.writers) % {"n": thousands(made.writers)}
+    what = _("outputs of system %(name)r") % {"name": made.system} if made.system else _("references")
+    return Outcome(
+        _(
+            "%(added)s captions by %(writers)s became %(what)s of dataset %(dataset)r; "
+            "%(there)s had been adopted before."
+        )
+        % {
+            "added": thousands(made.added),
+            "writers": writers,
+            "what": what,
+            "dataset": made.dataset,
+            "there": thousands(made.there),
+        }
+    )

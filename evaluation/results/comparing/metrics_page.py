@@ -10,12 +10,11 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from common.errors import QuorumError
-from evaluation.data.imported_scores.operations import JOB_KIND, ScoresRequest, can_compare, compare
 from evaluation.data.imported_scores.reading import read_scores
-from evaluation.data.imported_scores.storing import import_scores, signature_of
+from evaluation.data.imported_scores.storing import ScoresRequest, import_scores, signature_of
 from evaluation.models import ImportedMetric
 from evaluation.presentation.content import p_value
-from evaluation.results.comparing.metrics import comparison_in_words
+from evaluation.results.comparing.metrics import JOB_KIND, can_compare, compare, comparison_in_words
 from judgments.access.roles import Right, has_role, require_editor
 from judgments.admin.base import signed_in
 from judgments.datasets.page import import_or_queue

@@ -1,0 +1,282 @@
+"""Systems' ranked lists of captions and of images, and where the judged units stand in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.db.models import Case, Max, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce
+
+from common.rows import READ_AT_ONCE, batched, columns_of, plain_rows
+from evaluation.arrays import places_in
+from evaluation.data.judgment_sets.records import Flags, Ints
+from judgments.models import Caption, Item, Output, Study, System, Unit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ANNOTATION, SEARCH = "annotation", "search"
+
+NO_ORIGINAL = -1
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedUnits:
+    """(U,) row ids of units in order, and the positions of their images and texts in ``Proposals``."""
+
+    pk: Ints
+    image: Ints
+    text: Ints
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, int, int]]) -> JudgedUnits:
+        return cls(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """N places in systems' lists, by system, task, query and place; a list has no item twice.
+
+    Attributes:
+        texts, askers: captions by id: a text by the id of one of its captions, an asker (query caption) by its own.
+            Texts may be an Arrow array, as there can be millions.
+        system, image, text: (N,) positions in the names.
+        asker: (N,) position; -1 if the image is the query.
+        place: (N,) from 1; gaps belong to unknown items.
+        original: (N,) whether the caption was written for the image (1, 0); -1 without an original to find.
+    """
+
+    systems: Sequence[str]
+    images: Sequence[str]
+    texts: Sequence[str] | pa.Array
+    askers: Sequence[str]
+    system: Ints
+    image: Ints
+    text: Ints
+    asker: Ints
+    place: Ints
+    original: Ints
+    units: JudgedUnits
+
+    def __len__(self) -> int:
+        return len(self.system)
+
+    @property
+    def search(self) -> Flags:
+        """Return (N,) bool: a caption is the query, images are ranked."""
+        return self.asker >= 0
+
+    @property
+    def query(self) -> Ints:
+        return np.where(self.search, self.asker, self.image)
+
+
+@dataclass(frozen=True, slots=True)
+class ListRows:
+    """Unsorted rows of ``Proposals``; ``rank`` orders a list, and is the place if ``placed``."""
+
+    system: Ints
+    image: Ints
+    text: Ints
+    asker: Ints
+    rank: Ints
+    original: Ints
+    placed: Flags
+
+
+def sort_into_lists(
+    rows: ListRows,
+    systems: Sequence[str],
+    images: Sequence[str],
+    texts: Sequence[str] | pa.Array,
+    askers: Sequence[str],
+    units: JudgedUnits,
+) -> Proposals:
+    """Sort rows into lists; a repeated item counts once, at its best place."""
+    search = rows.asker >= 0
+    query = np.where(search, rows.asker, rows.image)
+    order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
+    keys = np.stack([rows.system[order], search[order], query[order]])
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    number = np.cumsum(begins) - 1
+    start = np.flatnonzero(begins)[number] if len(order) else number
+    counted = np.arange(len(order)) - start + 1
+    place = np.where(rows.placed[order], rows.rank[order], counted)
+    item = np.where(search, rows.image, rows.text)[order]
+    width = int(item.max(initial=0)) + 1
+    first = np.zeros(len(order), dtype=bool)
+    first[np.unique(number * width + item, return_index=True)[1]] = True
+    dropped = np.cumsum(~first)
+    before = np.concatenate([[0], dropped])[start] if len(order) else dropped
+    kept = order[first]
+    return Proposals(
+        systems, images, texts, askers,
+        system=rows.system[kept],
+        image=rows.image[kept],
+        text=rows.text[kept],
+        asker=rows.asker[kept],
+        place=(place - (dropped - before))[first],
+        original=rows.original[kept],
+        units=units,
+    )  # fmt: skip
+
+
+def outputs_of(study: Study) -> QuerySet[Output]:
+    return Output.objects.of_study(study)
+
+
+def newest_output(study: Study) -> int:
+    found = outputs_of(study).aggregate(last=Max("pk"))
+    return found["last"] or 0
+
+
+def proposals_of(study: Study) -> Proposals:
+    """Return all systems' lists for images of the judged splits, and for captions that found one."""
+    units = Unit.objects.filter(study=study, control=False, first__isnull=False).order_by("position", "pk")
+    unit, image_shown, first_shown = columns_of(units.values_list("pk", "item_id", "first_id"), 3).astype(
+        np.int64
+    )
+    systems = dict(System.objects.of_study(study).values_list("pk", "name"))
+    items = {
+        pk: (name, split)
+        for pk, name, split in plain_rows(
+            Item.objects.filter(dataset=study.dataset_id).order_by().values_list("pk", "name", "split")
+        )
+    }
+    splits = {items[item][1] for item in np.unique(image_shown).tolist()}
+    of_splits = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
+    system, item, caption, rank, search = _outputs(study, splits)
+    asked = search > 0
+    if asked.any():  # whole lists of captions that found an image of the splits
+        here = np.isin(item, of_splits)
+        kept = ~asked | np.isin(caption, caption[asked & here])
+        system, item, caption, rank, asked = (row[kept] for row in (system, item, caption, rank, asked))
+    if not len(system):
+        none = np.zeros(0, dtype=np.int64)
+        return Proposals((), (), (), (), *(none,) * 6, JudgedUnits.of([]))
+    captions = _captions(study, of_splits, caption, first_shown)
+    askers = np.unique(caption[asked])
+    names, image_of, asker_of = (
+        {name: place for place, name in enumerate(sorted(set(known)))}
+        for known in (
+            systems.values(),
+            (name for name, _ in items.values()),
+            captions.keys_of(askers),
+        )
+    )
+    number = {pk: image_of[name] for pk, (name, _) in items.items()}
+    text = captions.text_of(caption)
+    asking = {pk: asker_of[key] for pk, key in zip(askers.tolist(), captions.keys_of(askers), strict=True)}
+    return sort_into_lists(
+        ListRows(
+            system=_map_values(system, {pk: names[name] for pk, name in systems.items()}),
+            image=_map_values(item, number),
+            text=text,
+            asker=np.where(asked, _map_values(caption, asking), -1),
+            rank=rank,
+            original=_original_ranks(captions, item, caption, text, asked),
+            placed=_ranks_are_places(study, systems, system, asked),
+        ),
+        list(names),
+        list(image_of),
+        captions.texts,
+        list(asker_of),
+        JudgedUnits(unit, _map_values(image_shown, number), captions.text_of(first_shown)),
+    )
+
+
+def _outputs(study: Study, splits: set[str]) -> Ints:
+    """Return (5, N) system, image, caption, rank, and 1 for search results, by row id."""
+    task = Case(When(task=Output.Task.SEARCH, then=1), default=0)
+    rows = outputs_of(study).filter(Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH))
+    columns = rows.order_by().values_list("system_id", "item_id", "caption_id", "rank", task, "pk")
+    *found, pk = columns_of(columns, 6).astype(np.int64)
+    return np.stack(found)[:, np.argsort(pk)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Captions:
+    """C captions.
+
+    Attributes:
+        pk, item: (C,) row ids of captions and of the images that they were written for, 0 without one.
+        key: (C,) ids.
+        text: (C,) numbers of their texts.
+        texts: an id of a caption for each text, preferably of a judged one.
+    """
+
+    pk: Ints
+    item: Ints
+    key: pa.ChunkedArray
+    text: Ints
+    texts: pa.Array
+
+    def text_of(self, captions: Ints) -> Ints:
+        return self.text[places_in(self.pk, captions)]
+
+    def keys_of(self, captions: Ints) -> list[str]:
+        found: list[str] = self.key.take(places_in(self.pk, captions)).to_pylist()
+        return found
+
+
+def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captions:
+    """Return captions written for ``items``, ``proposed`` or ``shown``."""
+    import pyarrow as pa  # when it is first used
+
+    rows = Caption.objects.filter(dataset=study.dataset_id).order_by("pk")
+    columns = rows.values_list("pk", Coalesce("item_id", Value(0)), "key", "text")
+    schema = pa.schema(
+        {"pk": pa.int64(), "item": pa.int64(), "key": pa.large_string(), "text": pa.large_string()}
+    )
+    wanted, parts = np.union1d(proposed, shown), []
+    for some in batched(plain_rows(columns), READ_AT_ONCE):
+        part = pa.record_batch(list(zip(*some, strict=True)), schema=schema)
+        first, last = np.searchsorted(wanted, (some[0][0], some[-1][0] + 1))  # both are in order
+        kept = np.isin(part["pk"], wanted[first:last]) | np.isin(part["item"], items)
+        parts.append(part.filter(kept))
+    table = pa.Table.from_batches(parts, schema)
+    pk, code = table["pk"].to_numpy(), _codes(table["text"])
+    # texts are numbered as they come: those of judged units, then the others
+    order = np.concatenate([places_in(pk, shown), np.arange(len(pk))])
+    _, first = np.unique(code[order], return_index=True)
+    by_first = np.argsort(first)
+    number = np.empty_like(by_first)
+    number[by_first] = np.arange(len(by_first))
+    texts = table["key"].take(order[first[by_first]]).combine_chunks()
+    return _Captions(pk, table["item"].to_numpy(), table["key"], number[code], texts)
+
+
+def _codes(column: pa.ChunkedArray) -> Ints:
+    """Return (N,) numbers of the values, below the count of different ones."""
+    coded = column.dictionary_encode().chunks  # all have one dictionary
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(one.indices.to_numpy() for one in coded)])
+
+
+def _original_ranks(captions: _Captions, item: Ints, caption: Ints, text: Ints, asked: Flags) -> Ints:
+    """Return ``Proposals.original``, comparing captions by their words."""
+    own = captions.item > 0
+    written_for = captions.item[places_in(captions.pk, caption)]
+    width = len(captions.pk) + 1
+    by_words = np.isin(item * width + text, captions.item[own] * width + captions.text[own])
+    hit = np.where(asked, written_for == item, by_words)
+    there = (written_for > 0) & (asked | np.isin(item, captions.item[own]))
+    return np.where(there, hit, NO_ORIGINAL)
+
+
+def _ranks_are_places(study: Study, systems: Mapping[int, str], system: Ints, asked: Flags) -> Flags:
+    """Return (N,) whether the rank is the place, as for systems known only from judgments."""
+    partly = study.dataset.known_in_part
+    found = np.zeros(len(system), dtype=bool)
+    for task, chosen in ((Output.Task.ANNOTATION, ~asked), (Output.Task.SEARCH, asked)):
+        names = partly.get(task, ())
+        found |= chosen & np.isin(system, [pk for pk, name in systems.items() if name in names])
+    return found
+
+
+def _map_values(values: Ints, to: Mapping[int, Any]) -> Ints:
+    known, place = np.unique(values, return_inverse=True)
+    return np.array([to.get(one, -1) for one in known.tolist()], dtype=np.int64)[place]
