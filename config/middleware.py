@@ -1,22 +1,44 @@
-"""Middleware of this installation."""
+"""Middleware of this installation, and pages in a crowd's frame: only that crowd may frame them.
+
+A ticket starts the address of a framed page. Under it (annotation.crowds.mturk.pages) only the pages of one study's
+work are available.
+"""
+
+from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from csp.constants import SELF
+from csp.decorators import csp_replace
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.contrib.messages.storage.base import BaseStorage, Message
+from django.contrib.messages.storage.cookie import CookieStorage
+from django.contrib.messages.storage.fallback import FallbackStorage
+from django.contrib.messages.storage.session import SessionStorage
+from django.core import signing
 from django.core.exceptions import MiddlewareNotUsed
 from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponseBase, HttpResponseRedirectBase
 from django.middleware.http import ConditionalGetMiddleware
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 
-from common.audit import acting_as
+from annotation.crowds.mturk.pages import (
+    addresses_under,
+    all_sites,
+    prefix_of,
+    read_ticket,
+    sites_of,
+)
+from annotation.views.common import FRAME_KEY, frame_of, mark_as_entrance
+from common.audit import acting_as, log_about
 from common.downloads import problem_page
 from common.incoming import within_request
 from common.rate_limits import TooMany, count, visiting_from
@@ -212,3 +234,113 @@ class LanguageMiddleware:
             response.headers.setdefault("Content-Language", language)  # files for staff are English
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response
+
+
+TICKET = re.compile(r"/f/([^/]+)(/.*)")
+# names of annotation.urls that are available under a ticket
+PAGES = {
+    "example-picture",
+    "finish",
+    "picture",
+    "quiz",
+    "quiz-answer",
+    "quiz-picture",
+    "quiz-start",
+    "report",
+    "return",
+    "save",
+    "start",
+    "submit",
+    "work",
+}
+SAID_SALT = "config.middleware.said"
+SAID_SECONDS = 3600
+
+
+def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
+    return {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
+
+
+class FramedPagesMiddleware:
+    """Remove the ticket from an address and authenticate its worker.
+
+    The ticket is a secret like a cookie: forms need no CSRF token, and no cookie is set. Must be outside of the
+    middleware that sets cookies and X-Frame-Options, and inside the one that writes the content policy.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        found = TICKET.fullmatch(request.path_info)
+        if found is None:
+            return self.get_response(request)
+        ticket, rest = found.groups()
+        frame = read_ticket(ticket)
+        if frame is None:
+            return csp_replace(framed_policy(all_sites()))(_no_ticket)(request)
+        request.path_info = rest
+        request.META[FRAME_KEY] = frame
+        vars(request)["csrf_processing_done"] = True  # the mark of Django's own middleware
+        log_about(worker=frame.session.worker_id, study=frame.session.study.slug)
+        with addresses_under(prefix_of(ticket)):
+            response = csp_replace(framed_policy(sites_of(frame.session.place)))(self.get_response)(request)
+        return _without_traces(response)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponse], args: list[Any], kwargs: dict[str, Any]
+    ) -> None:
+        frame, match = frame_of(request), request.resolver_match
+        if frame is None:
+            return
+        available = match is not None and match.app_name == "annotation" and match.url_name in PAGES
+        if not available or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
+            raise Http404("This page is not part of the work.")
+
+
+def _no_ticket(request: HttpRequest) -> HttpResponse:
+    mark_as_entrance(request)
+    # The language middleware is further inside.
+    with translation.override(translation.get_language_from_request(request)):
+        response = render(request, "annotation/framed/no_ticket.html", status=404)
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _without_traces(response: HttpResponseBase) -> HttpResponseBase:
+    """Remove cookies, and hide the secret address from the referrer."""
+    response.cookies.clear()
+    del response.headers["X-Frame-Options"]
+    response.headers.setdefault("Referrer-Policy", "no-referrer")
+    return response
+
+
+class FramedMessages(BaseStorage):
+    """Carry messages to the next framed page, signed in its address, as there is no cookie."""
+
+    def _get(self, *args: Any, **kwargs: Any) -> tuple[list[Message], bool]:
+        if frame_of(self.request) is None:
+            return [], False
+        try:
+            stored = signing.loads(self.request.GET.get("said", ""), salt=SAID_SALT, max_age=SAID_SECONDS)
+        except signing.BadSignature:
+            stored = []
+        return [Message(level, text) for level, text in stored], True
+
+    def _store(
+        self, messages: list[Message], response: HttpResponseBase, *args: Any, **kwargs: Any
+    ) -> list[Message]:
+        if frame_of(self.request) is None:
+            return messages
+        if messages and isinstance(response, HttpResponseRedirectBase):
+            signed = signing.dumps([[one.level, str(one.message)] for one in messages], salt=SAID_SALT)
+            address, mark, fragment = response.headers["Location"].partition("#")
+            joint = "&" if "?" in address else "?"
+            response.headers["Location"] = f"{address}{joint}said={signed}{mark}{fragment}"
+        return []
+
+
+class PageMessages(FallbackStorage):
+    """Store messages in cookies, or in a frame without them."""
+
+    storage_classes = (FramedMessages, CookieStorage, SessionStorage)

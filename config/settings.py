@@ -175,7 +175,7 @@ MIDDLEWARE = [
     "config.observing.health.OutageMiddleware",
     "csp.middleware.CSPMiddleware",
     "config.middleware.AdminPolicyMiddleware",
-    "config.framing.FramedPagesMiddleware",
+    "config.middleware.FramedPagesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -213,7 +213,7 @@ TEMPLATES = [
     }
 ]
 
-MESSAGE_STORAGE = "config.framing.PageMessages"
+MESSAGE_STORAGE = "config.middleware.PageMessages"
 
 # The database
 if env.str("DATABASE_URL", default=""):
@@ -411,15 +411,15 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_LANGUAGES": True,
     "LANGUAGES": {
-        "navigation": "config.navigation.languages",
-        "action": "config.navigation.language_address",
+        "navigation": "config.admin_site.languages",
+        "action": "config.admin_site.language_address",
     },
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
-    "STYLES": ["config.navigation.style_sheet"],
-    "SCRIPTS": ["config.navigation.script"],
-    "DASHBOARD_CALLBACK": "config.navigation.front_page",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.admin_site.favicon"}],
+    "STYLES": ["config.admin_site.style_sheet"],
+    "SCRIPTS": ["config.admin_site.script"],
+    "DASHBOARD_CALLBACK": "config.admin_site.front_page",
     "ACCOUNT": {"navigation": [{"title": _("Second factor"), "link": reverse_lazy("second-factor")}]},
-    "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
+    "SIDEBAR": {"show_search": False, "navigation": "config.admin_site.sidebar"},
     "COLORS": {
         "primary": {  # the accent of the workers' pages
             "50": "#eef3ff",

@@ -6,7 +6,6 @@
 It needs ``httpx`` and ``pandas``, and nothing else of Quorum.
 """
 
-from quorum_client.calls import Problem
-from quorum_client.studies import Handle, JobFailed, MoneyStep, Quorum
+from quorum_client.studies import Handle, JobFailed, MoneyStep, Problem, Quorum
 
 __all__ = ["Handle", "JobFailed", "MoneyStep", "Problem", "Quorum"]

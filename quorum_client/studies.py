@@ -1,18 +1,183 @@
-"""An installation, and a study or dataset in it."""
+"""An installation, and a study or dataset in it, by HTTP calls that are repeated where that is safe."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, BinaryIO, Self
 from uuid import uuid4
 
+import httpx
 import pandas as pd
 
-from quorum_client.calls import ACCEPTED, Calls
+TRIED_AGAIN = (429, 502, 503, 504)
+SAFE_TO_REPEAT = ("GET", "HEAD", "PUT")
+ACCEPTED = 202  # not ready yet: ask again
+KEY = "Idempotency-Key"
+PAGE_SIZE = 1000
+
+
+class Problem(Exception):
+    """A refusal of the server (RFC 9457).
+
+    Attributes:
+        status: HTTP status; 0 if the server could not be reached.
+        detail: a sentence.
+        members: the whole document.
+    """
+
+    def __init__(self, status: int, detail: str, members: dict[str, Any] | None = None) -> None:
+        super().__init__(f"{status}: {detail}" if status else detail)
+        self.status, self.detail, self.members = status, detail, members or {}
+
+
+class Calls:
+    """A connection to an installation, such as https://quorum.example.
+
+    If the server is busy or away, calls that are safe to repeat are tried again after 0.5, 1, 2, ... seconds, or
+    when the server says. What it counts first is waited for, for ``patience`` seconds.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        tries: int = 5,
+        timeout: float = 60.0,
+        patience: float = 600.0,
+        sleep: Callable[[float], None] = time.sleep,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.tries, self.sleep, self.patience = tries, sleep, patience
+        self.http = httpx.Client(
+            base_url=f"{url.rstrip('/')}/api/",
+            headers={"Authorization": f"Token {token}"},
+            timeout=timeout,
+            transport=transport,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.http.close()
+
+    def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Return the answer. Raise Problem if the server refused or could not be reached."""
+        # The server does it once, however often it is asked.
+        once_only = KEY in (options.get("headers") or {})
+        tries = self.tries if method in SAFE_TO_REPEAT or once_only else 1
+        for attempt in range(1, tries + 1):
+            try:
+                response = self.http.request(method, path, **options)
+            except httpx.TransportError as error:
+                if attempt == tries:
+                    raise Problem(0, f"{self.http.base_url} could not be reached: {error}") from error
+                self.sleep(0.5 * 2 ** (attempt - 1))
+                continue
+            if response.status_code not in TRIED_AGAIN or attempt == tries:
+                break
+            self.sleep(_retry_after(response) or 0.5 * 2 ** (attempt - 1))
+        if response.is_error or response.is_redirect:
+            raise _problem(response)
+        return response
+
+    def get(self, path: str, **parameters: Any) -> dict[str, Any]:
+        """Return the JSON object at an address below /api/; while the server counts it, ask again."""
+        end = time.monotonic() + self.patience
+        while (response := self.ask("GET", path, params=_query(parameters))).status_code == ACCEPTED:
+            if time.monotonic() > end:
+                raise Problem(ACCEPTED, f"{path} was not counted within {self.patience:g} seconds.")
+            self.sleep(_retry_after(response) or 5.0)
+        found: dict[str, Any] = response.json()
+        return found
+
+    def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
+        """Post and return the JSON answer. Only a call with an idempotency ``key`` is tried again."""
+        headers = {KEY: key} if key else {}
+        made: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
+        return made
+
+    def rows(self, resource: str, **filters: Any) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a list, page by page."""
+        page = self.get(f"{resource}/", **{"page_size": PAGE_SIZE, **filters})
+        while True:
+            yield from page["results"]
+            if page["next"] is None:
+                return
+            page = self.get(page["next"])
+
+    def save(self, path: str, target: str) -> None:
+        """Download to a file, atomically; resume an interrupted download of an unchanged file."""
+        folder = os.path.dirname(os.path.abspath(target))
+        handle, part = tempfile.mkstemp(dir=folder, prefix=".quorum-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                self._fetch(path, file)
+            os.replace(part, target)
+        except BaseException:
+            os.unlink(part)
+            raise
+
+    def _fetch(self, path: str, file: BinaryIO) -> None:
+        etag, attempt = "", 1
+        while True:
+            headers = {"Accept-Encoding": "identity"}  # a range is of the bytes that are sent
+            if etag:
+                headers |= {"Range": f"bytes={file.tell()}-", "If-Range": etag}
+            try:
+                with self.http.stream("GET", path, headers=headers) as response:
+                    if response.is_error:
+                        response.read()
+                        raise _problem(response)
+                    if response.status_code != httpx.codes.PARTIAL_CONTENT:  # from the beginning
+                        file.seek(0)
+                        file.truncate()
+                    etag = response.headers.get("ETag", "")
+                    for chunk in response.iter_bytes():
+                        file.write(chunk)
+                return
+            except httpx.TransportError:
+                if not etag or attempt == self.tries:
+                    raise
+            self.sleep(0.5 * 2 ** (attempt - 1))
+            attempt += 1
+
+
+def _query(parameters: dict[str, Any]) -> dict[str, Any] | None:
+    """Write booleans as the interface does; return None without parameters, so that a link keeps its own."""
+    if not parameters:
+        return None
+    return {
+        name: str(value).lower() if isinstance(value, bool) else value for name, value in parameters.items()
+    }
+
+
+def _retry_after(response: httpx.Response) -> float:
+    seconds = response.headers.get("Retry-After", "")
+    return min(float(seconds), 60.0) if seconds.isdecimal() else 0.0
+
+
+def _problem(response: httpx.Response) -> Problem:
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    if not isinstance(body, dict) or "detail" not in body:
+        return Problem(response.status_code, f"{response.url} answered {response.reason_phrase}.")
+    return Problem(response.status_code, str(body["detail"]), body)
 
 
 class JobFailed(Exception):

@@ -35,7 +35,7 @@ WORKERS_CODE = (
     "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py",
     "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "annotation/crowds/prolific/people.py",
     "annotation/errors.py", "annotation/models/assignments.py",
-    "annotation/privacy/participant_page.py", "annotation/privacy/requests.py", "annotation/quality/flags.py",
+    "annotation/privacy/participant_page.py", "annotation/privacy/retention.py", "annotation/quality/flags.py",
     "annotation/quality/review_page.py", "annotation/quality/reviews.py", "annotation/quiz/quizzes.py",
     "annotation/quiz/quizzes.py", "annotation/quiz/views.py",
     "annotation/templatetags", "annotation/views", "annotation/words.py", "annotation/work/claims.py",

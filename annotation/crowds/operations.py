@@ -1,4 +1,8 @@
-"""Operations at a crowd: publish a study or take it down, synchronise, and block, qualify or message workers."""
+"""Operations at a crowd: publish a study or take it down, synchronise, and block, qualify or message workers.
+
+The list of qualifications here decides who may join by a link or a panel's entrance. Mechanical Turk and Prolific keep
+people out themselves, so they get a copy of each change.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ from django.utils.translation import ngettext
 from rest_framework import serializers
 
 from annotation.crowds import outbox, qualifications
-from annotation.crowds.delivery import carry_out_calls
-from annotation.crowds.prolific.demographics import fetch_demographics
+from annotation.crowds.outbox import carry_out_calls
+from annotation.crowds.prolific.notifications import fetch_demographics
 from annotation.crowds.publishing import (
     begin_closing,
     begin_opening,
@@ -182,7 +186,7 @@ def qualify(
 ) -> Outcome:
     """Give people a qualification, here and at their crowd. Studies require or forbid it by its name."""
     people = [find_worker(study, worker)] if worker else people_by_ids(study=study, ids=ids)
-    qualifications.qualify(study=study, workers=people, name=qualification, value=value, by=by)
+    qualifications.give_qualification(study=study, workers=people, name=qualification, value=value, by=by)
     who = str(people[0]) if len(people) == 1 else _("%(n)s people") % {"n": len(people)}
     message = (
         _("%(who)s got the qualification %(name)s.")

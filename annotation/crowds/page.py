@@ -30,6 +30,7 @@ from annotation.models import (
     at_crowd,
 )
 from annotation.money import operations as money_operations
+from annotation.money.confirming import top_ups_of
 from annotation.money.costs import (
     Forecast,
     Overclaim,
@@ -39,7 +40,6 @@ from annotation.money.costs import (
     pay_and_claims,
     wages_of,
 )
-from annotation.money.previews import top_ups_of
 from annotation.quality.reviews import assignments_without_objection
 from annotation.snapshots import has_many_assignments
 from annotation.words import spell_cents

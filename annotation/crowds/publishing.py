@@ -14,8 +14,14 @@ from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, CrowdBackend, backend_for, backend_of
 from annotation.crowds.base import CrowdProblem, Refused
-from annotation.crowds.delivery import DeliveryResult, carry_out_calls
-from annotation.crowds.outbox import apply_failure, ask_to_take_down, call_key, write_message
+from annotation.crowds.outbox import (
+    DeliveryResult,
+    apply_failure,
+    ask_to_take_down,
+    call_key,
+    carry_out_calls,
+    write_message,
+)
 from annotation.models import Budget, CrowdCall, Publication, at_crowd
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.limits import as_one_order

@@ -25,7 +25,7 @@ from judgments.studies.studies import design_of
 
 
 @transaction.atomic
-def qualify(
+def give_qualification(
     *, study: Study, workers: Collection[Worker], name: str, value: int = 1, by: User | None = None
 ) -> None:
     """Give people a qualification, or take it away with the value 0, here and at their crowd.

@@ -17,8 +17,7 @@ from django.utils import timezone
 
 from annotation.crowds import BACKENDS, Ability, CrowdBackend, backend_of
 from annotation.crowds.base import SeenPublication, TryLater
-from annotation.crowds.delivery import carry_out_calls, finish_call
-from annotation.crowds.outbox import ask_to_delete
+from annotation.crowds.outbox import ask_to_delete, carry_out_calls, finish_call
 from annotation.crowds.panel.people import tidy_up
 from annotation.crowds.sessions import (
     IncompleteWork,

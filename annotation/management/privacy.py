@@ -13,7 +13,7 @@ from annotation.crowds.people import forget_raw_ids
 from annotation.models import CrowdSession, Erasure, Worker
 from annotation.privacy import operations
 from annotation.privacy.erasing import erase_person, erasure_of, find_person, people_of, preview
-from annotation.privacy.replaying import erasure_list, replay
+from annotation.privacy.retention import erasure_list, replay
 from common.commands import QuorumCommand
 from common.errors import NotThere, WrongState, counted
 from judgments.jobs import run_job

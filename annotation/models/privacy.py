@@ -75,7 +75,7 @@ class Erasure(AppendOnlyRow):
     """The record of a person's erasure from a study: no name, no pseudonym, no answer.
 
     ``mark`` is a keyed hash of the person, so that a restored backup can be cleaned again. ``content`` has the counts
-    of removed rows, commitments to the judgments (``annotation.privacy.commitments``), and the releases made before.
+    of removed rows, commitments to the judgments (``annotation.privacy.erasing``), and the releases made before.
     The rows form a chain: ``previous`` is the digest of the row before.
     """
 

@@ -24,7 +24,7 @@ from rest_framework.views import APIView
 from annotation.api import work
 from annotation.models import CrowdCall, SpendingRequest
 from annotation.models.money import KEY_LENGTH
-from annotation.money import previews
+from annotation.money import confirming
 from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
 from annotation.money.limits import SEE_LIMITS, SET_LIMITS, set_limits, spending_by_account
 from annotation.money.operations import LimitsRequest
@@ -119,7 +119,7 @@ class MoneyView(APIView):
         study, row = self.study_and_row(request)
         assert self.operation.preview is not None
         parameters = self.previewed.read(request.query_params)
-        preview: previews.Preview = self.operation.preview(study=study, **parameters, **row)
+        preview: confirming.Preview = self.operation.preview(study=study, **parameters, **row)
         return Response(preview.as_json(), headers={"Cache-Control": "no-store"})
 
     def post(self, request: Request, **address: str) -> Response:
@@ -129,7 +129,7 @@ class MoneyView(APIView):
         parameters = {"why": "", **self.confirmed.read(sent)}
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **parameters, **row)
-        answer, replayed = previews.run_once(
+        answer, replayed = confirming.run_once(
             key=key,
             study=study,
             step=operation.name,

@@ -14,16 +14,14 @@ from rest_framework import serializers
 from rest_framework.utils.html import is_html_input
 
 from annotation.crowds import Ability
-from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done, retry_call
 from annotation.crowds.operations import SYNC_LATER
+from annotation.crowds.outbox import resolve_as_done, resolve_as_not_done, retry_call
 from annotation.models import Budget, CrowdCall, CrowdSession
-from annotation.money.confirming import confirmable
-from annotation.money.ledger import budget_of, set_budget
-from annotation.money.payments import hold_for_bonus, pay_bonus, pay_top_ups
-from annotation.money.previews import (
+from annotation.money.confirming import (
     Preview,
     approved_session,
     check_confirmed,
+    confirmable,
     currency_of,
     left_cents,
     preview_bonus,
@@ -31,6 +29,8 @@ from annotation.money.previews import (
     preview_call,
     preview_top_ups,
 )
+from annotation.money.ledger import budget_of, set_budget
+from annotation.money.payments import hold_for_bonus, pay_bonus, pay_top_ups
 from common.errors import WrongState
 from common.parameters import Parameters
 from judgments.models import Study

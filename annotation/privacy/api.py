@@ -15,7 +15,7 @@ from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
 from annotation.privacy.consent import agree, consent_version
 from annotation.privacy.erasing import find_person, preview
 from annotation.privacy.operations import WORKER
-from annotation.privacy.requests import leave
+from annotation.privacy.retention import leave
 from annotation.work.joining import require_participation
 from common.errors import NotThere, WrongState
 from common.parameters import Parameters

@@ -3,12 +3,20 @@
 The person's rows move to a stand-in with a random name, and everything that identifies them is deleted. Rows of money
 move to another stand-in, apart from the answers. All of it is one transaction; a job, queued in it, removes files
 afterwards.
+
+A commitment is HMAC-SHA-256 of a judgment's unit, answer and minute under a receipt of 128 bits. The receipt is shown
+once, when the person is erased, and not stored: without it nobody can guess the commitments, though an answer may be
+one of five numbers; with it anybody can prove that a row of a published release was this person's.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import hmac
+import json
 import re
+import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -58,16 +66,51 @@ from annotation.models import (
 )
 from annotation.models.assignments import LIVE_STATES
 from annotation.models.privacy import person_erased
-from annotation.privacy.commitments import canonical_json, commitments, new_receipt
 from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
 from common.errors import Busy, NotThere, WrongState
 from judgments.jobs import enqueue
+from judgments.kinds import KINDS
 from judgments.models import CachedFigures, Job, Study, StudyEvent
 from judgments.studies.log import note_event
 from judgments.studies.studies import LETTERS, design_of, kind_of, random_code
+
+RECEIPT_BYTES = 16
+
+
+def new_receipt() -> str:
+    return base64.b32encode(secrets.token_bytes(RECEIPT_BYTES)).decode().rstrip("=")
+
+
+def commitment_to(receipt: str, row: Mapping[str, Any]) -> str:
+    """Return the commitment to a row with ``unit``, ``value``, ``answer`` and ``submitted_at``, as in a release."""
+    content = [row["unit"], row["value"], row.get("answer"), row["submitted_at"]]
+    return hmac.new(receipt.strip().upper().encode(), canonical_json(content), hashlib.sha256).hexdigest()
+
+
+def canonical_json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def commitments(*, study: Study, worker: Worker, receipt: str) -> list[str]:
+    """Return the sorted commitments to a worker's unrevised judgments in a study."""
+    return sorted(commitment_to(receipt, row) for row in _judgment_rows(study, worker))
+
+
+def _judgment_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
+    kind = KINDS[study.protocol]
+    judgments = Judgment.objects.of_study(study).filter(assignment__worker=worker, replaced_by=None)
+    names = ("unit__key", "unit__content", "value", "answer", "assignment__submitted_at")
+    for key, content, value, answer, submitted in judgments.values_list(*names).iterator():
+        yield {
+            "unit": key,
+            "value": value,
+            "answer": None if answer is None else kind.exchange.to_file(answer, content=content),
+            "submitted_at": submitted and f"{submitted:%Y-%m-%dT%H:%M}:00Z",
+        }
+
 
 Way = Erasure.Way
 JOB = "finish_erasure"

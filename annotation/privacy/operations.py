@@ -11,7 +11,7 @@ from rest_framework import serializers
 from annotation.models import Erasure
 from annotation.privacy.consent import change_consent
 from annotation.privacy.erasing import Erased, erase_person, erasure_of, find_person
-from annotation.privacy.requests import decline, request_of
+from annotation.privacy.retention import decline, request_of
 from common.errors import WrongState
 from common.parameters import Parameters, Reason
 from judgments.access.roles import Right

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.models import Assignment, ErasureRequest, Worker
 from annotation.privacy.consent import agree, needs_consent
 from annotation.privacy.erasing import why_not_erasable
-from annotation.privacy.requests import AT_ONCE, NOT_OFFERED, leave, request_of
+from annotation.privacy.retention import AT_ONCE, NOT_OFFERED, leave, request_of
 from annotation.views.common import WORKER_COOKIE, errors_as_pages, member_of, see_other
 from annotation.work.worksheet import read_design
 from common.markup import render_markdown

@@ -1,21 +1,43 @@
-"""The end of people's identities in a study: ``retention.identities_days`` after its closing.
+"""Identities that end: ``retention.identities_days`` after a study's closing, or when a participant asks for it.
 
 The promise is in the frozen design, so that nobody changes it afterwards; a reopened study counts from its last
-closing. Answers stay, texts too. Unpaid people stay known until they are paid.
+closing. Answers stay, texts too. Unpaid people stay known until they are paid. The list of erasures, without names,
+repeats them after a copy was restored.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
 
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from annotation.crowds.people import forget_raw_ids
-from annotation.models import Worker
-from annotation.privacy.erasing import cannot_be_erased_now, end_identities, people_of
+from annotation.models import Assignment, Case, Erasure, ErasureRequest, Participation, QualityRule, Worker
+from annotation.privacy.erasing import (
+    Erased,
+    cannot_be_erased_now,
+    end_identities,
+    erase_person,
+    keep_erasure,
+    mark_of,
+    people_of,
+    why_not_erasable,
+)
+from annotation.quality.flags import unpause_worker
+from annotation.work.claims import release_slots
+from annotation.work.joining import find_worker, require_participation
+from common.errors import QuorumError, WrongState
 from common.rows import batched
 from judgments.jobs import enqueue
 from judgments.models import Job, Study
@@ -25,7 +47,7 @@ from judgments.studies.studies import design_of
 
 JOB = "end_retention"
 REMINDED = timedelta(days=14)  # before the end
-AT_ONCE = 50  # people in a transaction, in which nobody else writes to SQLite
+BATCH_SIZE = 50  # people in a transaction, in which nobody else writes to SQLite
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +101,7 @@ def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
         known_people(study).exclude(cannot_be_erased_now(study)).order_by(Length("name").desc(), "pk")
     )
     done = 0
-    for batch in batched(people, AT_ONCE):
+    for batch in batched(people, BATCH_SIZE):
         done += end_identities(study=study, workers=batch)
         progress(done / len(people), f"{done:,} of {len(people):,} people")
     forget_raw_ids(study=study)  # also of people who never came
@@ -99,3 +121,159 @@ def erase_expired_identities() -> None:
             continue
         if not Job.objects.under_way().filter(kind=JOB, args__study=study.slug).exists():
             enqueue(kind=JOB, args={"study": study.slug})
+
+
+NOT_OFFERED, ON_REQUEST, AT_ONCE = "no", "on-request", "at-once"
+
+
+def leave(*, study: Study, worker: Worker) -> Erased | ErasureRequest:
+    """Let a participant leave: erase them at once, or store their request. Asking twice changes nothing.
+
+    If they are still to be paid, an erasure that the design offers at once becomes a request.
+    """
+    offered = design_of(study).erasure
+    if offered.offered == NOT_OFFERED or not worker.is_person:
+        raise WrongState(_("Nothing was changed: please write to the researchers of this study."))
+    require_participation(study=study, worker=worker)
+    if offered.offered == AT_ONCE and not why_not_erasable(study, worker):
+        return erase_person(study=study, worker=worker, way=offered.way, asked_at=timezone.now())
+    return _ask(study, worker)
+
+
+@transaction.atomic
+def _ask(study: Study, worker: Worker) -> ErasureRequest:
+    request, created = ErasureRequest.objects.get_or_create(study=study, worker=worker)
+    if not created and request.state == ErasureRequest.State.WAITING:
+        return request
+    if not created:
+        request.state, request.answer, request.decided_at = ErasureRequest.State.WAITING, "", None
+        request.asked_at = timezone.now()
+        request.save()
+    release_slots(
+        Assignment.objects.filter(study=study, worker=worker, session=None), Assignment.State.RETURNED
+    )
+    Participation.objects.filter(study=study, worker=worker, standing=Participation.Standing.ACTIVE).update(
+        standing=Participation.Standing.PAUSED
+    )
+    note_event(study=study, what="erasure-asked", sentence="A participant asks to be erased.")
+    return request
+
+
+def request_of(study: Study, worker: Worker) -> ErasureRequest | None:
+    return ErasureRequest.objects.filter(study=study, worker=worker).first()
+
+
+@transaction.atomic
+def decline(*, study: Study, name: str, why: str, by: User | None) -> None:
+    """Decline a waiting request, and let the person work again."""
+    worker = find_worker(study, name)
+    waiting = ErasureRequest.objects.filter(study=study, worker=worker, state=ErasureRequest.State.WAITING)
+    if not waiting.update(state=ErasureRequest.State.DECLINED, answer=why, decided_at=timezone.now()):
+        raise WrongState(
+            pgettext("staff", "Nothing was changed: %(name)s has no request that waits.")
+            % {"name": worker.name}
+        )
+    flags = Case.objects.filter(study=study, worker=worker, state=Case.State.OPEN)
+    if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # another pause is not ours to end
+        unpause_worker(study=study, worker=worker)
+    note_event(
+        study=study, what="erasure-declined", sentence="A request to be erased was declined.", why=why, by=by
+    )
+
+
+NAMES = ("mark", "way", "content", "at", "previous", "digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Numbers of repeated, added and known erasures; and studies that are not here.
+
+    ``waiting`` has the reasons for people who must be paid first: repeat the call afterwards.
+    """
+
+    again: int
+    entered: int
+    known: int
+    unknown: list[str]
+    waiting: list[str] = field(default_factory=list)
+
+
+def erasure_list() -> Iterator[dict[str, Any]]:
+    """Yield every erasure, oldest first, as ``replay`` reads it; none names a person."""
+    for row in Erasure.objects.select_related("study").order_by("pk"):
+        yield {
+            "study": row.study.slug,
+            **{name: getattr(row, name) for name in NAMES},
+            "at": row.at.isoformat(),
+        }
+
+
+def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
+    """Yield people who take part in a study that they were erased from, and did before: a copy was restored.
+
+    Somebody who came later, perhaps under the same name, is another person, or wants to take part again.
+    """
+    studies = Study.objects.filter(pk__in=Erasure.objects.values("study"))
+    for study in studies:
+        erased = {row.mark: row for row in Erasure.objects.filter(study=study).select_related("study")}
+        for worker in people_of(study).iterator():
+            row = erased.get(mark_of(worker))
+            if row is not None and worker.created_at <= row.at:
+                yield row, worker
+
+
+def replay(lines: Path) -> Replayed:
+    """Repeat the erasures of a list, each in its own transaction; a repeated call goes on.
+
+    Raises:
+        QuorumError: the file is no such list; nothing is changed.
+    """
+    rows = _read(lines)
+    again = entered = known = 0
+    unknown: list[str] = []
+    waiting: list[str] = []
+    by_mark: dict[int, dict[str, list[int]]] = {}
+    for row in rows:
+        study = Study.objects.filter(slug=row["study"]).first()
+        if study is None:
+            unknown.append(row["study"])
+            continue
+        at = datetime.fromisoformat(row["at"])
+        stored = Erasure.objects.filter(study=study, mark=row["mark"], at=at).exists()
+        if study.pk not in by_mark:
+            marks = by_mark.setdefault(study.pk, {})
+            for worker in people_of(study):
+                marks.setdefault(mark_of(worker), []).append(worker.pk)
+        keys = by_mark[study.pk].get(row["mark"], ())
+        people = list(people_of(study).filter(pk__in=keys, created_at__lte=at)) if keys else []
+        try:
+            for person in people:
+                erase_person(
+                    study=study,
+                    worker=person,
+                    way=row["way"],
+                    withdraw=row["content"].get("withdrawn", False),
+                    kept_row=None if stored else row,
+                    texts=not row["content"].get("retention", False),
+                )
+        except WrongState as error:
+            waiting.append(f"{study.slug}: {error}")
+            continue
+        again += bool(people)
+        if not people and not stored:
+            keep_erasure(study=study, row=row)
+            entered += 1
+        known += stored and not people
+    return Replayed(again, entered, known, unknown, waiting)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError):
+        rows = None
+    if rows is None or not all(isinstance(row, dict) and {"study", *NAMES} <= row.keys() for row in rows):
+        raise QuorumError(
+            f"{path} is no list of erasures; expected lines of `erase_person --list`. Nothing was changed."
+        )
+    return rows

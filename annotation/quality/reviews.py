@@ -105,7 +105,7 @@ def reasons_against(
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
     """Approve submitted or rejected assignments; return the number of changes.
 
-    Paid work changes after the crowd was asked (annotation.crowds.delivery), and a session as a whole.
+    Paid work changes after the crowd was asked (annotation.crowds.outbox), and a session as a whole.
     """
     _lock_finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])

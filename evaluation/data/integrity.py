@@ -33,7 +33,7 @@ from annotation.models import (
 from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.privacy.erasing import digest_of
-from annotation.privacy.replaying import restored_after_erasure
+from annotation.privacy.retention import restored_after_erasure
 from annotation.words import spell_cents
 from annotation.work.arena import count_answers_by_pair, counts_for_pair
 from evaluation.data.judgment_sets.blocks import changed_blocks

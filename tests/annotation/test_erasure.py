@@ -29,8 +29,7 @@ from annotation.models import (
 from annotation.models.privacy import person_erased
 from annotation.privacy import retention
 from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of, replace_words
-from annotation.privacy.replaying import erasure_list
-from annotation.privacy.retention import end_retention, erase_expired_identities, retention_of
+from annotation.privacy.retention import end_retention, erase_expired_identities, erasure_list, retention_of
 from annotation.quality.flags import exclude_worker
 from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.claims import claim_assignment

@@ -44,7 +44,7 @@ print(json.dumps(first))
 """
 APPROVE = """
 from annotation.models import CrowdSession
-from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.outbox import carry_out_calls
 from annotation.money.payments import decide_session
 session = CrowdSession.objects.get(worker__raw_ids__value={worker!r})
 decide_session(session=session, approve=True)

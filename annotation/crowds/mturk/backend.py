@@ -30,6 +30,7 @@ from annotation.crowds.mturk.client import (
     client_of,
     receive_messages,
 )
+from annotation.crowds.mturk.documents import QuestionProblem, qualification_test, requirements_of
 from annotation.crowds.mturk.notifications import NotificationProblem, read_sqs
 from annotation.crowds.mturk.orders import (
     ORDERS,
@@ -40,8 +41,6 @@ from annotation.crowds.mturk.orders import (
     token_of,
 )
 from annotation.crowds.mturk.pages import answers_of_page, sites_of
-from annotation.crowds.mturk.qualifications import qualification_test, requirements_of
-from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.work.worksheet import units_of_hit
 from common.errors import WrongState
 from judgments.design.requirements import CROWDS

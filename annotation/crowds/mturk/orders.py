@@ -32,16 +32,16 @@ from annotation.crowds.mturk.client import (
     WrongStateAtTurk,
     dollars,
 )
-from annotation.crowds.mturk.pages import html_question, language_of, sites_of
-from annotation.crowds.mturk.qualifications import (
+from annotation.crowds.mturk.documents import (
     Requirement,
+    external_question,
     has,
     is_master,
     qualification_test,
     requirements_of,
     score_at_least,
 )
-from annotation.crowds.mturk.questions import external_question
+from annotation.crowds.mturk.pages import html_question, language_of, sites_of
 from annotation.crowds.people import ids_not_passed_on, installation_word
 from annotation.models import CrowdCall, CrowdSession, RawId, Worker
 from annotation.work.worksheet import units_of_hit, worked_examples

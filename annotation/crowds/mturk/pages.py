@@ -26,7 +26,7 @@ from django.utils.translation import get_supported_language_variant, override
 from django.utils.translation import gettext as _
 
 from annotation.crowds.base import HandedIn
-from annotation.crowds.mturk.questions import (
+from annotation.crowds.mturk.documents import (
     AnswersUnreadable,
     QuestionProblem,
     fields_of,

@@ -22,7 +22,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.outbox import carry_out_calls
 from annotation.crowds.panel.backend import (
     PanelIds,
     address_back,

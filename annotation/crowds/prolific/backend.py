@@ -22,26 +22,28 @@ from django.utils.translation import gettext as _
 from annotation.crowds.base import Ability, OutOfFunds, Price, Refused, SeenPublication, SeenWork, TryLater
 from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
 from annotation.crowds.people import ids_not_passed_on, session_pseudonym
-from annotation.crowds.prolific.client import ProlificClient, open_client
-from annotation.crowds.prolific.filters import filters_of, needs_the_list
+from annotation.crowds.prolific.client import (
+    SCREEN_OUT,
+    PanelStudy,
+    ProlificClient,
+    StudyAction,
+    StudyState,
+    SubmissionState,
+    known_id,
+    open_client,
+)
 from annotation.crowds.prolific.people import (
     STATUS,
     blocked_group_name,
     change_group,
     decide,
+    filters_of,
+    needs_the_list,
     refuse_dearer,
     refuse_other_currency,
     send_bonus,
     send_message,
     store_facts,
-)
-from annotation.crowds.prolific.shapes import (
-    SCREEN_OUT,
-    PanelStudy,
-    StudyAction,
-    StudyState,
-    SubmissionState,
-    known_id,
 )
 from annotation.models import CrowdCall, CrowdSession, Publication, at_crowd
 from common.errors import WrongState

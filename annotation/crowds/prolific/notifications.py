@@ -1,4 +1,4 @@
-"""Read Prolific's webhooks, and subscribe to them.
+"""What Prolific tells of studies and people: its webhooks, and demographics on request, limited to those of the design.
 
 Form: docs.prolific.com, "Webhooks". Events are delivered at least once and in any order, so they are only hints to
 look.
@@ -9,17 +9,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Exists, OuterRef
 
-from annotation.crowds.people import session_pseudonym
+from annotation.crowds import backend_of
+from annotation.crowds.base import CrowdProblem
+from annotation.crowds.people import pseudonym, session_pseudonym
 from annotation.crowds.prolific.client import open_client
-from annotation.models import CrowdSession
+from annotation.models import CrowdSession, Demographics, Publication, RawId, at_crowd
 from common.errors import QuorumError, WrongState
 from common.files import can_be_stored
 from common.incoming import load_json
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
 
 PATH = "/hooks/prolific/"
 SUBMISSION, STUDY = "submission.status.change", "study.status.change"
@@ -93,3 +102,72 @@ def subscribe() -> tuple[str, list[str]]:
         for event in new:
             client.subscribe(workspace, event=event, address=address)
     return secret, new
+
+
+# The reference names the data ("Export demographic data"), not the columns; these are those of published exports too.
+PARTICIPANT_COLUMNS, SUBMISSION_COLUMNS = ("participant id",), ("submission id",)
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "age": ("age",),
+    "sex": ("sex",),
+    "ethnicity": ("ethnicity simplified", "ethnicity (simplified)", "ethnicity"),
+    "first-language": ("first language", "language"),
+    "country": ("current country of residence", "country of residence"),
+    "nationality": ("nationality",),
+    "country-of-birth": ("country of birth",),
+    "student": ("student status",),
+    "employment": ("employment status",),
+}
+NOT_SAID = {"", "DATA_EXPIRED", "CONSENT_REVOKED"}
+Row = Mapping[str, str]
+
+
+def fetch_demographics(*, study: Study, by: User | None = None) -> int:
+    """Store the demographics of people whose work was submitted here; return their number.
+
+    Data that Prolific no longer has of a person are deleted here too. A person missing in its answer stays as before.
+    People whose raw ids were deleted are left out.
+    """
+    wanted = design_of(study).crowd.demographics
+    if not wanted:
+        raise WrongState(
+            f"Nothing was fetched: the design of study {study.slug!r} names no crowd.demographics."
+        )
+    there = at_crowd(Publication, study).exclude(external_id="")
+    rows: list[Row] = []
+    try:
+        with open_client() as client:
+            for publication in there:
+                rows += client.demographics(publication.external_id)
+    except CrowdProblem as problem:
+        raise WrongState(f"Nothing was fetched. {problem}") from problem
+    return _store(study, rows, wanted, by)
+
+
+@transaction.atomic
+def _store(study: Study, rows: list[Row], wanted: tuple[str, ...], by: User | None) -> int:
+    backend = backend_of(study)
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # raw ids may be deleted at this moment
+    known = RawId.objects.filter(worker=OuterRef("worker"), session=None)
+    sessions = CrowdSession.objects.filter(Exists(known), study=study, submitted_at__isnull=False)
+    sessions = sessions.select_related("worker")
+    here = {(session.external_id, session.worker.name): session.worker_id for session in sessions}
+    answers_by_worker: dict[int, dict[str, str]] = {}
+    for row in rows:
+        ids = (
+            backend.session_id(study.place, _cell(row, SUBMISSION_COLUMNS)),
+            pseudonym(study.place, _cell(row, PARTICIPANT_COLUMNS)),
+        )
+        if ids in here:
+            described = {name: _cell(row, COLUMNS[name]) for name in wanted}
+            answers_by_worker[here[ids]] = {
+                name: answer for name, answer in described.items() if answer not in NOT_SAID
+            }
+    for worker, answers in answers_by_worker.items():
+        Demographics.objects.update_or_create(study=study, worker_id=worker, defaults={"answers": answers})
+    message = f"Demographics of {len(answers_by_worker)} people were fetched: {', '.join(wanted)}."
+    note_event(study=study, what="demographics", sentence=message, by=by, people=len(answers_by_worker))
+    return len(answers_by_worker)
+
+
+def _cell(row: Row, columns: tuple[str, ...]) -> str:
+    return next((row[name].strip() for name in columns if name in row), "")

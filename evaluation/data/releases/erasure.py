@@ -15,8 +15,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from annotation.models import Erasure
-from annotation.privacy.commitments import commitment_to
-from annotation.privacy.erasing import replace_words
+from annotation.privacy.erasing import commitment_to, replace_words
 from common.errors import Busy
 from evaluation.data.export.rows import JudgmentRows
 from evaluation.data.export.snapshot import take_snapshot

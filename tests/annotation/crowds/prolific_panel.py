@@ -8,7 +8,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds.base import Ability
-from annotation.crowds.delivery import DeliveryResult, carry_out_calls
+from annotation.crowds.outbox import DeliveryResult, carry_out_calls
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.sessions import open_session, person_sent

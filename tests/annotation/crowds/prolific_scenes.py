@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
+from annotation.crowds.outbox import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.publishing import begin_closing, begin_opening

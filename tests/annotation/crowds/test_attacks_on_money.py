@@ -9,8 +9,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation.crowds.base import Refused, SeenPublication, TryLater
-from annotation.crowds.delivery import carry_out_calls, retry_call
 from annotation.crowds.mturk.backend import MTurkBackend
+from annotation.crowds.outbox import carry_out_calls, retry_call
 from annotation.crowds.publishing import ask_to_extend, begin_closing, begin_opening, close_study, open_study
 from annotation.crowds.sessions import exclude_unknown_work, receive_worker
 from annotation.crowds.sync import approve_what_is_due

@@ -9,9 +9,8 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.crowds.base import Refused, TryLater
-from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.mturk.backend import MTurkBackend
-from annotation.crowds.outbox import ask_to_write
+from annotation.crowds.outbox import ask_to_write, carry_out_calls
 from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sessions import MORE_SLOTS

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from annotation.crowds.delivery import finish_call
+from annotation.crowds.outbox import finish_call
 from annotation.crowds.publishing import ask_to_extend, close_study, open_study
 from annotation.crowds.sync import sync_what_is_due
 from annotation.models import CrowdCall, CrowdSession, Judgment, Publication

@@ -5,7 +5,7 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.crowds.mturk.questions import (
+from annotation.crowds.mturk.documents import (
     MOST_BYTES,
     QuestionProblem,
     external_question,

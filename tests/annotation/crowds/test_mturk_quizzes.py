@@ -9,14 +9,14 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.crowds.mturk.qualifications import (
+from annotation.crowds.mturk.documents import (
+    QuestionProblem,
     is_master,
     percent_needed,
     qualification_test,
     requirements_of,
     score_at_least,
 )
-from annotation.crowds.mturk.questions import QuestionProblem
 from judgments.countries import COUNTRIES
 from judgments.design.requirements import Quiz, Workers, reaches_pass_mark
 

@@ -11,7 +11,7 @@ from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.outbox import carry_out_calls
 from annotation.crowds.panel.reconciling import (
     bonus_list,
     book_list,

@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.crowds.people import forget_raw_ids
-from annotation.crowds.prolific.demographics import fetch_demographics
+from annotation.crowds.prolific.notifications import fetch_demographics
 from annotation.crowds.publishing import close_study, open_study
 from annotation.models import CrowdSession, Demographics
 from common.errors import DesignError, WrongState

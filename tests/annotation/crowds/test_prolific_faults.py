@@ -9,11 +9,11 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds.base import Ability
-from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
+from annotation.crowds.outbox import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.people import end_panel_session
 from annotation.crowds.prolific.client import open_client
 from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study
-from annotation.crowds.qualifications import qualify
+from annotation.crowds.qualifications import give_qualification
 from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication
 from annotation.money.payments import decide_session, pay_bonus
@@ -57,7 +57,9 @@ def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int
             for number in range(count):
                 pay_bonus(session=sessions[name], cents=BONUS, why="Below the floor.", number=number + 1)
         chosen = draw.sample(people, 4)
-        qualify(study=panel.study, workers=[sessions[name].worker for name in chosen], name="careful")
+        give_qualification(
+            study=panel.study, workers=[sessions[name].worker for name in chosen], name="careful"
+        )
         settled(panel)
         close_study(study=panel.study)
         settled(panel)

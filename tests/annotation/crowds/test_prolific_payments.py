@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.crowds.base import Ability
-from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
+from annotation.crowds.outbox import resolve_as_done, resolve_as_not_done
 from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import close_study
 from annotation.models import CrowdCall, CrowdSession

@@ -6,7 +6,7 @@ from pytest_django import Settings
 
 from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import close_study, open_study
-from annotation.crowds.qualifications import people_by_ids, qualify
+from annotation.crowds.qualifications import give_qualification, people_by_ids
 from annotation.errors import RequirementNotMet
 from annotation.models import CrowdSession, Qualification, RawId
 from annotation.work.claims import claim_assignment
@@ -33,7 +33,7 @@ PILOT, MAIN = {"grants": "pilot"}, {"forbids": ["pilot"]}
 
 
 def give(study: Study, *ids: str, name: str = "pilot", value: int = 1) -> None:
-    qualify(study=study, workers=people_by_ids(study=study, ids=ids), name=name, value=value)
+    give_qualification(study=study, workers=people_by_ids(study=study, ids=ids), name=name, value=value)
 
 
 def test_who_did_the_pilot_here_does_not_join_the_study(designer: Client) -> None:

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from annotation.crowds.prolific.client import ProlificClient
-from annotation.crowds.prolific.shapes import StudyAction
+from annotation.crowds.prolific.client import ProlificClient, StudyAction
 from tests.fakes.prolific import ProlificEmulator
 
 REASON = "Four of the five control items in this page were answered against their pictures; the study's page says so."

@@ -3,9 +3,9 @@
 import pytest
 
 from annotation.crowds.base import Refused
-from annotation.crowds.prolific.client import ProlificClient
-from annotation.crowds.prolific.shapes import (
+from annotation.crowds.prolific.client import (
     PanelStudy,
+    ProlificClient,
     StudyState,
     SubmissionState,
     decimal_text,

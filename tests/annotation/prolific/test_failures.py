@@ -11,8 +11,13 @@ from threading import Thread
 import pytest
 
 from annotation.crowds.base import Refused, TryLater
-from annotation.crowds.prolific.client import ProlificClient
-from annotation.crowds.prolific.shapes import Submission, SubmissionState, read_cents_rounded_up, read_whole
+from annotation.crowds.prolific.client import (
+    ProlificClient,
+    Submission,
+    SubmissionState,
+    read_cents_rounded_up,
+    read_whole,
+)
 from tests.annotation.prolific.drafts import DRAFT
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator
 
