@@ -27,12 +27,12 @@ def places_in(known: Ints, wanted: Ints) -> Ints:
         return np.full(len(wanted), -1, dtype=np.int64)
     low, high = int(known.min()), int(known.max())
     if high - low < 4 * len(known):  # row ids lie close together
-        place = np.full(high - low + 2, -1, dtype=np.int64)  # the last one is for what lies outside
-        place[known - low] = np.arange(len(known))
-        return place[np.where((wanted >= low) & (wanted <= high), wanted - low, -1)]
+        position = np.full(high - low + 2, -1, dtype=np.int64)  # the last one is for what lies outside
+        position[known - low] = np.arange(len(known))
+        return position[np.where((wanted >= low) & (wanted <= high), wanted - low, -1)]
     order = np.argsort(known)
-    found = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
-    return np.where(known[found] == wanted, found, -1)
+    nearest = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
+    return np.where(known[nearest] == wanted, nearest, -1)
 
 
 def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:

@@ -46,8 +46,8 @@ def _digest(module: str) -> str:
     for name in sorted(sources):
         content.update(_file(name).read_bytes())
     digest = content.hexdigest()[:8]
-    own = _file(module)
-    for path in own.parent.glob(f"__pycache__/{own.stem}.*.nb[ci]"):
+    source = _file(module)
+    for path in source.parent.glob(f"__pycache__/{source.stem}.*.nb[ci]"):
         if digest not in path.name:
             # The folder may not be writable, or another process was first.
             with contextlib.suppress(OSError):

@@ -34,8 +34,8 @@ class Signature:
         return Signature(self.name, {**self.fields, name: value}, self.version)
 
     def without(self, *names: str) -> "Signature":
-        kept = {name: value for name, value in self.fields.items() if name not in names}
-        return Signature(self.name, kept, self.version)
+        fields = {name: value for name, value in self.fields.items() if name not in names}
+        return Signature(self.name, fields, self.version)
 
     def __str__(self) -> str:
         parts = [f"{_encoded(key)}:{_encoded(_text(value))}" for key, value in self.fields.items()]

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from evaluation.metrics import cider, comparison
-from evaluation.metrics.text import words
+from evaluation.metrics.text import tokens
 from evaluation.parallel import LocalPool, map_parts, using
 from evaluation.statistics import power, resampling
 from evaluation.statistics.power import People
@@ -36,8 +36,8 @@ def test_captions_get_the_same_scores_from_any_number_of_workers(
     monkeypatch.setattr(cider, "ROUND", 600)  # numbers of n-grams, and so the order of sums, depend on it
     in_one_part = scored(tmp_path, candidates, references, workers=1)
     monkeypatch.setattr(comparison, "TOKENS", 500)
-    monkeypatch.setattr(words, "BLOCK", 64)
-    monkeypatch.setattr(words, "PART", 2)
+    monkeypatch.setattr(tokens, "BLOCK", 64)
+    monkeypatch.setattr(tokens, "PART", 2)
     for workers in (1, 2, 3):
         assert scored(tmp_path, candidates, references, workers=workers) == in_one_part
 

@@ -26,8 +26,8 @@ def signature(name: str, **fields: Value) -> str:
     return str(Signature(name, fields, VERSION))
 
 
-def given_words(words: Collection[str]) -> str:
-    return name_given([[word] for word in sorted(words)])
+def given_words(vocabulary: Collection[str]) -> str:
+    return name_given([[word] for word in sorted(vocabulary)])
 
 
 def check_collection(values: object, what: str, expected: str) -> None:
@@ -39,11 +39,11 @@ def check_lists(
     lists: Any, what: str, of: str, expected: str = "", kinds: tuple[type, ...] = (list, tuple)
 ) -> None:
     check_collection(lists, what, expected or f"lists of {of}")
-    for position, own in enumerate(lists):
-        if isinstance(own, str) or not isinstance(own, kinds):
-            raise InvalidInput(f"{what}[{position}] is a {type(own).__name__}, expected a list of {of}")
+    for position, entry in enumerate(lists):
+        if isinstance(entry, str) or not isinstance(entry, kinds):
+            raise InvalidInput(f"{what}[{position}] is a {type(entry).__name__}, expected a list of {of}")
     if not are_texts(chain.from_iterable(lists)):
-        position = next(position for position, own in enumerate(lists) if not are_texts(own))
+        position = next(position for position, entry in enumerate(lists) if not are_texts(entry))
         raise InvalidInput(f"{what}[{position}] holds something that is no text, expected {of}")
 
 
@@ -60,8 +60,8 @@ def whole_count(value: object, what: str) -> int:
 
 def call_of(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
     """Return the call of a signature, among the `CALLS` of a module. Raise BadSignature."""
-    made = parse_version(text, VERSION)
-    if made.name not in functions:
+    parsed = parse_version(text, VERSION)
+    if parsed.name not in functions:
         raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")
-    options = {key: value for key, value in made.fields.items() if key not in _TELLING}
-    return call_of_function(text, functions[made.name], options)
+    options = {key: value for key, value in parsed.fields.items() if key not in _TELLING}
+    return call_of_function(text, functions[parsed.name], options)

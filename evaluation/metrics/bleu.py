@@ -16,7 +16,7 @@ from evaluation.arrays import Floats, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import MOST_WORDS, Comparison, Task, View, groups_of, parts_of
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.text.words import child, empty_trie, trie_bits
+from evaluation.metrics.text.tokens import child, empty_trie, trie_bits
 from evaluation.parallel import map_parts
 
 TINY = 1e-15
@@ -38,15 +38,15 @@ class BleuStatistics:
 
 
 def bleu_statistics(comparison: Comparison, view: View, length: str = CLOSEST) -> BleuStatistics:
-    found = comparison.once(("bleu", view), lambda: _count(comparison, view))
+    statistics = comparison.once(("bleu", view), lambda: _count(comparison, view))
     if length == CLOSEST:
-        return found
-    return replace(found, reference_length=_mean_lengths(comparison, view))
+        return statistics
+    return replace(statistics, reference_length=_mean_lengths(comparison, view))
 
 
 def _count(comparison: Comparison, view: View) -> BleuStatistics:
     task = comparison.task(view)
-    length = comparison.words(view).lengths[: comparison.size]
+    length = comparison.tokens(view).lengths[: comparison.size]
     guessed = np.maximum(length[:, None] - np.arange(ORDERS), 0)
     return BleuStatistics(clipped_matches(task, ORDERS), guessed, length, _closest_lengths(task))
 
@@ -75,7 +75,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
 
     A trie holds each group's n-grams; nodes hold the most of a reference and a running count.
     """
-    words, starts, references, candidates, candidate_starts = task
+    tokens, starts, references, candidates, candidate_starts = task
     correct = np.zeros((candidates.size, orders), dtype=np.int64)
     longest = 0
     for group in range(references.size - 1):
@@ -94,8 +94,8 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
             end = starts[text + 1]
             for at in range(starts[text], end):
                 node = 0
-                for place in range(at, min(at + orders, end)):
-                    node = child(trie, bits, group, node, words[place], nodes)
+                for end_of_ngram in range(at, min(at + orders, end)):
+                    node = child(trie, bits, group, node, tokens[end_of_ngram], nodes)
                     if node == nodes:
                         nodes += 1
                         most[node] = 0
@@ -111,7 +111,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
             for at in range(starts[text], end):
                 node = 0
                 for order in range(min(orders, end - at)):
-                    node = child(trie, bits, group, node, words[at + order], -1)
+                    node = child(trie, bits, group, node, tokens[at + order], -1)
                     if node < 0:
                         break
                     if counted_for[node] != text:
@@ -142,7 +142,7 @@ def _closest_lengths(task: Task) -> Ints:
 
 
 def _mean_lengths(comparison: Comparison, view: View) -> Floats:
-    lengths = comparison.words(view).lengths[comparison.size :]
+    lengths = comparison.tokens(view).lengths[comparison.size :]
     sums = np.add.reduceat(lengths, comparison.group_starts[:-1] - comparison.size)
     return np.asarray((sums / np.diff(comparison.group_starts))[comparison.group_of])
 

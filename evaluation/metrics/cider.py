@@ -14,7 +14,7 @@ import numpy as np
 from evaluation.arrays import Flags, Floats, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, Task, View, groups_of, parts_of
-from evaluation.metrics.text.words import Numbers, Words
+from evaluation.metrics.text.tokens import Numbers, TokenizedTexts
 from evaluation.parallel import Serial, map_parts
 
 ALONE = -1  # an n-gram that occurs only once
@@ -94,15 +94,15 @@ def _similarity_of(variant: Variant) -> Similarity:
 
 
 def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tuple[Grams, float]]:
-    words = comparison.words(view)
-    numbers = words.words
-    repeated = _find_repeated(numbers, len(words.vocabulary))
+    tokens = comparison.tokens(view)
+    numbers = tokens.tokens
+    repeated = _find_repeated(numbers, len(tokens.vocabulary))
     weights = _weights_by_frequency(comparison.documents, variant)
     shares = (
         np.exp(np.arange(variant.n, dtype=np.float64)) if variant.weights == "exp" else np.ones(variant.n)
     )
     for order, share in enumerate((shares / shares.sum()).tolist(), start=1):
-        frequencies, longer, longer_repeated = _count(comparison, words, numbers, repeated, order, variant.n)
+        frequencies, longer, longer_repeated = _count(comparison, tokens, numbers, repeated, order, variant.n)
         yield Grams(order, numbers, frequencies, weights), share
         numbers, repeated = longer, longer_repeated
 
@@ -121,7 +121,7 @@ FREQUENCIES = -1  # the part that counts documents
 
 
 def _count(
-    comparison: Comparison, words: Words, grams: Numbers, repeated: Flags, order: int, most: int
+    comparison: Comparison, tokens: TokenizedTexts, grams: Numbers, repeated: Flags, order: int, most: int
 ) -> tuple[Numbers, Numbers, Flags]:
     """Return the document frequencies of an order's n-grams, the next order's numbers, and which are repeated.
 
@@ -134,10 +134,10 @@ def _count(
     map_here = map_parts if rounds > 1 else Serial().map
     splits: list[Split] = []
     if order < most:
-        shared = grams, words.words, words.starts, repeated, order + 1, rounds
-        splits = list(map_here(_split_texts, shared, _ranges_of_texts(words.starts), threads=True))
+        shared = grams, tokens.tokens, tokens.starts, repeated, order + 1, rounds
+        splits = list(map_here(_split_texts, shared, _ranges_of_texts(tokens.starts), threads=True))
     turns = [np.concatenate([split.positions[turn] for split in splits]) for turn in range(rounds) if splits]
-    shared_by_turns = grams, words, comparison.group_starts, comparison.weights, repeated, order, turns
+    shared_by_turns = grams, tokens, comparison.group_starts, comparison.weights, repeated, order, turns
     frequencies, *numbered = map_here(
         _count_part, shared_by_turns, [FREQUENCIES, *range(len(turns))], threads=True
     )
@@ -167,8 +167,8 @@ class Split(NamedTuple):
 
 
 def _split_texts(shared: tuple[Any, ...], texts: tuple[int, int]) -> Split:
-    grams, words, starts, repeated, order, rounds = shared
-    positions, counts = _split(grams, words, starts, repeated, order, rounds, *texts)
+    grams, tokens, starts, repeated, order, rounds = shared
+    positions, counts = _split(grams, tokens, starts, repeated, order, rounds, *texts)
     first, end = (int(starts[text]) for text in texts)
     return Split(np.split(positions, np.cumsum(counts)[:-1]), first, end - first)
 
@@ -184,10 +184,10 @@ def _numbers_of_texts(shared: tuple[Any, ...], index: int) -> Numbers:
 
 
 def _count_part(shared: tuple[Any, ...], part: int) -> Numbers | tuple[Numbers, Flags]:
-    grams, words, groups, weights, repeated, order, turns = shared
+    grams, tokens, groups, weights, repeated, order, turns = shared
     if part == FREQUENCIES:
-        return _document_frequencies(grams, words.starts, groups, weights, repeated.size, order)
-    return _number_turn(grams, words.words, turns[part], order + 1)
+        return _document_frequencies(grams, tokens.starts, groups, weights, repeated.size, order)
+    return _number_turn(grams, tokens.tokens, turns[part], order + 1)
 
 
 @compiled
@@ -203,7 +203,7 @@ def _find_repeated(numbers: Numbers, size: int) -> Flags:
 @compiled
 def _split(
     grams: Numbers,
-    words: Numbers,
+    tokens: Numbers,
     starts: Ints,
     repeated: Flags,
     order: int,
@@ -218,7 +218,7 @@ def _split(
         for at in range(starts[text], starts[text + 1] - order + 1):
             shorter, rest = grams[at], grams[at + 1]
             if shorter != ALONE and rest != ALONE and repeated[shorter] and repeated[rest]:
-                turn = ((np.int64(shorter) * 31 + words[at + order - 1]) >> 6) & (rounds - 1)
+                turn = ((np.int64(shorter) * 31 + tokens[at + order - 1]) >> 6) & (rounds - 1)
                 turns[at - starts[first]] = turn
                 counts[turn] += 1
     positions = np.empty(counts.sum(), dtype=np.int32)
@@ -239,14 +239,14 @@ def _write_numbers(longer: Numbers, positions: Numbers, first: int, numbers: Num
 
 
 @compiled
-def _number_turn(grams: Numbers, words: Numbers, positions: Numbers, order: int) -> tuple[Numbers, Flags]:
+def _number_turn(grams: Numbers, tokens: Numbers, positions: Numbers, order: int) -> tuple[Numbers, Flags]:
     """Return the number of the n-gram at each position, and whether each number is repeated."""
     numbers = np.empty(positions.size, dtype=np.int32)
     repeats = np.zeros(1 << 11, dtype=np.bool_)
     table = np.full((1 << 12, 3), -1, dtype=np.int32)
     known = 0
     for index in range(positions.size):
-        shorter, word = grams[positions[index]], words[positions[index] + order - 1]
+        shorter, word = grams[positions[index]], tokens[positions[index] + order - 1]
         slot = _slot(table, shorter, word)
         if table[slot, 2] < 0:
             if 2 * known >= table.shape[0]:
@@ -325,37 +325,37 @@ def _room(task: Task) -> Vectors:
 def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: float, vectors: Vectors) -> None:
     """Write the vectors of the texts from `first` to before `last`; `alone` weighs what is ALONE."""
     order, numbers, frequencies, weights = grams
-    found, values, bounds, norms = vectors
+    sorted_grams, values, bounds, norms = vectors
     for text in range(first, last):
         at = bounds[text - first]
         squares = 0.0
         size = 0
-        for place in range(starts[text], starts[text + 1] - order + 1):
-            gram = numbers[place]
+        for position in range(starts[text], starts[text + 1] - order + 1):
+            gram = numbers[position]
             if gram == ALONE:
                 squares += alone * alone
             else:
-                found[at + size] = gram
+                sorted_grams[at + size] = gram
                 size += 1
         if size > 24:
-            found[at : at + size] = np.sort(found[at : at + size])
+            sorted_grams[at : at + size] = np.sort(sorted_grams[at : at + size])
         else:
-            for here in range(at + 1, at + size):
-                gram = found[here]
-                place = here
-                while place > at and found[place - 1] > gram:
-                    found[place] = found[place - 1]
-                    place -= 1
-                found[place] = gram
+            for next_unsorted in range(at + 1, at + size):
+                gram = sorted_grams[next_unsorted]
+                position = next_unsorted
+                while position > at and sorted_grams[position - 1] > gram:
+                    sorted_grams[position] = sorted_grams[position - 1]
+                    position -= 1
+                sorted_grams[position] = gram
         stop = at
-        place = at
-        while place < at + size:
-            gram = found[place]
+        position = at
+        while position < at + size:
+            gram = sorted_grams[position]
             count = 0
-            while place < at + size and found[place] == gram:
-                place += 1
+            while position < at + size and sorted_grams[position] == gram:
+                position += 1
                 count += 1
-            found[stop] = gram
+            sorted_grams[stop] = gram
             values[stop] = count * weights[frequencies[gram]]
             squares += values[stop] * values[stop]
             stop += 1

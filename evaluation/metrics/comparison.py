@@ -10,7 +10,7 @@ import numpy as np
 
 from evaluation.arrays import Ints, starts_of
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.text.words import Numbers, Tokenizer, Words, changed, encode, ranges
+from evaluation.metrics.text.tokens import Numbers, TokenizedTexts, Tokenizer, changed, encode, ranges
 
 T = TypeVar("T")
 
@@ -27,13 +27,13 @@ class View:
 
 
 class Task(NamedTuple):
-    """Input of a kernel, group by group; `words` and `starts` are those of `Words`.
+    """Input of a kernel, group by group; `tokens` and `starts` are those of `TokenizedTexts`.
 
     Group g has the reference texts `references[g]` to `references[g + 1] - 1` and the candidate texts
     `candidates[candidate_starts[g]:candidate_starts[g + 1]]`.
     """
 
-    words: Numbers
+    tokens: Numbers
     starts: Ints
     references: Ints
     candidates: Ints
@@ -59,13 +59,13 @@ def groups_of(task: Task, first: int, end: int) -> Task:
 
 
 class Pairs(NamedTuple):
-    """Input of a kernel, candidate by candidate; `words` and `starts` are those of `Words`.
+    """Input of a kernel, candidate by candidate; `tokens` and `starts` are those of `TokenizedTexts`.
 
     Candidate c, which is text c, has the pairs `pair_starts[c]` to `pair_starts[c + 1] - 1` with the texts
     `references`.
     """
 
-    words: Numbers
+    tokens: Numbers
     starts: Ints
     references: Ints
     pair_starts: Ints
@@ -144,57 +144,57 @@ class Comparison:
         """Return what `make` returned at the first call with this key, as metrics share intermediate results."""
         if key not in self._made:
             self._made[key] = make()
-        made: T = self._made[key]
-        return made
+        result: T = self._made[key]
+        return result
 
-    def words(self, view: View) -> Words:
-        return self.once(("words", view), lambda: self._make_words(view))
+    def tokens(self, view: View) -> TokenizedTexts:
+        return self.once(("tokens", view), lambda: self._tokenize(view))
 
-    def _make_words(self, view: View) -> Words:
+    def _tokenize(self, view: View) -> TokenizedTexts:
         if view.change != "none":
-            return changed(self.words(View(view.tokenizer)), view.change)
+            return changed(self.tokens(View(view.tokenizer)), view.change)
         # Pieces are not stored: cutting again for another tokenizer is cheap, and they are as large as the words.
-        words = encode(self.texts, view.tokenizer)
-        if words.words.size > MOST_WORDS:
+        tokens = encode(self.texts, view.tokenizer)
+        if tokens.tokens.size > MOST_WORDS:
             raise InvalidInput(
-                f"the captions hold {words.words.size:,} words, expected at most {MOST_WORDS:,} at once"
+                f"the captions hold {tokens.tokens.size:,} words, expected at most {MOST_WORDS:,} at once"
             )
-        return words
+        return tokens
 
     def task(self, view: View) -> Task:
-        words = self.words(view)
+        tokens = self.tokens(view)
         candidates, candidate_starts = self.by_group
-        return Task(words.words, words.starts, self.group_starts, candidates, candidate_starts)
+        return Task(tokens.tokens, tokens.starts, self.group_starts, candidates, candidate_starts)
 
     def pairs(self, view: View) -> Pairs:
-        words = self.words(view)
+        tokens = self.tokens(view)
         bounds = np.append(self.pair_starts, self.pair_references.size)
-        return Pairs(words.words, words.starts, self.pair_references, bounds)
+        return Pairs(tokens.tokens, tokens.starts, self.pair_references, bounds)
 
 
 @dataclass(frozen=True)
 class NumberedTexts:
     view: View
-    words: Words
+    tokens: TokenizedTexts
     numbers: Mapping[str, int]
 
     @classmethod
     def of(cls, texts: Sequence[str], view: View) -> "NumberedTexts":
-        words = changed(encode(texts, view.tokenizer), view.change)
-        return cls(view, words, {word: number for number, word in enumerate(words.vocabulary)})
+        tokens = changed(encode(texts, view.tokenizer), view.change)
+        return cls(view, tokens, {word: number for number, word in enumerate(tokens.vocabulary)})
 
-    def behind(self, texts: Sequence[str]) -> Words:
+    def behind(self, texts: Sequence[str]) -> TokenizedTexts:
         """Return the words of other texts, followed by these."""
-        own = changed(encode(texts, self.view.tokenizer), self.view.change)
+        others = changed(encode(texts, self.view.tokenizer), self.view.change)
         added: dict[str, int] = {}
         known = len(self.numbers)
         renumbered = [
             self.numbers[word] if word in self.numbers else added.setdefault(word, known + len(added))
-            for word in own.vocabulary
+            for word in others.vocabulary
         ]
-        words = np.concatenate([np.array(renumbered, dtype=np.int32)[own.words], self.words.words])
-        starts = np.concatenate([own.starts, self.words.starts[1:] + own.starts[-1]])
-        return Words(words, starts, [*self.words.vocabulary, *added])
+        joined = np.concatenate([np.array(renumbered, dtype=np.int32)[others.tokens], self.tokens.tokens])
+        starts = np.concatenate([others.starts, self.tokens.starts[1:] + others.starts[-1]])
+        return TokenizedTexts(joined, starts, [*self.tokens.vocabulary, *added])
 
 
 class Lists:

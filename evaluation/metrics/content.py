@@ -199,7 +199,7 @@ def _figure(images: Floats) -> ContentFigure:
 
 
 def _score(
-    figures: Sequence[Floats], gold: _Gold, empty_selections: int, reasons: Mapping[str, int], made: str
+    figures: Sequence[Floats], gold: _Gold, empty_selections: int, reasons: Mapping[str, int], signed: str
 ) -> ContentScore:
     precision, recall, f1 = (_figure(images) for images in figures)
     return ContentScore(
@@ -211,7 +211,7 @@ def _score(
         empty_selections=empty_selections,
         empty_descriptions=int((gold.sets.sizes == 0).sum()),
         reason="; ".join(f"{why}: {count}" for why, count in reasons.items() if count),
-        signature=made,
+        signature=signed,
     )
 
 
@@ -222,21 +222,21 @@ def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
         raise InvalidInput("descriptions is empty, expected the gold descriptions of at least one image")
     starts = starts_of(sizes)
 
-    def place(description: int) -> str:
+    def name_of(description: int) -> str:
         image = int(np.searchsorted(starts, description, side="right")) - 1
         return f"descriptions[{image}][{description - int(starts[image])}]"
 
-    return _Gold(_box_sets(list(chain.from_iterable(descriptions)), place), starts)
+    return _Gold(_box_sets(list(chain.from_iterable(descriptions)), name_of), starts)
 
 
-def _box_sets(sets: Sequence[Boxes], place: Callable[[int], str]) -> _BoxSets:
-    sizes = _sizes(sets, place)
+def _box_sets(sets: Sequence[Boxes], name_of: Callable[[int], str]) -> _BoxSets:
+    sizes = _sizes(sets, name_of)
     flat = list(chain.from_iterable(sets))
     if not (_are_whole(flat) and (not flat or (min(flat) >= 0 and max(flat) < _LIMIT))):
         index = next(index for index, boxes in enumerate(sets) if not all(map(_is_box, boxes)))
         box = next(box for box in sets[index] if not _is_box(box))
         raise InvalidInput(
-            f"{place(index)} holds {box!r}, expected whole numbers of boxes from 0 to {_LIMIT - 1}"
+            f"{name_of(index)} holds {box!r}, expected whole numbers of boxes from 0 to {_LIMIT - 1}"
         )
     numbers = np.fromiter(flat, dtype=np.int64, count=len(flat))
     keys = np.unique((np.repeat(np.arange(sizes.size), sizes) << _BITS) | numbers)
@@ -244,11 +244,11 @@ def _box_sets(sets: Sequence[Boxes], place: Callable[[int], str]) -> _BoxSets:
     return _BoxSets(keys & (_LIMIT - 1), starts)
 
 
-def _sizes(groups: Sequence[Collection[Any]], place: Callable[[int], str]) -> Ints:
+def _sizes(groups: Sequence[Collection[Any]], name_of: Callable[[int], str]) -> Ints:
     for kind in set(map(type, groups)):
         if issubclass(kind, str | bytes | Mapping) or not issubclass(kind, Collection):
             index = next(index for index, group in enumerate(groups) if type(group) is kind)
-            raise InvalidInput(f"{place(index)} is a {kind.__name__}, expected a collection")
+            raise InvalidInput(f"{name_of(index)} is a {kind.__name__}, expected a collection")
     return np.fromiter(map(len, groups), dtype=np.int64, count=len(groups))
 
 

@@ -98,9 +98,9 @@ def mentions_of(
         raise InvalidInput(
             f"descriptions has {len(descriptions)} images, expected {len(labels)} as in labels"
         )
-    found = []
-    for image, (names, own) in enumerate(zip(labels, descriptions, strict=True)):
-        for position, boxes in enumerate(own):
+    mentions = []
+    for image, (names, sentences) in enumerate(zip(labels, descriptions, strict=True)):
+        for position, boxes in enumerate(sentences):
             if not isinstance(boxes, Sequence | np.ndarray):
                 raise InvalidInput(
                     f"descriptions[{image}][{position}] is a {type(boxes).__name__}, "
@@ -111,8 +111,8 @@ def mentions_of(
                     f"descriptions[{image}][{position}] names a box that the image has not, "
                     f"expected whole numbers from 0 to {len(names) - 1}"
                 )
-            found.append([names[box] for box in boxes])
-    return found
+            mentions.append([names[box] for box in boxes])
+    return mentions
 
 
 def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
@@ -249,9 +249,9 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
     )
 
 
-def _ranked(keys: Floats, starts: Ints, ties: Seed, made: str) -> BoxRanks:
+def _ranked(keys: Floats, starts: Ints, ties: Seed, signed: str) -> BoxRanks:
     places = _places(keys, starts, ties)
-    return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, made)
+    return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, signed)
 
 
 def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
@@ -274,12 +274,12 @@ def _image_of(starts: Ints) -> Ints:
 
 def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
     check_collection(boxes, "boxes", "a table of boxes for each image")
-    arrays = [_numbers(own, f"boxes[{image}]") for image, own in enumerate(boxes)]
-    arrays = [own.reshape(0, SIDES) if own.size == 0 else own for own in arrays]
-    for image, own in enumerate(arrays):
-        if own.ndim != 2 or own.shape[1] != SIDES:
+    arrays = [_numbers(table, f"boxes[{image}]") for image, table in enumerate(boxes)]
+    arrays = [table.reshape(0, SIDES) if table.size == 0 else table for table in arrays]
+    for image, table in enumerate(arrays):
+        if table.ndim != 2 or table.shape[1] != SIDES:
             raise InvalidInput(
-                f"boxes[{image}] has the shape {own.shape}, expected x, y, width and height of each box"
+                f"boxes[{image}] has the shape {table.shape}, expected x, y, width and height of each box"
             )
     flat = np.concatenate([np.empty((0, SIDES)), *arrays])
     starts = starts_of(list(map(len, arrays)))

@@ -83,14 +83,14 @@ def score_files(
         )
         warnings.extend(f"system {system!r}: {warning}" for warning in result.warnings)
         figures["systems"][system] = _figures(result, captions)
-        signatures[system] = {name: one.signature for name, one in result.scores.items()}
+        signatures[system] = {name: scored.signature for name, scored in result.scores.items()}
     return figures | {"signatures": signatures, "warnings": warnings}
 
 
 def _figures(result: Scores, images: Iterable[str]) -> dict[str, Any]:
     return {
-        name: {"corpus": one.corpus, "images": dict(zip(images, one.images.tolist(), strict=True))}
-        for name, one in result.scores.items()
+        name: {"corpus": scored.corpus, "images": dict(zip(images, scored.images.tolist(), strict=True))}
+        for name, scored in result.scores.items()
     }
 
 
@@ -202,11 +202,11 @@ def _is_row(line: str) -> bool:
 
 
 def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
-    place = f"{path}, line "
+    line_prefix = f"{path}, line "
     for number, line in lines:
         if not line.strip():
             continue
-        where = f"{place}{number}"
+        where = f"{line_prefix}{number}"
         value = _parsed(path, number, line.rstrip(_BLANKS), _DECODE_ROW)
         if not isinstance(value, dict):
             raise InvalidFile(

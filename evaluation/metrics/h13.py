@@ -15,28 +15,36 @@ from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.comparison import Comparison, Lists, Task, View, check_lists, check_texts
 from evaluation.metrics.errors import UnknownName
-from evaluation.metrics.text.words import STEM_FIRST, STOP_FIRST, TOKENIZERS, Numbers, Words, changed, encode
+from evaluation.metrics.text.tokens import (
+    STEM_FIRST,
+    STOP_FIRST,
+    TOKENIZERS,
+    Numbers,
+    TokenizedTexts,
+    changed,
+    encode,
+)
 
 ORDERS = (STOP_FIRST, STEM_FIRST)
 
 
 def h13_bleu_scores(comparison: Comparison, view: View) -> Floats:
     hits = clipped_matches(comparison.task(view), 1)[:, 0]
-    total = comparison.words(view).lengths[: comparison.size]
+    total = comparison.tokens(view).lengths[: comparison.size]
     return ratio(hits, total, otherwise=0.0)
 
 
 def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
-    words = comparison.words(view)
-    hits = _summed_matches(comparison.task(view), len(words.vocabulary))
-    group_totals = np.diff(words.starts[comparison.group_starts])
+    tokens = comparison.tokens(view)
+    hits = _summed_matches(comparison.task(view), len(tokens.vocabulary))
+    group_totals = np.diff(tokens.starts[comparison.group_starts])
     total = group_totals[comparison.group_of]
     return ratio(hits, total, otherwise=0.0)
 
 
 @compiled
 def _summed_matches(task: Task, vocabulary: int) -> Ints:
-    words, starts, references, candidates, candidate_starts = task
+    tokens, starts, references, candidates, candidate_starts = task
     hits = np.zeros(candidates.size, dtype=np.int64)
     left = np.zeros(vocabulary, dtype=np.int64)
     for group in range(references.size - 1):
@@ -44,13 +52,13 @@ def _summed_matches(task: Task, vocabulary: int) -> Ints:
             for index in range(candidate_starts[group], candidate_starts[group + 1]):
                 candidate = candidates[index]
                 for at in range(starts[text], starts[text + 1]):
-                    left[words[at]] += 1
+                    left[tokens[at]] += 1
                 for at in range(starts[candidate], starts[candidate + 1]):
-                    if left[words[at]] > 0:
-                        left[words[at]] -= 1
+                    if left[tokens[at]] > 0:
+                        left[tokens[at]] -= 1
                         hits[candidate] += 1
                 for at in range(starts[text], starts[text + 1]):
-                    left[words[at]] = 0
+                    left[tokens[at]] = 0
     return hits
 
 
@@ -62,10 +70,10 @@ def bleu_pre_matrix(
     Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0. Thousands of pairs hit 1/4 and 1/3 exactly, so compare
     integers: `(4 * hits >= totals) & (totals > 0)`.
     """
-    words, groups, image_of = _prepared(captions, references, order)
-    hits = _hits(words.words, words.starts, groups, len(captions), len(words.vocabulary))
+    tokens, groups, image_of = _prepared(captions, references, order)
+    hits = _hits(tokens.tokens, tokens.starts, groups, len(captions), len(tokens.vocabulary))
     # Where no list came twice, the groups are the images already, and the matrix may be large.
-    return hits if len(hits) == image_of.size else hits[image_of], words.lengths[: len(captions)]
+    return hits if len(hits) == image_of.size else hits[image_of], tokens.lengths[: len(captions)]
 
 
 def bleu_pre_pairs(
@@ -78,15 +86,15 @@ def bleu_pre_pairs(
 
     `hits` (N,) follows the pairs image by image.
     """
-    words, groups, image_of = _prepared(captions, references, order)
+    tokens, groups, image_of = _prepared(captions, references, order)
     starts, listed = starts_of(list(map(len, pairs))), np.concatenate(pairs).astype(np.int64)
-    hits = _pair_hits(words.words, words.starts, groups, image_of, starts, listed, len(words.vocabulary))
-    return hits, words.lengths[: len(captions)]
+    hits = _pair_hits(tokens.tokens, tokens.starts, groups, image_of, starts, listed, len(tokens.vocabulary))
+    return hits, tokens.lengths[: len(captions)]
 
 
 def _prepared(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str
-) -> tuple[Words, Ints, Ints]:
+) -> tuple[TokenizedTexts, Ints, Ints]:
     """Return the content words of captions and distinct lists, the lists' bounds, and each image's list."""
     if order not in ORDERS:
         raise UnknownName("order", order, ORDERS)
@@ -94,59 +102,59 @@ def _prepared(
     check_lists(references, "references")
     lists = Lists()
     image_of = lists.add(references, "references")
-    words = changed(encode([*captions, *lists.texts], TOKENIZERS["rouge"]), order)
-    return words, lists.starts + len(captions), image_of
+    tokens = changed(encode([*captions, *lists.texts], TOKENIZERS["rouge"]), order)
+    return tokens, lists.starts + len(captions), image_of
 
 
 @compiled
-def _note_most(words: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints) -> None:
+def _note_most(tokens: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints) -> None:
     """Set `most` of each word to the most that one of the texts from `first` to before `last` has of it."""
     for text in range(first, last):
         for at in range(starts[text], starts[text + 1]):
-            count[words[at]] += 1
-            most[words[at]] = max(most[words[at]], count[words[at]])
+            count[tokens[at]] += 1
+            most[tokens[at]] = max(most[tokens[at]], count[tokens[at]])
         for at in range(starts[text], starts[text + 1]):
-            count[words[at]] = 0
+            count[tokens[at]] = 0
 
 
 @compiled
-def _matches(words: Numbers, first: int, last: int, count: Ints, most: Ints) -> int:
+def _matches(tokens: Numbers, first: int, last: int, count: Ints, most: Ints) -> int:
     """Count the words from `first` to before `last`, each up to its `most`; `count` stays zero."""
     hits = 0
     for at in range(first, last):
-        if count[words[at]] < most[words[at]]:
-            count[words[at]] += 1
+        if count[tokens[at]] < most[tokens[at]]:
+            count[tokens[at]] += 1
             hits += 1
     for at in range(first, last):
-        count[words[at]] = 0
+        count[tokens[at]] = 0
     return hits
 
 
 @compiled
-def _hits(words: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary: int) -> Ints:
+def _hits(tokens: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary: int) -> Ints:
     hits = np.zeros((groups.size - 1, captions), dtype=np.int64)
     most = np.zeros(vocabulary, dtype=np.int64)
     count = np.zeros(vocabulary, dtype=np.int64)
     for group in range(groups.size - 1):
-        _note_most(words, starts, groups[group], groups[group + 1], count, most)
+        _note_most(tokens, starts, groups[group], groups[group + 1], count, most)
         for caption in range(captions):
-            hits[group, caption] = _matches(words, starts[caption], starts[caption + 1], count, most)
-        most[words[starts[groups[group]] : starts[groups[group + 1]]]] = 0
+            hits[group, caption] = _matches(tokens, starts[caption], starts[caption + 1], count, most)
+        most[tokens[starts[groups[group]] : starts[groups[group + 1]]]] = 0
     return hits
 
 
 @compiled
 def _pair_hits(
-    words: Numbers, starts: Ints, groups: Ints, group_of: Ints, pairs: Ints, captions: Ints, vocabulary: int
+    tokens: Numbers, starts: Ints, groups: Ints, group_of: Ints, pairs: Ints, captions: Ints, vocabulary: int
 ) -> Ints:
     hits = np.zeros(captions.size, dtype=np.int64)
     most = np.zeros(vocabulary, dtype=np.int64)
     count = np.zeros(vocabulary, dtype=np.int64)
     for image in range(group_of.size):
         group = group_of[image]
-        _note_most(words, starts, groups[group], groups[group + 1], count, most)
+        _note_most(tokens, starts, groups[group], groups[group + 1], count, most)
         for pair in range(pairs[image], pairs[image + 1]):
             caption = captions[pair]
-            hits[pair] = _matches(words, starts[caption], starts[caption + 1], count, most)
-        most[words[starts[groups[group]] : starts[groups[group + 1]]]] = 0
+            hits[pair] = _matches(tokens, starts[caption], starts[caption + 1], count, most)
+        most[tokens[starts[groups[group]] : starts[groups[group + 1]]]] = 0
     return hits

@@ -52,12 +52,12 @@ def term_frequency(
 ) -> KeywordList:
     """Return the most frequent terms of each document (MC12 section 4.1)."""
     pick = _Pick.of(keywords, vocabulary)
-    found = []
+    lists = []
     for counts in _counted(documents, "documents"):
         size = counts.total()
         best = pick.known(counts).most_common(pick.keywords)
-        found.append([(term, count / size) for term, count in best])
-    return _list(found, signature("keyword-tf", **pick.fields))
+        lists.append([(term, count / size) for term, count in best])
+    return _list(lists, signature("keyword-tf", **pick.fields))
 
 
 def tf_idf(
@@ -74,27 +74,27 @@ def tf_idf(
     pick = _Pick.of(keywords, vocabulary)
     counted = _counted(documents, "documents")
     if training is None:
-        others, own, corpus = counted, 1, None
+        others, own_document, corpus = counted, 1, None
     else:
         training = list(training)
-        others, own, corpus = _counted(training, "training"), 0, _given(training)
+        others, own_document, corpus = _counted(training, "training"), 0, _given(training)
     holders = Counter(chain.from_iterable(others))
-    total = len(others) - own
+    total = len(others) - own_document
     if total < 1:
         raise InvalidInput(
             "there is no other document, expected training documents or two documents at least"
         )
-    found = []
+    lists = []
     for counts in counted:
         size = counts.total()
         weighed = [
-            (term, count / size * math.log(total / max(holders[term] - own, 1)))
+            (term, count / size * math.log(total / max(holders[term] - own_document, 1)))
             for term, count in pick.known(counts).items()
         ]
         # The sort is stable: terms of one weight keep the order of the document.
         weighed.sort(key=lambda entry: -entry[1])
-        found.append(weighed[: pick.keywords])
-    return _list(found, signature("keyword-tf-idf", **pick.fields, training=corpus))
+        lists.append(weighed[: pick.keywords])
+    return _list(lists, signature("keyword-tf-idf", **pick.fields, training=corpus))
 
 
 def corpus_frequency(
@@ -114,19 +114,19 @@ def corpus_frequency(
             total.update(counts)
         ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
         same = [(tag, float(count)) for tag, count in ranked[: pick.keywords]]
-        made = signature("keyword-corpus", **pick.fields, training=_given(training))
-        return _list([same] * len(gold), made)
+        signed = signature("keyword-corpus", **pick.fields, training=_given(training))
+        return _list([same] * len(gold), signed)
     for tags in gold:
         total.update(tags)
     ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
-    found = []
+    lists = []
     for tags in gold:
         # Only an image's own tags lose by leaving it out: no more than their number moves up.
         head = ranked if pick.keywords is None else ranked[: pick.keywords + len(tags)]
         left = [(tag, count - tags.get(tag, 0)) for tag, count in head]
         left = sorted((entry for entry in left if entry[1] > 0), key=_by_count_and_name)
-        found.append([(tag, float(count)) for tag, count in left[: pick.keywords]])
-    return _list(found, signature("keyword-corpus", **pick.fields, training=None))
+        lists.append([(tag, float(count)) for tag, count in left[: pick.keywords]])
+    return _list(lists, signature("keyword-corpus", **pick.fields, training=None))
 
 
 def document_title(
@@ -153,15 +153,15 @@ def sentence_extraction(
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MOST_SMOOTHING:
         raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MOST_SMOOTHING:g}")
     check_collection(documents, "documents", "a list of sentences for each document")
-    found, chosen = [], []
+    lists, chosen = [], []
     for position, document in enumerate(documents):
         check_lists(document, f"documents[{position}]", "terms")
         sentences = [pick.filtered(sentence) for sentence in document]
         best = _closest(sentences, float(smoothing))
         chosen.append(best)
-        found.append(pick.in_order(sentences[best]) if best >= 0 else [])
-    made = signature("keyword-sentence", **pick.fields, smoothing=float(smoothing))
-    return _list(found, made, tuple(chosen))
+        lists.append(pick.in_order(sentences[best]) if best >= 0 else [])
+    signed = signature("keyword-sentence", **pick.fields, smoothing=float(smoothing))
+    return _list(lists, signed, tuple(chosen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +173,18 @@ class _Pick:
     @classmethod
     def of(cls, keywords: int | None, vocabulary: Vocabulary) -> "_Pick":
         count = None if keywords is None else whole_count(keywords, "keywords")
-        words = None if vocabulary is None else frozenset(vocabulary)
-        return cls(count, words, {"keywords": count, **evaluation_fields(words)})
+        listed = None if vocabulary is None else frozenset(vocabulary)
+        return cls(count, listed, {"keywords": count, **evaluation_fields(listed)})
 
     def known(self, counts: Counter[str]) -> Counter[str]:
-        words = self.vocabulary
-        if words is None:
+        vocabulary = self.vocabulary
+        if vocabulary is None:
             return counts
-        return Counter({term: count for term, count in counts.items() if term in words})
+        return Counter({term: count for term, count in counts.items() if term in vocabulary})
 
     def filtered(self, terms: Terms) -> list[str]:
-        words = self.vocabulary
-        return [term for term in terms if words is None or term in words]
+        vocabulary = self.vocabulary
+        return [term for term in terms if vocabulary is None or term in vocabulary]
 
     def in_order(self, terms: Terms) -> "_Weighed":
         return [(term, math.nan) for term in dict.fromkeys(self.filtered(terms))][: self.keywords]
@@ -215,20 +215,20 @@ def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
     return best
 
 
-def _list(found: Sequence[_Weighed], made: str, chosen: tuple[int, ...] = ()) -> KeywordList:
+def _list(lists: Sequence[_Weighed], signed: str, chosen: tuple[int, ...] = ()) -> KeywordList:
     weights = []
-    for entries in found:
+    for entries in lists:
         values = np.array([weight for _, weight in entries], dtype=np.float64)
         values.flags.writeable = False
         weights.append(values)
-    empty = sum(not entries for entries in found)
+    empty = sum(not entries for entries in lists)
     return KeywordList(
-        tuple(tuple(term for term, _ in entries) for entries in found),
+        tuple(tuple(term for term, _ in entries) for entries in lists),
         tuple(weights),
         chosen,
         empty,
         f"images without a keyword to take: {empty}" if empty else "",
-        made,
+        signed,
     )
 
 

@@ -40,7 +40,7 @@ from evaluation.metrics.annotation_signatures import (
 )
 from evaluation.metrics.errors import InvalidFile, InvalidInput, UnknownName
 from evaluation.metrics.text import stemming
-from evaluation.metrics.text.words import tokenizer_named
+from evaluation.metrics.text.tokens import tokenizer_named
 from evaluation.signatures import Value
 
 LEAST = 5  # MC12: a word that occurs less often in the training articles is infrequent
@@ -68,13 +68,13 @@ def keyword_terms(
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
     dropped = frozenset(stop_words)
     known: dict[str, str] = {}
-    found = []
+    terms = []
     for text in texts:
-        words = [word for word in cut(text) if word not in dropped]
-        new = [word for word in words if word not in known]
+        tokens = [word for word in cut(text) if word not in dropped]
+        new = [word for word in tokens if word not in known]
         known.update(zip(new, stemmed(new), strict=True))
-        found.append([form for word in words if (form := known[word])])
-    return found
+        terms.append([form for word in tokens if (form := known[word])])
+    return terms
 
 
 def gold_tags(
@@ -84,14 +84,14 @@ def gold_tags(
 
     An annotator's repeated keyword counts once. Counts of keywords with one form are added, as in the paper.
     """
-    found = []
+    tags_of_images = []
     for image, people in enumerate(annotations):
         tags: Counter[str] = Counter()
         for person, keywords in enumerate(people):
             check_texts(keywords, f"annotations[{image}][{person}]")
             tags.update(filter(None, keyword_forms(list(dict.fromkeys(keywords)), stem=stem)))
-        found.append(tags)
-    return found
+        tags_of_images.append(tags)
+    return tags_of_images
 
 
 def frequent_words(documents: Iterable[Sequence[str]], *, least: int = LEAST) -> frozenset[str]:
@@ -180,9 +180,9 @@ def keyword_best(
 ) -> KeywordScore:
     """Return the credit of the best keyword (MC12 section 6.2, "best normal")."""
     task = _task(annotations, gold, vocabulary, duplicates)
-    credit = task.credits() / np.maximum([len(own) for own in task.guesses], 1)
-    made = signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
-    return _scored(task, credit, task.sizes > 0, NO_TAGS, made)
+    credit = task.credits() / np.maximum([len(guesses) for guesses in task.guesses], 1)
+    signed = signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
+    return _scored(task, credit, task.sizes > 0, NO_TAGS, signed)
 
 
 def keyword_best_mode(
@@ -195,7 +195,7 @@ def keyword_best_mode(
     """Return how often the first guess is the single most frequent tag, or that of `modes` (MC12 section 6.2)."""
     task = _task(annotations, gold, vocabulary)
     wanted = _modes(task, modes)
-    hits = [bool(own) and own[0] == mode for own, mode in zip(task.guesses, wanted, strict=True)]
+    hits = [bool(guesses) and guesses[0] == mode for guesses, mode in zip(task.guesses, wanted, strict=True)]
     return _mode_score(
         task, hits, wanted, signature("keyword-best-mode", **evaluation_fields(vocabulary, modes))
     )
@@ -212,8 +212,8 @@ def keyword_oot(
     """Return the credit of up to `guesses` keywords in any order (MC12 section 6.2, "oot normal")."""
     guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, duplicates, guesses)
-    made = signature("keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates)
-    return _scored(task, task.credits(), task.sizes > 0, NO_TAGS, made)
+    signed = signature("keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates)
+    return _scored(task, task.credits(), task.sizes > 0, NO_TAGS, signed)
 
 
 def keyword_oot_mode(
@@ -228,9 +228,9 @@ def keyword_oot_mode(
     guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, guesses=guesses)
     wanted = _modes(task, modes)
-    hits = [mode in own for own, mode in zip(task.guesses, wanted, strict=True)]
-    made = signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
-    return _mode_score(task, hits, wanted, made)
+    hits = [mode in guessed for guessed, mode in zip(task.guesses, wanted, strict=True)]
+    signed = signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
+    return _mode_score(task, hits, wanted, signed)
 
 
 def keyword_f1(
@@ -243,19 +243,19 @@ def keyword_f1(
     """Compare the first `guesses` keywords with the gold ones (MC12 section 5.2)."""
     guesses = whole_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")
-    counts = [own if isinstance(own, Mapping) else _tally(own, image) for image, own in enumerate(gold)]
+    counts = [tags if isinstance(tags, Mapping) else _tally(tags, image) for image, tags in enumerate(gold)]
     task = _task(annotations, counts, vocabulary, ONCE, guesses)
-    given = np.array([len(own) for own in task.guesses], dtype=np.int64)
-    wanted = np.array([len(own) for own in task.gold], dtype=np.int64)
+    guess_counts = np.array(list(map(len, task.guesses)), dtype=np.int64)
+    gold_counts = np.array(list(map(len, task.gold)), dtype=np.int64)
     hits = np.array(
-        [sum(map(own.__contains__, guessed)) for own, guessed in zip(task.gold, task.guesses, strict=True)],
+        [sum(map(tags.__contains__, guessed)) for tags, guessed in zip(task.gold, task.guesses, strict=True)],
         dtype=np.int64,
     )
-    is_defined = wanted > 0
-    is_attempted = is_defined & (given > 0)
-    precision = ratio(hits, given, where=is_attempted)
-    recall = ratio(hits, wanted, where=is_defined)
-    f1 = ratio(2 * hits, given + wanted, where=is_attempted)
+    is_defined = gold_counts > 0
+    is_attempted = is_defined & (guess_counts > 0)
+    precision = ratio(hits, guess_counts, where=is_attempted)
+    recall = ratio(hits, gold_counts, where=is_defined)
+    f1 = ratio(2 * hits, guess_counts + gold_counts, where=is_attempted)
     mean_precision, mean_recall = _mean(precision[is_attempted]), _mean(recall[is_defined])
     total = mean_precision + mean_recall
     for images in (precision, recall, f1):
@@ -285,7 +285,10 @@ class _Task:
     is_repeated: Flags
 
     def credits(self) -> Floats:
-        hits = [sum(map(tags.get, own, repeat(0))) for own, tags in zip(self.guesses, self.gold, strict=True)]
+        hits = [
+            sum(map(tags.get, guesses, repeat(0)))
+            for guesses, tags in zip(self.guesses, self.gold, strict=True)
+        ]
         return np.array(hits, dtype=np.float64) / np.maximum(self.sizes, 1)
 
 
@@ -306,45 +309,52 @@ def _task(
         raise InvalidInput("gold is empty, expected the tags of at least one image")
     if vocabulary is not None:
         known = frozenset(vocabulary)
-        annotations = [[word for word in own if word in known] for own in annotations]
+        annotations = [
+            [word for word in guesses_of_image if word in known] for guesses_of_image in annotations
+        ]
         gold = [{tag: count for tag, count in tags.items() if tag in known} for tags in gold]
     if duplicates == ONCE:
-        distinct: list[Sequence[str]] = [list(dict.fromkeys(own)) for own in annotations]
-        read, considered = [own[:guesses] for own in distinct], annotations
+        distinct: list[Sequence[str]] = [
+            list(dict.fromkeys(guesses_of_image)) for guesses_of_image in annotations
+        ]
+        read, considered = [guesses_of_image[:guesses] for guesses_of_image in distinct], annotations
     else:
-        read = considered = [own[:guesses] for own in annotations]
+        read = considered = [guesses_of_image[:guesses] for guesses_of_image in annotations]
     return _Task(
         read,
         gold,
         np.fromiter((sum(tags.values()) for tags in gold), dtype=np.int64, count=len(gold)),
-        np.array([len(set(own)) < len(own) for own in considered], dtype=np.bool_),
+        np.array(
+            [len(set(guesses_of_image)) < len(guesses_of_image) for guesses_of_image in considered],
+            dtype=np.bool_,
+        ),
     )
 
 
-def _modes(task: _Task, given: Sequence[str | None] | None) -> Sequence[str | None]:
-    if given is None:
+def _modes(task: _Task, modes: Sequence[str | None] | None) -> Sequence[str | None]:
+    if modes is None:
         return [_mode(tags) for tags in task.gold]
-    if len(given) != len(task.gold):
-        raise InvalidInput(f"modes has {len(given)} images, expected {len(task.gold)} as in gold")
-    for image, mode in enumerate(given):
+    if len(modes) != len(task.gold):
+        raise InvalidInput(f"modes has {len(modes)} images, expected {len(task.gold)} as in gold")
+    for image, mode in enumerate(modes):
         if not (mode is None or isinstance(mode, str)):
             raise InvalidInput(f"modes[{image}] is a {type(mode).__name__}, expected a tag or None")
-    return given
+    return modes
 
 
 def _mode(tags: Tags) -> str | None:
     most = max(tags.values(), default=0)
-    found = [tag for tag, count in tags.items() if count == most]
-    return found[0] if len(found) == 1 else None
+    modes = [tag for tag, count in tags.items() if count == most]
+    return modes[0] if len(modes) == 1 else None
 
 
-def _mode_score(task: _Task, hits: Sequence[bool], wanted: Sequence[str | None], made: str) -> KeywordScore:
+def _mode_score(task: _Task, hits: Sequence[bool], wanted: Sequence[str | None], signed: str) -> KeywordScore:
     has_mode = np.array([mode is not None for mode in wanted], dtype=np.bool_)
-    return _scored(task, np.array(hits, dtype=np.float64), has_mode, NO_MODE, made)
+    return _scored(task, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signed)
 
 
-def _scored(task: _Task, credit: Floats, is_defined: Flags, why_not: str, made: str) -> KeywordScore:
-    has_guess = np.array([len(own) > 0 for own in task.guesses], dtype=np.bool_)
+def _scored(task: _Task, credit: Floats, is_defined: Flags, why_not: str, signed: str) -> KeywordScore:
+    has_guess = np.array([len(guesses) > 0 for guesses in task.guesses], dtype=np.bool_)
     is_attempted = is_defined & has_guess
     images = np.where(is_defined, credit, np.nan)
     images.flags.writeable = False
@@ -357,7 +367,7 @@ def _scored(task: _Task, credit: Floats, is_defined: Flags, why_not: str, made: 
         undefined=int((~is_defined).sum()),
         repeated=int((task.is_repeated & is_attempted).sum()),
         reason=_reason({why_not: ~is_defined, NO_GUESS: is_defined & ~has_guess}),
-        signature=made,
+        signature=signed,
     )
 
 
@@ -466,12 +476,12 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
         if item in seen:
             raise InvalidFile(f"line {number} of the gold is of item {item} again, expected each item once")
         seen.add(item)
-        given = [answer for answer in match[3].split(";") if answer.strip() and "pn" not in answer]
+        parts = [answer for answer in match[3].split(";") if answer.strip() and "pn" not in answer]
         counted = [
-            (found[1].replace("'", "", 1), int(found[2])) for found in map(_ANSWER.search, given) if found
+            (parsed[1].replace("'", "", 1), int(parsed[2])) for parsed in map(_ANSWER.search, parts) if parsed
         ]
-        people = _COUNT.search(given[0]) if given else None
-        if counted and (len(given) > 1 or (people and int(people[1]) > 1)):
+        people = _COUNT.search(parts[0]) if parts else None
+        if counted and (len(parts) > 1 or (people and int(people[1]) > 1)):
             first, most = counted[0]
             modes[item] = None if any(count == most for _, count in counted[1:]) else first
             answers[item] = dict(counted)
@@ -482,7 +492,7 @@ def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...
     """Read the answers of a system file for one of MEASURES. Raise InvalidFile."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
-    found: dict[str, tuple[str, ...]] = {}
+    answers_of_item: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -492,10 +502,10 @@ def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...
                 f"line {number} of the answers is {line.strip()!r}, "
                 f"expected 'word.pos item {_MARKS[measure]} answer;answer'"
             )
-        given = (match[3] or "").rstrip(";") if (match[3] or "").strip() else ""
-        answers = tuple(map(_spelt, given.split(";"))) if given else ()
-        found.setdefault(match[2], answers)
-    return found
+        listed = (match[3] or "").rstrip(";") if (match[3] or "").strip() else ""
+        answers = tuple(map(_spelt, listed.split(";"))) if listed else ()
+        answers_of_item.setdefault(match[2], answers)
+    return answers_of_item
 
 
 def substitution_scores(
@@ -505,14 +515,14 @@ def substitution_scores(
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
     normal, mode = (keyword_best, keyword_best_mode) if measure == "best" else (keyword_oot, keyword_oot_mode)
-    own = [answers.get(item, ()) for item in gold.answers]
+    guesses = [answers.get(item, ()) for item in gold.answers]
     tags = []
-    for one in gold.answers.values():
+    for counts in gold.answers.values():
         blank: Counter[str] = Counter()
-        for tag, count in one.items():
+        for tag, count in counts.items():
             blank[tag.replace("-", " ")] += count
         tags.append(blank)
-    return SubstitutionScores(normal(own, tags), mode(own, tags, modes=list(gold.modes.values())))
+    return SubstitutionScores(normal(guesses, tags), mode(guesses, tags, modes=list(gold.modes.values())))
 
 
 def _spelt(answer: str) -> str:

@@ -98,9 +98,9 @@ class Metric:
     check: Callable[[Settings], None] = lambda settings: None
     cuts_words: bool = True
 
-    def settings(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
+    def settings(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
         return {
-            name: option.check(name, given[name]) if name in given else option.default
+            name: option.check(name, options[name]) if name in options else option.default
             for name, option in self.options.items()
         }
 
@@ -342,10 +342,8 @@ def text_metric(
         n, bounds = comparison.size, comparison.group_starts.tolist()
         groups = [comparison.texts[start:end] for start, end in pairwise(bounds)]
         try:
-            found = function(
-                comparison.texts[:n], [groups[group] for group in comparison.group_of.tolist()], settings
-            )
-            scores = np.array(found, dtype=np.float64)
+            references = [groups[group] for group in comparison.group_of.tolist()]
+            scores = np.array(function(comparison.texts[:n], references, settings), dtype=np.float64)
         except MetricsError:
             raise
         except FAILURES as error:
@@ -361,17 +359,17 @@ def text_metric(
 
 def package_metrics() -> dict[str, EntryPoint]:
     """Return the metrics of installed packages by name, without loading them; built-in names are Quorum's."""
-    found: dict[str, EntryPoint] = {}
+    points: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=GROUP), key=_package_of):
-        package, other = _package_of(point), found.get(point.name, point)
+        package, other = _package_of(point), points.get(point.name, point)
         if package != _package_of(other):
             raise PackageFailed(
                 f"packages {_package_of(other)} and {package} both have a metric {point.name!r}, expected one of the "
                 "two to be installed"
             )
         if point.name not in METRICS:
-            found[point.name] = point
-    return found
+            points[point.name] = point
+    return points
 
 
 def package_names() -> list[str]:

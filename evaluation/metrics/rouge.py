@@ -23,7 +23,7 @@ import numpy as np
 from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, Pairs, View
-from evaluation.metrics.text.words import Numbers
+from evaluation.metrics.text.tokens import Numbers
 
 PRINTED = 1e5  # the script prints five digits
 BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carry still fits
@@ -54,16 +54,16 @@ class Overlap(NamedTuple):
 @compiled
 def _list_grams(pairs: Pairs, text: int, counted: Counted, other: int, grams: Ints) -> int:
     """Write the n-grams of a text and return how many; `other`, above all words, stands for no second word."""
-    words, begin, end = pairs.words, pairs.starts[text], pairs.starts[text + 1]
+    tokens, begin, end = pairs.tokens, pairs.starts[text], pairs.starts[text + 1]
     window, spared = counted
     count = 0
-    for place in range(begin, end):
-        first = np.int64(words[place]) * (other + 1)
-        if 0 <= spared < end - place:
+    for position in range(begin, end):
+        first = np.int64(tokens[position]) * (other + 1)
+        if 0 <= spared < end - position:
             grams[count] = first + other
             count += 1
-        for second in range(place + 1, min(place + window + 1, end)):
-            grams[count] = first + words[second]
+        for second in range(position + 1, min(position + window + 1, end)):
+            grams[count] = first + tokens[second]
             count += 1
     return count
 
@@ -96,21 +96,21 @@ def count_gram_hits(pairs: Pairs, counted: Counted, other: int, most: int, hits:
         for slot in range(slots):
             table[slot] = -1
             counts[slot] = 0
-        for place in range(many):
-            slot = _find(table, mask, grams[place])
-            table[slot] = grams[place]
+        for index in range(many):
+            slot = _find(table, mask, grams[index])
+            table[slot] = grams[index]
             counts[slot] += 1
         for pair in range(pairs.pair_starts[candidate], pairs.pair_starts[candidate + 1]):
             for slot in range(slots):
                 left[slot] = counts[slot]
             many = _list_grams(pairs, pairs.references[pair], counted, other, grams)
-            found = 0
-            for place in range(many):
-                slot = _find(table, mask, grams[place])
+            matched = 0
+            for index in range(many):
+                slot = _find(table, mask, grams[index])
                 if left[slot] > 0:
                     left[slot] -= 1
-                    found += 1
-            hits[pair] = found
+                    matched += 1
+            hits[pair] = matched
 
 
 @compiled
@@ -120,10 +120,10 @@ def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> No
     A zero bit is a word of the candidate at which the length grows. `carries` wait from one piece of 62 words to the
     next, one for each of at most `most` words of the references.
     """
-    words, starts, references, pair_starts = pairs
-    places = np.zeros(vocabulary, dtype=np.int64)  # the bits of each of the piece's words
+    tokens, starts, references, pair_starts = pairs
+    positions = np.zeros(vocabulary, dtype=np.int64)  # the bits of each of the piece's words
     carries = np.empty(most, dtype=np.int64)
-    one = np.int64(1)
+    lowest = np.int64(1)
     for candidate in range(pair_starts.size - 1):
         begin, end = starts[candidate], starts[candidate + 1]
         first_pair, last_pair = pair_starts[candidate], pair_starts[candidate + 1]
@@ -131,14 +131,14 @@ def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> No
             hits[pair] = 0.0
         for piece in range(begin, end, BITS):
             width = min(end - piece, BITS)
-            full = (one << width) - one
+            full = (lowest << width) - lowest
             for bit in range(width):
-                places[words[piece + bit]] |= one << bit
+                positions[tokens[piece + bit]] |= lowest << bit
             carry = 0
             for pair in range(first_pair, last_pair):
                 state = full
-                for place in range(starts[references[pair]], starts[references[pair] + 1]):
-                    matches = places[words[place]]
+                for position in range(starts[references[pair]], starts[references[pair] + 1]):
+                    matches = positions[tokens[position]]
                     total = state + (state & matches)
                     if piece > begin:
                         total += carries[carry]
@@ -150,7 +150,7 @@ def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> No
                     grown &= grown - 1
                     hits[pair] += 1.0
             for bit in range(width):
-                places[words[piece + bit]] = 0
+                positions[tokens[piece + bit]] = 0
 
 
 class Table(NamedTuple):
@@ -179,11 +179,11 @@ def room_for_table(longest: int, pieces: int) -> Table:
 @compiled
 def count_weighted_hits(pairs: Pairs, powers: Floats, table: Table, hits: Floats) -> None:
     """Sum the weights of runs of reference words on the best path of each pair."""
-    words, starts, references, pair_starts = pairs
+    tokens, starts, references, pair_starts = pairs
     for candidate in range(pair_starts.size - 1):
-        candidate_words = words[starts[candidate] : starts[candidate + 1]]
+        candidate_words = tokens[starts[candidate] : starts[candidate + 1]]
         for pair in range(pair_starts[candidate], pair_starts[candidate + 1]):
-            reference_words = words[starts[references[pair]] : starts[references[pair] + 1]]
+            reference_words = tokens[starts[references[pair]] : starts[references[pair] + 1]]
             mark_best_path(reference_words, candidate_words, powers, table)
             weight = 0.0
             run = 0
@@ -203,7 +203,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: Table
     Leaving out the row's word wins ties.
     """
     best, runs, upward, marked = table
-    one, none = np.int64(1), np.int64(0)
+    bit, none = np.int64(1), np.int64(0)
     pieces = (columns.size + BITS - 1) // BITS
     for column in range(columns.size + 1):
         best[column] = 0.0
@@ -222,7 +222,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: Table
                 else:
                     if above >= left:
                         left = above
-                        bits |= one << (column - piece * BITS)
+                        bits |= bit << (column - piece * BITS)
                     runs[column + 1] = 0
                 best[column + 1] = left
                 before, run_before = above, run_above
@@ -235,7 +235,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: Table
             marked[row] = True
             row -= 1
             column -= 1
-        elif upward[row * pieces + column // BITS] >> (column % BITS) & one:
+        elif upward[row * pieces + column // BITS] >> (column % BITS) & bit:
             row -= 1
         else:
             column -= 1
@@ -250,12 +250,12 @@ def combine(
     references, pair_starts = pairs.references, pairs.pair_starts
     for candidate in range(pair_starts.size - 1):
         begin, end = pair_starts[candidate], pair_starts[candidate + 1]
-        own = of_candidate[candidate]
+        candidate_total = of_candidate[candidate]
         samples = end - begin if jackknife else 1
         recalls = precisions = fs = hit = all_expected = all_given = 0.0
         for sample in range(samples):
             left_out = begin + sample if samples > 1 else end
-            matched = expected = given = 0.0
+            matched = expected = guessed = 0.0
             top = -1.0
             for pair in range(begin, end):
                 if pair == left_out:
@@ -264,23 +264,23 @@ def combine(
                 if not best:
                     matched += hits[pair]
                     expected += of_reference[reference]
-                    given += own
+                    guessed += candidate_total
                     continue
                 rank = (hits[pair] / base[reference]) ** power if base[reference] > 0 else 0.0
                 if rounded:
                     rank = np.rint(rank * PRINTED)
                 if rank > top:
                     top = rank
-                    matched, expected, given = hits[pair], of_reference[reference], own
+                    matched, expected, guessed = hits[pair], of_reference[reference], candidate_total
             recall = (matched / expected) ** power if expected > 0 else 0.0
-            precision = (matched / given) ** power if given > 0 else 0.0
+            precision = (matched / guessed) ** power if guessed > 0 else 0.0
             below = (1 - alpha) * precision + alpha * recall
             recalls += recall
             precisions += precision
             fs += precision * recall / below if below > 0 else 0.0
             hit += matched
             all_expected += expected
-            all_given += given
+            all_given += guessed
         scores[candidate, 0] = recalls / samples
         scores[candidate, 1] = precisions / samples
         scores[candidate, 2] = fs / samples
@@ -318,7 +318,7 @@ class _Shares(NamedTuple):
 
 def _common_shares(comparison: Comparison, view: View) -> _Shares:
     """Compare each pair; a caption without words counts as one empty word, which matches only another such."""
-    lengths = comparison.words(view).lengths
+    lengths = comparison.tokens(view).lengths
     candidate = np.repeat(lengths[: comparison.size], comparison.reference_counts)
     reference = lengths[comparison.pair_references]
     common = np.where(candidate + reference == 0, 1.0, lcs_overlap(comparison, view).hits)
@@ -330,34 +330,34 @@ def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int
 
     ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1.
     """
-    words, pairs = comparison.words(view), comparison.pairs(view)
-    totals = _gram_totals(words.lengths, window, spared)
+    tokens, pairs = comparison.tokens(view), comparison.pairs(view)
+    totals = _gram_totals(tokens.lengths, window, spared)
     hits = np.empty(pairs.references.size)
     counted = Counted(window, spared)
-    count_gram_hits(pairs, counted, len(words.vocabulary), int(totals.max()), hits)
+    count_gram_hits(pairs, counted, len(tokens.vocabulary), int(totals.max()), hits)
     return Overlap(hits, totals, totals, totals, rounded=True)
 
 
 def lcs_overlap(comparison: Comparison, view: View) -> Overlap:
-    words, pairs = comparison.words(view), comparison.pairs(view)
+    tokens, pairs = comparison.tokens(view), comparison.pairs(view)
     hits = np.empty(pairs.references.size)
-    of_references = np.add.reduceat(words.lengths[pairs.references], comparison.pair_starts)
-    count_lcs_hits(pairs, len(words.vocabulary), int(of_references.max()), hits)
-    totals = words.lengths.astype(np.float64)
+    of_references = np.add.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
+    count_lcs_hits(pairs, len(tokens.vocabulary), int(of_references.max()), hits)
+    totals = tokens.lengths.astype(np.float64)
     return Overlap(hits, totals, totals, totals)
 
 
 def weighted_lcs_overlap(comparison: Comparison, view: View, weight: float) -> Overlap:
-    words, pairs = comparison.words(view), comparison.pairs(view)
-    longest = int(words.lengths.max())
+    tokens, pairs = comparison.tokens(view), comparison.pairs(view)
+    longest = int(tokens.lengths.max())
     # Python's power is the C library's, as the script's is; numpy's own may differ in the last digit.
     powers = np.array([float(length) ** weight for length in range(longest + 1)])
     hits = np.empty(pairs.references.size)
-    pieces = -(-words.lengths[: comparison.size] // BITS)
-    rows = np.maximum.reduceat(words.lengths[pairs.references], comparison.pair_starts)
+    pieces = -(-tokens.lengths[: comparison.size] // BITS)
+    rows = np.maximum.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
     table = room_for_table(longest, int((rows * pieces).max()))
     count_weighted_hits(pairs, powers, table, hits)
-    totals = powers[words.lengths]
+    totals = powers[tokens.lengths]
     return Overlap(hits, totals**weight, totals, totals, power=1 / weight)
 
 
@@ -377,9 +377,9 @@ def rouge155_scores(
     images = scores[:, MEASURES.index(measure)].copy()
     if corpus == "mean":
         return float(np.mean(images)), images
-    hits, expected, given = scores[:, 3:].sum(axis=0).tolist()
+    hits, expected, guessed = scores[:, 3:].sum(axis=0).tolist()
     # The script takes no root of ROUGE-W's pooled ratios.
-    recall, precision = hits / max(expected, 1.0), hits / max(given, 1.0)
+    recall, precision = hits / max(expected, 1.0), hits / max(guessed, 1.0)
     below = (1 - alpha) * precision + alpha * recall
     f = precision * recall / below if below > 0 else 0.0
     return (recall, precision, f)[MEASURES.index(measure)], images

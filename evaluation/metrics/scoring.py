@@ -17,7 +17,7 @@ from evaluation.arrays import Floats, Ints, starts_of
 from evaluation.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.registry import VERSION, Metric, OptionValue, metric_named
-from evaluation.metrics.text.words import Tokenizer, encode, tokenizer_labelled, tokenizer_named
+from evaluation.metrics.text.tokens import Tokenizer, encode, tokenizer_labelled, tokenizer_named
 from evaluation.signatures import BadSignature, Signature, Value, name_given, parse, parse_version
 
 FEW_DOCUMENTS = 10
@@ -103,10 +103,10 @@ class PreparedReferences:
             check_texts(texts, f"references[{position}]")
         names = tuple(metrics)
         used = dict.fromkeys(metric_named(name).tokenizer or tokenizer for name in names)
-        texts = [text for own in references for text in own]
+        texts = [text for group in references for text in group]
         cuts = tuple(NumberedTexts.of(texts, View(tokenizer_named(name))) for name in used)
         # Copy each list: one list object for two images would become one group.
-        return cls([list(own) for own in references], names, tokenizer, cuts)
+        return cls([list(group) for group in references], names, tokenizer, cuts)
 
     def score(self, candidates: Sequence[str]) -> Scores:
         check_texts(candidates, "candidates")
@@ -143,20 +143,20 @@ def _chosen(
 ) -> dict[str, tuple[Metric, dict[str, OptionValue]]]:
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise InvalidInput(f"metrics is the {type(metrics).__name__} {metrics!r}, expected a list of names")
-    own: dict[str, tuple[Metric, Mapping[str, object]]] = {}
+    named: dict[str, tuple[Metric, Mapping[str, object]]] = {}
     for text in metrics:
         try:
-            given = parse(f"{text}|v:{VERSION}")
+            parsed = parse(f"{text}|v:{VERSION}")
         except BadSignature:
             raise InvalidInput(f"metric {text!r} is no name, nor name|option:value") from None
-        metric = metric_named(given.name)
-        _check_options([metric], given.fields)
-        own[text] = metric, given.fields
-    if not own:
+        metric = metric_named(parsed.name)
+        _check_options([metric], parsed.fields)
+        named[text] = metric, parsed.fields
+    if not named:
         raise InvalidInput("metrics is empty, expected at least one name")
-    _check_options([metric for metric, _ in own.values()], options)
+    _check_options([metric for metric, _ in named.values()], options)
     chosen = {
-        text: (metric, metric.settings({**options, **fields})) for text, (metric, fields) in own.items()
+        text: (metric, metric.settings({**options, **fields})) for text, (metric, fields) in named.items()
     }
     for metric, settings in chosen.values():
         metric.check(settings)
@@ -219,28 +219,28 @@ def call_of(signature: str) -> MetricCall:
 
     Raise BadSignature, UnknownName and InvalidInput.
     """
-    given = parse_version(signature, VERSION).without(*DONE_BEFORE)
-    signature = str(given)
-    metric = metric_named(given.name)
+    parsed = parse_version(signature, VERSION).without(*DONE_BEFORE)
+    signature = str(parsed)
+    metric = metric_named(parsed.name)
     counted_on = [
         name
         for name, stated in (("tok", metric.cuts_words), ("refs", True), ("df", metric.uses_documents))
         if stated
     ]
     for name in counted_on:
-        if name not in given.fields:
+        if name not in parsed.fields:
             raise BadSignature(f"{signature!r} has no field {name!r}, expected one from {metric.name}")
-    options = {name: value for name, value in given.fields.items() if name not in counted_on}
+    options = {name: value for name, value in parsed.fields.items() if name not in counted_on}
     for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.computed):
         raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
-    tokenizer = tokenizer_labelled(given.fields["tok"]) if metric.cuts_words else tokenizer_named("ptb")
+    tokenizer = tokenizer_labelled(parsed.fields["tok"]) if metric.cuts_words else tokenizer_named("ptb")
     fixed: dict[str, Value] = dict(metric.shown)
     if metric.tokenizer:
         fixed["tok"] = tokenizer_named(metric.tokenizer).label
     for name, value in fixed.items():
-        if given.fields.get(name, value) != value:
+        if parsed.fields.get(name, value) != value:
             raise BadSignature(
-                f"{signature!r} has {name}:{given.fields[name]}, expected {name}:{value} from {metric.name}"
+                f"{signature!r} has {name}:{parsed.fields[name]}, expected {name}:{value} from {metric.name}"
             )
     return MetricCall(metric.name, tokenizer.name, metric.settings(options), signature)
 
@@ -310,19 +310,21 @@ def hold_out(
     references: list[list[str]] = []
     counts = []
     draw = generator or np.random.default_rng(0)
-    for own in images:
-        places: Sequence[int] = range(len(own))
-        if most is not None and most < len(own):
-            places = sorted(draw.choice(len(own), size=most, replace=False).tolist())
-        texts += [own[place] for place in places]
-        references += [own[:place] + own[place + 1 :] for place in places]
+    for captions_of_image in images:
+        places: Sequence[int] = range(len(captions_of_image))
+        if most is not None and most < len(captions_of_image):
+            places = sorted(draw.choice(len(captions_of_image), size=most, replace=False).tolist())
+        texts += [captions_of_image[position] for position in places]
+        references += [
+            captions_of_image[:position] + captions_of_image[position + 1 :] for position in places
+        ]
         counts.append(len(places))
-    alone = sum(len(own) == 1 for own in captions)
+    alone = sum(len(captions_of_image) == 1 for captions_of_image in captions)
     return HeldOut(images, texts, references, np.repeat(np.arange(len(images)), counts), alone)
 
 
 def score_held_out(
-    held: HeldOut,
+    held_out: HeldOut,
     metrics: Iterable[str],
     tokenizer: str = "ptb",
     *,
@@ -333,64 +335,70 @@ def score_held_out(
     CIDEr counts documents over the images with all their captions.
     """
     instead = instead or {}
-    n = len(held.texts)
+    n = len(held_out.texts)
     for name, texts in instead.items():
         if len(texts) != n:
             raise InvalidInput(
                 f"instead[{name!r}] has {len(texts)} texts, expected {n}, one a caption left out"
             )
-    candidates = [*held.texts, *chain.from_iterable(instead.values())]
+    candidates = [*held_out.texts, *chain.from_iterable(instead.values())]
     # The lists are the same objects, so that the words of references are counted once for all candidates.
-    references = held.references * (1 + len(instead))
-    found = score(candidates, references, metrics, tokenizer, document_corpus=held.images)
-    parts = {name: np.split(one.images, 1 + len(instead)) for name, one in found.scores.items()}
+    references = held_out.references * (1 + len(instead))
+    scores = score(candidates, references, metrics, tokenizer, document_corpus=held_out.images)
+    parts = {
+        name: np.split(metric_score.images, 1 + len(instead)) for name, metric_score in scores.scores.items()
+    }
     return HeldOutScores(
-        upper={name: own[0] for name, own in parts.items()},
+        upper={name: parts_of_metric[0] for name, parts_of_metric in parts.items()},
         lower={
-            what: {name: own[number] for name, own in parts.items()}
+            what: {name: parts_of_metric[number] for name, parts_of_metric in parts.items()}
             for number, what in enumerate(instead, start=1)
         },
-        signatures={name: one.signature for name, one in found.scores.items()},
-        warnings=found.warnings,
+        signatures={name: metric_score.signature for name, metric_score in scores.scores.items()},
+        warnings=scores.warnings,
     )
 
 
-def of_other_images(held: HeldOut, generator: np.random.Generator) -> list[str]:
+def of_other_images(held_out: HeldOut, generator: np.random.Generator) -> list[str]:
     """Return for each caption left out one of another image (WG16: random intra-dataset)."""
-    if len(held.images) < 2:
+    if len(held_out.images) < 2:
         raise InvalidInput("there is one image with two captions, expected two or more to exchange captions")
-    pool = list(chain.from_iterable(held.images))
-    starts = starts_of(list(map(len, held.images)))
-    own = np.diff(starts)[held.image_of]
-    drawn = generator.integers(0, len(pool) - own)
-    first = starts[held.image_of]
-    return [pool[place] for place in np.where(drawn < first, drawn, drawn + own).tolist()]
+    pool = list(chain.from_iterable(held_out.images))
+    starts = starts_of(list(map(len, held_out.images)))
+    size = np.diff(starts)[held_out.image_of]
+    drawn = generator.integers(0, len(pool) - size)
+    first = starts[held_out.image_of]
+    return [pool[position] for position in np.where(drawn < first, drawn, drawn + size).tolist()]
 
 
 def of_other_sources(
-    held: HeldOut, sources: Sequence[Sequence[str]], generator: np.random.Generator
+    held_out: HeldOut, sources: Sequence[Sequence[str]], generator: np.random.Generator
 ) -> list[str]:
     """Return for each caption left out a text of a source drawn first (WG16: random inter-dataset, Brown)."""
     check_lists(sources, "sources")
     for position, texts in enumerate(sources):
         check_texts(texts, f"sources[{position}]")
-    source = generator.integers(0, len(sources), size=len(held.texts))
-    place = generator.integers(0, np.array([len(texts) for texts in sources])[source])
-    return [sources[one][at] for one, at in zip(source.tolist(), place.tolist(), strict=True)]
+    source = generator.integers(0, len(sources), size=len(held_out.texts))
+    drawn = generator.integers(0, np.array([len(texts) for texts in sources])[source])
+    return [sources[number][at] for number, at in zip(source.tolist(), drawn.tolist(), strict=True)]
 
 
 def gibberish(
-    held: HeldOut, texts: Sequence[str], length: int, generator: np.random.Generator, tokenizer: str = "ptb"
+    held_out: HeldOut,
+    texts: Sequence[str],
+    length: int,
+    generator: np.random.Generator,
+    tokenizer: str = "ptb",
 ) -> list[str]:
     """Return for each caption left out `length` words, each drawn from the words of `texts` as often as they occur."""
     check_texts(texts, "texts")
     if length < 1:
         raise InvalidInput(f"length is {length}, expected 1 or more words")
-    words = encode(texts, tokenizer_named(tokenizer))
-    if not words.words.size:
+    tokens = encode(texts, tokenizer_named(tokenizer))
+    if not tokens.tokens.size:
         raise InvalidInput("texts holds no word, expected texts to draw words from")
-    drawn = words.words[generator.integers(0, words.words.size, size=(len(held.texts), length))]
-    vocabulary = words.vocabulary
+    drawn = tokens.tokens[generator.integers(0, tokens.tokens.size, size=(len(held_out.texts), length))]
+    vocabulary = tokens.vocabulary
     return [" ".join(vocabulary[word] for word in row) for row in drawn.tolist()]
 
 

@@ -251,8 +251,8 @@ def measure_agreement(
     def alpha(
         rows: Ratings, keep: Flags | None = None, level: str = kind.aggregation.level
     ) -> dict[str, Any]:
-        rows = rows if keep is None else rows.kept(keep)
-        own = grouped if keep is None or grouped is None else grouped.kept(keep)
+        rows = rows if keep is None else rows.subset(keep)
+        own = grouped if keep is None or grouped is None else grouped.subset(keep)
         found = agreement(rows, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=own or NAIVE)
         return alpha_dict(found)
 

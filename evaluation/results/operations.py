@@ -79,7 +79,7 @@ def metric_names(study: Study) -> list[tuple[str, str]]:
 
 
 def tokenizer_names(study: Study) -> list[tuple[str, str]]:
-    from evaluation.metrics.text.words import TOKENIZERS
+    from evaluation.metrics.text.tokens import TOKENIZERS
 
     return [(name, name) for name in TOKENIZERS]
 

@@ -37,10 +37,10 @@ STATISTICS = {
 
 def call_of(signature: str) -> Call:
     """Return the call of a signature: `call_of(text)(*data)`. Raise BadSignature."""
-    given = parse_version(signature, VERSION)
+    parsed = parse_version(signature, VERSION)
     for function, statistic in STATISTICS.items():
-        if statistic.name == given.name and statistic.fixed.items() <= given.fields.items():
-            options = {key: value for key, value in given.fields.items() if key not in statistic.fixed}
+        if statistic.name == parsed.name and statistic.fixed.items() <= parsed.fields.items():
+            options = {key: value for key, value in parsed.fields.items() if key not in statistic.fixed}
             return call_of_function(signature, function, options)
     names = sorted({statistic.name for statistic in STATISTICS.values()})
     raise BadSignature(f"{signature!r} is of no statistic known here, expected one of {', '.join(names)}")

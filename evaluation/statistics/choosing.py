@@ -53,15 +53,15 @@ def order_disagreement(scores: ArrayLike) -> Floats:
     table = _scores(scores)
     if table.shape[2] < 2:
         raise BadOption("scores is of one metric, expected two or more, since they are to disagree")
-    found = np.zeros(len(table))
+    share = np.zeros(len(table))
     metrics = list(combinations(range(table.shape[2]), 2))
-    for place, item in enumerate(table):
-        own = item[~np.isnan(item).any(axis=1)]
-        one, two = np.triu_indices(len(own), 1)
-        if len(one):
-            order = np.sign(own[one] - own[two])
-            found[place] = np.mean([np.abs(order[:, a] - order[:, b]).mean() / 2 for a, b in metrics])
-    return found
+    for row, item in enumerate(table):
+        complete = item[~np.isnan(item).any(axis=1)]
+        metric, other_metric = np.triu_indices(len(complete), 1)
+        if len(metric):
+            order = np.sign(complete[metric] - complete[other_metric])
+            share[row] = np.mean([np.abs(order[:, a] - order[:, b]).mean() / 2 for a, b in metrics])
+    return share
 
 
 def score_information(scores: ArrayLike) -> Floats:
@@ -73,9 +73,9 @@ def score_information(scores: ArrayLike) -> Floats:
     item, system, metric = np.nonzero(~np.isnan(table))
     right = (table > np.nanmedian(table, axis=(0, 1)))[item, system, metric]
     fitted = item_response(item, system * table.shape[2] + metric, right.astype(np.float64))
-    found = np.zeros(len(table))
-    found[fitted.items.astype(np.int64)] = fitted.information(fitted.ability).mean(axis=1)
-    return found
+    information = np.zeros(len(table))
+    information[fitted.items.astype(np.int64)] = fitted.information(fitted.ability).mean(axis=1)
+    return information
 
 
 def comparison_information(scores: ArrayLike) -> Floats:
@@ -91,8 +91,8 @@ def comparison_information(scores: ArrayLike) -> Floats:
     return np.asarray((first * (1 - first)).mean(axis=1))
 
 
-def _scores(given: ArrayLike) -> Floats:
-    table = floats_of(given, "scores")
+def _scores(values: ArrayLike) -> Floats:
+    table = floats_of(values, "scores")
     if table.ndim != 3 or not table.size:
         raise BadShape(f"scores has the shape {table.shape}, expected items x systems x metrics")
     if np.isinf(table).any():
@@ -123,10 +123,10 @@ def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float 
     certain: Flags = np.zeros(len(useful), dtype=np.bool_)
     while True:
         left = budget - int(certain.sum())
-        found = np.where(certain, 1.0, share * left / max(share[~certain].sum(), 1e-300))
-        over = (found >= 1) & ~certain
+        probabilities = np.where(certain, 1.0, share * left / max(share[~certain].sum(), 1e-300))
+        over = (probabilities >= 1) & ~certain
         if not over.any():
-            return found
+            return probabilities
         certain |= over
 
 
@@ -148,8 +148,8 @@ def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
     return np.sort(order[np.diff(steps, prepend=0.0) > 0])
 
 
-def _probabilities(given: ArrayLike) -> Floats:
-    chance = finite_vector(given, "probabilities")
+def _probabilities(values: ArrayLike) -> Floats:
+    chance = finite_vector(values, "probabilities")
     refuse_values(chance, (chance <= 0) | (chance > 1), "probabilities", "a number above 0, up to 1")
     if not len(chance):
         raise BadOption("there are no items, expected one or more")
@@ -186,19 +186,19 @@ def weighted_mean(
     of all items: unbiased, and wider. Values of one of (N,) `items`, such as an image, count together. Intervals take
     all items as a sample of items of this kind.
     """
-    given, chance = finite_vector(values, "values"), _probabilities(probabilities)
-    same_length(values=given, probabilities=chance)
+    value_of_item, chance = finite_vector(values, "values"), _probabilities(probabilities)
+    same_length(values=value_of_item, probabilities=chance)
     one_of(estimator, ESTIMATORS, "estimator")
     weight = 1 / chance
     if estimator == "hajek":
-        value = float(weight @ given / weight.sum())
-        influence = weight * (given - value) / weight.sum()
+        value = float(weight @ value_of_item / weight.sum())
+        influence = weight * (value_of_item - value) / weight.sum()
     elif population is None:
         raise BadOption("population is None, expected how many values all items have")
     else:
         positive(population, "population")
-        value = float(weight @ given / population)
-        influence = weight * given / population
+        value = float(weight @ value_of_item / population)
+        influence = weight * value_of_item / population
     return _estimate(value, influence, weight, items, confidence)
 
 
@@ -212,25 +212,25 @@ def weighted_kendall(
     confidence: float = CONFIDENCE,
 ) -> WeightedEstimate:
     """Estimate Kendall's tau-b of two (N,) columns over all items; captions' weights multiply."""
-    one, two = finite_vector(first, "first"), finite_vector(second, "second")
+    x, y = finite_vector(first, "first"), finite_vector(second, "second")
     chance = _probabilities(probabilities)
-    same_length(first=one, second=two, probabilities=chance)
+    same_length(first=x, second=y, probabilities=chance)
     weight = 1 / chance
     # of each value with all others: same order, apart in first, apart in second
-    sums = np.zeros((3, len(one)))
-    rows = max(1, _PAIRS_AT_ONCE // len(one))
-    for start in range(0, len(one), rows):
+    sums = np.zeros((3, len(x)))
+    rows = max(1, _PAIRS_AT_ONCE // len(x))
+    for start in range(0, len(x), rows):
         part = slice(start, start + rows)
-        order = [np.sign(column[part, np.newaxis] - column) for column in (one, two)]
+        order = [np.sign(column[part, np.newaxis] - column) for column in (x, y)]
         sums[0, part] = (order[0] * order[1]) @ weight
         sums[1, part], sums[2, part] = np.abs(order[0]) @ weight, np.abs(order[1]) @ weight
     same, apart, apart_too = sums @ weight
     if not apart * apart_too > 0:
         reason = "one of the two is the same everywhere, so that nothing is ordered"
-        number = len(encode(items)[0]) if items is not None else len(one)
+        number = len(encode(items)[0]) if items is not None else len(x)
         confidence = check_confidence(confidence)
         effective = _effective(weight, items)
-        return WeightedEstimate(math.nan, len(one), number, effective, confidence=confidence, reason=reason)
+        return WeightedEstimate(math.nan, len(x), number, effective, confidence=confidence, reason=reason)
     root = math.sqrt(apart * apart_too)
     value = float(same / root)
     slope = 2 * sums[0] / root - value * (sums[1] / apart + sums[2] / apart_too)

@@ -98,38 +98,38 @@ class Clusters:
     expected: Floats
     reason: str
     note: str
-    latest: dict[bytes, Clusters] = field(default_factory=dict, compare=False, repr=False)  # see `kept`
+    latest: dict[bytes, Clusters] = field(default_factory=dict, compare=False, repr=False)  # see `subset`
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None) -> Clusters:
         """Read one or two columns; leave out one with few clusters if there is another."""
         if not 1 <= len(columns) <= 2:
             raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
-        found: dict[str, Ints] = {}
+        coded: dict[str, Ints] = {}
         for name, values in columns.items():
             codes = column_codes(values, name, rows)
-            found[name] = codes if keep is None else renumbered(codes[keep])
-        return cls.of_codes(found)
+            coded[name] = codes if keep is None else renumbered(codes[keep])
+        return cls.of_codes(coded)
 
-    def kept(self, rows: Flags) -> Clusters:
+    def subset(self, rows: Flags) -> Clusters:
         """Return the clusters of some of the (N,) rows; those asked for last are kept."""
         same_length(rows=rows, **self.columns)
         if rows.all():
             return self
         key = np.packbits(rows).tobytes()
-        found = self.latest.get(key)  # once: another thread may ask for other rows meanwhile
-        if found is None:
+        subset = self.latest.get(key)  # once: another thread may ask for other rows meanwhile
+        if subset is None:
             self.latest.clear()
-            found = self.of_codes({name: renumbered(codes[rows]) for name, codes in self.columns.items()})
-            self.latest[key] = found
-        return found
+            subset = self.of_codes({name: renumbered(codes[rows]) for name, codes in self.columns.items()})
+            self.latest[key] = subset
+        return subset
 
     @classmethod
-    def of_codes(cls, found: Mapping[str, Ints]) -> Clusters:
+    def of_codes(cls, columns: Mapping[str, Ints]) -> Clusters:
         """Read (N,) codes from 0 on, without gaps."""
-        counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in found.items()}
-        used = {name: codes for name, codes in found.items() if counts[name] >= FEWEST}
-        short = [name for name in found if name not in used]
+        counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in columns.items()}
+        used = {name: codes for name, codes in columns.items() if counts[name] >= FEWEST}
+        short = [name for name in columns if name not in used]
         reason = note = ""
         if not used:
             most = max(counts, key=lambda name: counts[name])
@@ -143,10 +143,14 @@ class Clusters:
             cells = renumbered(codes[0] * np.int64(codes[1].max() + 1) + codes[1])
             number = int(cells.max()) + 1
             # Where each item has one rater only, cells are items, and raters are all there is to cluster by.
-            coarser = [place for place, one in enumerate(codes) if int(one.max()) + 1 == number]
-            codes = (codes[1 - coarser[0]],) if coarser else (*codes, cells)
-        sizes = tuple(np.bincount(one).astype(np.float64) for one in codes)
-        return cls(found, counts, tuple(used), codes, sizes, _expected(codes, sizes), reason, note)
+            if int(codes[0].max()) + 1 == number:
+                codes = (codes[1],)
+            elif int(codes[1].max()) + 1 == number:
+                codes = (codes[0],)
+            else:
+                codes = (*codes, cells)
+        sizes = tuple(np.bincount(of_kind).astype(np.float64) for of_kind in codes)
+        return cls(columns, counts, tuple(used), codes, sizes, _expected(codes, sizes), reason, note)
 
     def alone(self, rows: int) -> bool:
         return all(count == rows for count in self.counts.values())
@@ -156,7 +160,7 @@ class Clusters:
         if self.reason:
             return NO_SPREAD
         return self.spread_of(
-            [float(np.square(np.bincount(one, weights=influences)).sum()) for one in self.codes]
+            [float(np.square(np.bincount(codes, weights=influences)).sum()) for codes in self.codes]
         )
 
     def spread_of(self, squares: Sequence[float]) -> Spread:
@@ -170,29 +174,29 @@ class Clusters:
         if self.reason:
             return np.full((size, size), math.nan), np.full(size, math.nan)
         forms = np.empty((len(self.codes), size * size))
-        for place, one in enumerate(self.codes):
-            rows = np.arange(len(one))
-            sums = scipy.sparse.csr_array((np.ones(len(one)), (one, rows))) @ influences
-            forms[place] = (mixing.T @ (sums.T @ sums).toarray() @ mixing).ravel()
+        for kind, codes in enumerate(self.codes):
+            rows = np.arange(len(codes))
+            sums = scipy.sparse.csr_array((np.ones(len(codes)), (codes, rows))) @ influences
+            forms[kind] = (mixing.T @ (sums.T @ sums).toarray() @ mixing).ravel()
         solved: Floats = np.linalg.solve(self.expected, forms).astype(np.float64, copy=False)
         parts: Floats = np.array([_without_negative(part) for part in solved.reshape(-1, size, size)])
         parts *= self._totals()[:, np.newaxis, np.newaxis]
-        freedom = [self._freedom(parts[:, place, place]) for place in range(size)]
+        freedom = [self._freedom(parts[:, kind, kind]) for kind in range(size)]
         return parts.sum(axis=0), np.array(freedom)
 
     def components(self, values: Floats) -> Floats:
         """Return the variance of (N,) values between the clusters of each kind, none below zero."""
         centred = values - values.mean()
-        squares = [np.square(np.bincount(one, weights=centred)).sum() for one in self.codes]
-        found: Floats = np.maximum(np.linalg.solve(self.expected, squares), 0)
-        return found
+        squares = [np.square(np.bincount(codes, weights=centred)).sum() for codes in self.codes]
+        variances: Floats = np.maximum(np.linalg.solve(self.expected, squares), 0)
+        return variances
 
     def _totals(self) -> Floats:
         return np.array([np.square(size).sum() for size in self.sizes])
 
     def _freedom(self, parts: Floats) -> float:
         squares = [np.square(size) for size in self.sizes]
-        effective = np.array([one.sum() ** 2 / np.square(one).sum() for one in squares])
+        effective = np.array([squared.sum() ** 2 / np.square(squared).sum() for squared in squares])
         below = np.square(parts) / np.maximum(effective - 1, 1)
         return float(parts.sum() ** 2 / below.sum()) if below.sum() > 0 else math.inf
 
@@ -204,7 +208,7 @@ class Clusters:
         if len(draws) == 1:
             return draws[0]
         shared = np.array([[_shared(self, p, q) for q in range(len(draws))] for p in range(len(draws))])
-        squares = np.array([np.nanmean(np.square(one)) for one in draws])
+        squares = np.array([np.nanmean(np.square(drawn)) for drawn in draws])
         parts = np.maximum(np.linalg.solve(shared, squares), 0) * self._totals()
         both = squares[0] + squares[1]
         scale = math.sqrt(parts.sum() / both) if both > 0 else 1.0
@@ -241,7 +245,7 @@ def share_of_rows(
 ) -> ClusteredInterval:
     """Return the interval of the (weighted) mean of outcomes from 0 to 1 of the (N,) rows to `keep`."""
     if isinstance(columns, Clusters):
-        clusters = columns if keep is None else columns.kept(keep)
+        clusters = columns if keep is None else columns.subset(keep)
     else:
         clusters = Clusters.of(columns, len(outcomes), keep)
     if keep is not None:
@@ -276,12 +280,12 @@ def _expected(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Floats:
         return np.empty((0, 0))
     # n_pq is the rows of a cell where p and q differ; a row of clusters of n_p and n_q rows adds n_p n_q to their sum.
     rows = len(codes[0])
-    own = [size[one] for one, size in zip(codes, sizes, strict=True)]
-    pairs = np.array([[one @ other for other in own] for one in own])
+    row_sizes = [size[of_kind] for of_kind, size in zip(codes, sizes, strict=True)]
+    pairs = np.array([[by_p @ by_q for by_q in row_sizes] for by_p in row_sizes])
     squares = np.array([np.square(size).sum() for size in sizes])
     shared = np.where(np.eye(len(codes), dtype=np.bool_), squares, squares[-1])
-    found: Floats = shared - 2 * pairs / rows + np.outer(squares, squares) / rows**2
-    return found
+    expected: Floats = shared - 2 * pairs / rows + np.outer(squares, squares) / rows**2
+    return expected
 
 
 def _without_negative(matrix: Floats) -> Floats:
@@ -300,9 +304,9 @@ def renumbered(codes: Ints) -> Ints:
     both = np.sort(codes << bits | np.arange(len(codes)))
     places = both & ((1 << bits) - 1)
     both >>= bits
-    found = np.zeros(len(codes), dtype=np.int64)
-    found[places[1:]] = np.cumsum(both[1:] != both[:-1])
-    return found
+    numbers = np.zeros(len(codes), dtype=np.int64)
+    numbers[places[1:]] = np.cumsum(both[1:] != both[:-1])
+    return numbers
 
 
 def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:

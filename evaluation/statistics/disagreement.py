@@ -125,13 +125,13 @@ def _concentration(counts: Ints) -> Floats:
         alpha = np.exp(point)
         whole = alpha.sum()
         gained = scipy.special.gammaln(patterns + alpha) - scipy.special.gammaln(alpha)
-        found = times @ (
+        log_posterior = times @ (
             gained.sum(axis=1) + scipy.special.gammaln(whole) - scipy.special.gammaln(totals + whole)
         )
         slope = times @ (scipy.special.digamma(patterns + alpha) - scipy.special.digamma(alpha))
         slope += times @ (scipy.special.digamma(whole) - scipy.special.digamma(totals + whole))
         off = point / _LOOSE
-        return float(found - 0.5 * (off * off).sum()), alpha * slope - off / _LOOSE
+        return float(log_posterior - 0.5 * (off * off).sum()), alpha * slope - off / _LOOSE
 
     start = np.zeros(counts.shape[1])
     return np.exp(climb(height, [start], max_iterations=1000, tolerance=1e-5).point)
@@ -175,8 +175,8 @@ def divergence(shares: ArrayLike, predictions: ArrayLike) -> DivergenceResult:
     return DivergenceResult(cross, shannon, float(cross.mean()), float(shannon.mean()))
 
 
-def _distributions(given: ArrayLike, name: str) -> Floats:
-    table = floats_of(given, name)
+def _distributions(values: ArrayLike, name: str) -> Floats:
+    table = floats_of(values, name)
     if table.ndim != 2 or not table.size:
         raise BadShape(f"{name} has the shape {table.shape}, expected units x labels")
     wrong = ~((table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) <= _SUM))
@@ -205,16 +205,16 @@ def metric_probabilities(
         raise BadShape(f"counts has {table.shape[1]} labels, expected two where a difference is symmetric")
     if not fold.any():
         raise BadOption("there is one fold, expected two or more")
-    found = np.empty_like(table)
-    for one in range(int(fold.max()) + 1):
-        own = fold == one
-        middle = 0.0 if symmetric else float(score[~own].mean())
-        spread = float(np.sqrt(((score[~own] - middle) ** 2).mean())) or 1.0
+    probabilities = np.empty_like(table)
+    for part in range(int(fold.max()) + 1):
+        held_out = fold == part
+        middle = 0.0 if symmetric else float(score[~held_out].mean())
+        spread = float(np.sqrt(((score[~held_out] - middle) ** 2).mean())) or 1.0
         scaled = (score - middle) / spread
-        found[own] = scipy.special.softmax(
-            _logits(_fit_logistic(scaled[~own], table[~own], symmetric), scaled[own]), axis=1
+        probabilities[held_out] = scipy.special.softmax(
+            _logits(_fit_logistic(scaled[~held_out], table[~held_out], symmetric), scaled[held_out]), axis=1
         )
-    return found
+    return probabilities
 
 
 def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
@@ -230,9 +230,9 @@ def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
         logs = scipy.special.log_softmax(_logits(table(point), score), axis=1)
         surplus = (counts - counts.sum(axis=1, keepdims=True) * np.exp(logs))[:, :free]
         slopes = [score @ surplus] if symmetric else [surplus.sum(axis=0), score @ surplus]
-        off = point / _LOGITS
-        found = float((counts * logs).sum() - 0.5 * (off * off).sum())
-        return found, np.concatenate(slopes) - off / _LOGITS
+        deviation = point / _LOGITS
+        log_posterior = float((counts * logs).sum() - 0.5 * (deviation * deviation).sum())
+        return log_posterior, np.concatenate(slopes) - deviation / _LOGITS
 
     start = np.zeros(free if symmetric else 2 * free)
     return table(climb(height, [start], max_iterations=1000, tolerance=1e-5).point)
@@ -249,17 +249,17 @@ def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
     of all others.
     """
     table = floats_of(counts, "counts")
-    said = np.asarray(list(answers))
-    if table.ndim != 2 or said.ndim != 1:
+    answer = np.asarray(list(answers))
+    if table.ndim != 2 or answer.ndim != 1:
         raise BadShape(f"counts has the shape {table.shape}, expected units x labels")
-    same_length(answers=said, counts=table)
-    if said.dtype.kind not in "iu" or (said < 0).any() or (said >= table.shape[1]).any():
+    same_length(answers=answer, counts=table)
+    if answer.dtype.kind not in "iu" or (answer < 0).any() or (answer >= table.shape[1]).any():
         raise BadValue(f"answers holds other than 0 to {table.shape[1] - 1}, expected positions of labels")
     met = np.zeros((table.shape[1], table.shape[1]))
-    np.add.at(met, said, table)
+    np.add.at(met, answer, table)
     others = table.sum(axis=0) - table
     usual = (others + 1) / (others + 1).sum(axis=1, keepdims=True)
-    alike = met[said] - table + _IMAGINED * usual
+    alike = met[answer] - table + _IMAGINED * usual
     return np.asarray(alike / alike.sum(axis=1, keepdims=True))
 
 
@@ -325,38 +325,40 @@ def rater_groups(
     limits = max_iterations, tolerance
 
     def gain_of(data: _Data) -> tuple[float, _Fit, _Fit]:
-        one = _fit_classes(data, np.ones((data.workers, 1)), *limits)
+        single = _fit_classes(data, np.ones((data.workers, 1)), *limits)
         # Even memberships are a saddle from which two groups never part.
         logits = (generator.normal(0.0, _SCATTER, (data.workers, 2)) for _ in range(restarts))
-        two = max(
+        double = max(
             (_fit_classes(data, scipy.special.softmax(start, axis=1), *limits) for start in logits),
             key=lambda fit: fit.bound,
         )
-        return two.bound - one.bound, one, two
+        return double.bound - single.bound, single, double
 
     data = _Data(answers.unit, answers.worker, answers.value, answers.shape)
-    gain, one, two = gain_of(data)
+    gain, single, double = gain_of(data)
     reached = 0
     for _ in range(bootstraps):
-        reached += gain_of(data.sampled(one, generator))[0] >= gain
-    order = np.argsort(-two.shares, kind="stable")
-    membership, confusion = two.membership[:, order], two.confusion[order]
+        reached += gain_of(data.sampled(single, generator))[0] >= gain
+    order = np.argsort(-double.shares, kind="stable")
+    membership, confusion = double.membership[:, order], double.confusion[order]
     group = membership.argmax(axis=1)
     pairs = _pairs(answers)
-    within = [_agreement(pairs, (group[pairs.first] == one) & (group[pairs.second] == one)) for one in (0, 1)]
+    within = [
+        _agreement(pairs, (group[pairs.first] == side) & (group[pairs.second] == side)) for side in (0, 1)
+    ]
     return RaterGroupsResult(
         workers=answers.workers,
         labels=answers.labels,
         membership=membership,
-        shares=two.shares[order],
-        prior=two.prior,
+        shares=double.shares[order],
+        prior=double.prior,
         confusion=confusion,
-        accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ two.prior,
+        accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ double.prior,
         gain=gain,
         p=(reached + 1) / (bootstraps + 1),
         within=np.array(within),
         between=_agreement(pairs, group[pairs.first] != group[pairs.second]),
-        converged=one.converged and two.converged,
+        converged=single.converged and double.converged,
         judgments=np.bincount(answers.worker),
         bootstraps=bootstraps,
         seed=seed,
@@ -371,10 +373,10 @@ class _Data:
         self.unit, self.worker, self.shape = unit, worker, shape
         units, self.workers, self.width = shape
         rows = worker * self.width + value
-        self.given = scipy.sparse.csr_array(
+        self.by_worker = scipy.sparse.csr_array(
             (np.ones(len(unit)), (rows, unit)), shape=(self.workers * self.width, units)
         )
-        self.by_unit = scipy.sparse.csr_array(self.given.T)
+        self.by_unit = scipy.sparse.csr_array(self.by_worker.T)
         votes = np.bincount(unit * self.width + value, minlength=units * self.width).reshape(units, -1)
         self.votes = votes / votes.sum(axis=1, keepdims=True)
 
@@ -403,14 +405,14 @@ def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance
     groups = membership.shape[1]
     for _ in range(max_iterations):
         # (W, given, true) expected answers of each worker, and (G, true, given) of each group.
-        own = (data.given @ truth).reshape(workers, width, width)
-        met = np.einsum("wg,wvl->glv", membership, own) + _SMOOTHING
+        expected_answers = (data.by_worker @ truth).reshape(workers, width, width)
+        met = np.einsum("wg,wvl->glv", membership, expected_answers) + _SMOOTHING
         confusion = met / met.sum(axis=2, keepdims=True)
         prior, shares = truth.mean(axis=0), membership.mean(axis=0)
         logs = np.log(confusion)
         # The smoothing is part of the objective, else steps might lower it.
         height = _SMOOTHING * float(logs.sum())
-        pull = np.einsum("wvl,glv->wg", own, logs) + np.log(np.maximum(shares, 1e-300))
+        pull = np.einsum("wvl,glv->wg", expected_answers, logs) + np.log(np.maximum(shares, 1e-300))
         membership = scipy.special.softmax(pull, axis=1)
         of_answers = np.einsum("wg,glv->wvl", membership, logs).reshape(workers * width, width)
         log_prior = np.log(np.maximum(prior, 1e-300))
@@ -441,12 +443,12 @@ def _pairs(answers: Answers) -> _Pairs:
     units, workers, width = answers.shape
     columns = answers.unit * width + answers.value
     ones = np.ones(len(columns))
-    given = scipy.sparse.csr_array((ones, (answers.worker, columns)), shape=(workers, units * width))
+    answer_table = scipy.sparse.csr_array((ones, (answers.worker, columns)), shape=(workers, units * width))
     judged = scipy.sparse.csr_array((ones, (answers.worker, answers.unit)), shape=(workers, units))
     both = scipy.sparse.coo_array(scipy.sparse.triu(judged @ judged.T, k=1))
-    first, second = (np.asarray(one, dtype=np.int64) for one in both.coords)
+    first, second = (np.asarray(coordinates, dtype=np.int64) for coordinates in both.coords)
     # A sparse table cannot be read at no place.
-    agreeing = scipy.sparse.csr_array(given @ given.T)[first, second] if len(first) else ()
+    agreeing = scipy.sparse.csr_array(answer_table @ answer_table.T)[first, second] if len(first) else ()
     return _Pairs(first, second, both.data, np.asarray(agreeing, dtype=np.float64).ravel())
 
 
@@ -496,8 +498,8 @@ def known_groups(
     of_rater = np.empty(len(answers.workers), dtype=np.int64)
     of_rater[answers.worker] = group
     if (of_rater[answers.worker] != group).any():
-        place = int((of_rater[answers.worker] != group).argmax())
-        name = answers.workers.tolist()[int(answers.worker[place])]
+        judgment = int((of_rater[answers.worker] != group).argmax())
+        name = answers.workers.tolist()[int(answers.worker[judgment])]
         raise BadValue(f"worker {name!r} is of two groups, expected one each")
     pairs = _pairs(answers)
     size = len(group_names)
@@ -507,7 +509,7 @@ def known_groups(
         return _agreement(pairs, same) - _agreement(pairs, ~same)
 
     first, second = of_rater[pairs.first], of_rater[pairs.second]
-    within = [_agreement(pairs, (first == one) & (second == one)) for one in range(size)]
+    within = [_agreement(pairs, (first == group) & (second == group)) for group in range(size)]
     overall, between = _agreement(pairs, first == second), _agreement(pairs, first != second)
     reason = ""
     if size < 2:
@@ -519,10 +521,11 @@ def known_groups(
     p = np.nan
     if not reason:
         generator = np.random.default_rng(seed)
-        found = overall - between
+        gap = overall - between
         # A shuffling under which no pair is of one group, or none across, is no evidence against chance.
-        shuffled = (apart(generator.permutation(of_rater)) for _ in range(permutations))
-        p = (sum(not one < found - 1e-12 for one in shuffled) + 1) / (permutations + 1)
+        shuffled_gaps = (apart(generator.permutation(of_rater)) for _ in range(permutations))
+        as_extreme = sum(not shuffled < gap - 1e-12 for shuffled in shuffled_gaps)
+        p = (as_extreme + 1) / (permutations + 1)
     return KnownGroupsResult(
         groups=group_names,
         within=np.array(within),

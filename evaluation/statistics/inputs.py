@@ -134,7 +134,7 @@ def encode_with(
     labels, codes = encode(values, name)
     scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
     try:
-        places = {label: place for place, label in enumerate(scale)}
+        places = {label: position for position, label in enumerate(scale)}
     except TypeError as error:
         raise BadOption("the scale holds a value that is no single one, expected text or numbers") from error
     if len(places) != len(scale):
@@ -151,14 +151,14 @@ def encode_both(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
 ) -> tuple[NDArray[Any], Ints, Ints]:
     """Encode two (N,) columns together: (K,) labels, ascending, and (N,) codes of both."""
-    labels, one = encode(first, name)
-    others, two = encode(second, other)
-    same_length(**{name: one, other: two})
-    if labels.dtype == others.dtype and labels.dtype.kind != "O":
-        together, places = encode(np.concatenate([labels, others]), name)
+    labels, first_codes = encode(first, name)
+    other_labels, second_codes = encode(second, other)
+    same_length(**{name: first_codes, other: second_codes})
+    if labels.dtype == other_labels.dtype and labels.dtype.kind != "O":
+        together, places = encode(np.concatenate([labels, other_labels]), name)
     else:
-        together, places = encode([*labels.tolist(), *others.tolist()], name)
-    return together, _moved(one, places[: len(labels)]), _moved(two, places[len(labels) :])
+        together, places = encode([*labels.tolist(), *other_labels.tolist()], name)
+    return together, _moved(first_codes, places[: len(labels)]), _moved(second_codes, places[len(labels) :])
 
 
 def _moved(codes: Ints, places: Ints) -> Ints:
@@ -281,13 +281,13 @@ def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tupl
     """Return (L,) labels and (N,) codes 0..L-1."""
     if labels is None:
         return encode(values, "values")
-    given = one_per_row(labels, "labels")
-    if not given:
+    names = one_per_row(labels, "labels")
+    if not names:
         raise BadOption("labels is empty, expected the scale's values")
     rows = values if isinstance(values, np.ndarray) else one_per_row(values, "values")
-    codes = encode_with(rows, given, "values")
-    scale = np.empty(len(given), dtype=object)
-    scale[:] = given
+    codes = encode_with(rows, names, "values")
+    scale = np.empty(len(names), dtype=object)
+    scale[:] = names
     return scale, codes
 
 

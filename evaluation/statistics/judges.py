@@ -130,9 +130,9 @@ def alternative_annotator_test(
     if (twice := first_repeated(unit, rater)) is not None:
         raise DuplicateJudgment(f"rater {names[twice[1]]!r} judged a unit twice, expected once")
     if scoring == ACCURACY:
-        labels, own, other = encode_both(answers, judge, "answers", "judge")
-        same_length(units=unit, answers=own)
-        person_score, judge_score = _agreements(unit, own, other, len(labels))
+        labels, person, judge_code = encode_both(answers, judge, "answers", "judge")
+        same_length(units=unit, answers=person)
+        person_score, judge_score = _agreements(unit, person, judge_code, len(labels))
     else:
         values, predictions = (
             finite_vector(np.asarray(answers), "answers"),
@@ -197,13 +197,13 @@ def alternative_annotator_test_of_scores(
     changes = (np.diff(cluster[order], prepend=-1) != 0) | (np.diff(rater[order], prepend=-1) != 0)
     number = np.cumsum(changes) - 1  # of a person's cluster
     p = np.empty(len(tested))
-    for place, (start, size) in enumerate(zip(starts.tolist(), n.tolist(), strict=True)):
+    for position, (start, size) in enumerate(zip(starts.tolist(), n.tolist(), strict=True)):
         rows = order[start : start + size]
         if few == WILCOXON and size < least_units:
-            p[place] = _signed_ranks(differences[rows] - epsilon)
+            p[position] = _signed_ranks(differences[rows] - epsilon)
         else:
-            own = number[start : start + size] - number[start]
-            p[place] = _one_sided(differences[rows], own, name, epsilon)
+            cluster_of_row = number[start : start + size] - number[start]
+            p[position] = _one_sided(differences[rows], cluster_of_row, name, epsilon)
     adjusted = adjusted_p_values(p, "benjamini-yekutieli").values
     advantage = float(by_judge.mean()) if len(tested) else math.nan
     low = high = math.nan
@@ -237,30 +237,30 @@ def alternative_annotator_test_of_scores(
     )
 
 
-def _agreements(unit: Ints, own: Ints, judge: Ints, labels: int) -> tuple[Floats, Floats]:
+def _agreements(unit: Ints, answer: Ints, judge: Ints, labels: int) -> tuple[Floats, Floats]:
     """Return (N,) shares of a unit's other answers that equal the row's own, and the judge's; nan without others."""
     others = np.bincount(unit)[unit] - 1.0
     others[others == 0] = np.nan
-    mine, wanted = unit * labels + own, unit * labels + judge
+    mine, wanted = unit * labels + answer, unit * labels + judge
     if len(others) * labels <= DENSE_CELLS:
         counts = np.bincount(mine, minlength=int(wanted.max(initial=-1)) + 1)
-        return (counts[mine] - 1) / others, (counts[wanted] - (own == judge)) / others
+        return (counts[mine] - 1) / others, (counts[wanted] - (answer == judge)) / others
     cells, counts = np.unique(mine, return_counts=True)
     at = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
-    same_as_judge = np.where(cells[at] == wanted, counts[at], 0) - (own == judge)
+    same_as_judge = np.where(cells[at] == wanted, counts[at], 0) - (answer == judge)
     return (counts[np.searchsorted(cells, mine)] - 1) / others, same_as_judge / others
 
 
-def _nearness(unit: Ints, own: Floats, judge: Floats) -> tuple[Floats, Floats]:
+def _nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Floats, Floats]:
     """Return (N,) negative mean squared distances from a unit's other answers; nan without others."""
     count = np.bincount(unit)[unit]
-    total = np.bincount(unit, weights=own)[unit]
-    squares = np.bincount(unit, weights=own * own)[unit]
+    total = np.bincount(unit, weights=answer)[unit]
+    squares = np.bincount(unit, weights=answer * answer)[unit]
     others = np.where(count > 1, count - 1.0, np.nan)
-    person = squares - 2 * own * total + count * own * own
-    beside = squares - 2 * judge * total + count * judge * judge - (judge - own) ** 2
+    person = squares - 2 * answer * total + count * answer * answer
+    beside = squares - 2 * judge * total + count * judge * judge - (judge - answer) ** 2
     # Sums of decimals that should be equal differ in their last digits.
-    size = squares + count * np.maximum(own * own, judge * judge)
+    size = squares + count * np.maximum(answer * answer, judge * judge)
     beside = np.where(np.abs(beside - person) <= 1e-12 * size, person, beside)
     return -person / others, -beside / others
 
@@ -335,13 +335,13 @@ def prediction_powered_mean(
     if power is not None and not (math.isfinite(power) and 0 <= power <= 1):
         raise BadOption(f"power is {power!r}, expected a number from 0 to 1, or None")
     codes = _one_column(clusters, np.arange(len(label)), "a unit")
-    given = np.flatnonzero(~np.isnan(label))
+    labelled = np.flatnonzero(~np.isnan(label))
     alone = np.flatnonzero(np.isnan(label))
-    n = len(given)
+    n = len(labelled)
     mean_of_judge = float(prediction.mean()) if len(prediction) else math.nan
-    mean = float(label[given].mean()) if n else math.nan
-    reason = NO_LABELS.format(n=n) if n < 2 else SAME_ANSWER if np.ptp(label[given]) == 0 else ""
-    parts = None if reason else _Parts.of(label[given], prediction, given, alone, codes)
+    mean = float(label[labelled].mean()) if n else math.nan
+    reason = NO_LABELS.format(n=n) if n < 2 else SAME_ANSWER if np.ptp(label[labelled]) == 0 else ""
+    parts = None if reason else _Parts.of(label[labelled], prediction, labelled, alone, codes)
     if parts is not None and parts.reason:
         reason = parts.reason
     undefined = (math.nan, math.nan)
@@ -382,8 +382,8 @@ def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, I
         return ITEM, alone
     if len(columns) != 1:
         raise BadOption(f"clusters has {len(columns)} columns, expected one: what units share")
-    ((name, given),) = columns.items()
-    return name, column_codes(given, name, len(alone), row)
+    ((name, values),) = columns.items()
+    return name, column_codes(values, name, len(alone), row)
 
 
 def _around(value: float, variance: float, df: float, confidence: float) -> tuple[float, float]:
@@ -411,12 +411,12 @@ class _Parts:
 
     @classmethod
     def of(
-        cls, label: Floats, prediction: Floats, given: Ints, alone: Ints, codes: tuple[str, Ints]
+        cls, label: Floats, prediction: Floats, labelled: Ints, alone: Ints, codes: tuple[str, Ints]
     ) -> _Parts:
         name, cluster = codes
-        of_labelled = Clusters.of_codes({name: renumbered(cluster[given])})
+        of_labelled = Clusters.of_codes({name: renumbered(cluster[labelled])})
         labels = (label - label.mean()) / len(label)
-        beside = (prediction[given] - prediction[given].mean()) / len(given)
+        beside = (prediction[labelled] - prediction[labelled].mean()) / len(labelled)
         counts, reason = dict(of_labelled.counts), of_labelled.reason
         if not len(alone):
             nothing: Floats = np.empty(0)
@@ -426,9 +426,10 @@ class _Parts:
         size = int(cluster.max()) + 1
         sums = np.bincount(cluster[alone], weights=rest, minlength=size)
         overlap = [
-            float(np.bincount(cluster[given], weights=own, minlength=size) @ sums) for own in (labels, beside)
+            float(np.bincount(cluster[labelled], weights=influences, minlength=size) @ sums)
+            for influences in (labels, beside)
         ]
-        shift = float(prediction[alone].mean() - prediction[given].mean())
+        shift = float(prediction[alone].mean() - prediction[labelled].mean())
         counts = {name: len(np.unique(cluster))}
         return cls(
             labels, beside, rest, shift, of_labelled, of_alone, (overlap[0], overlap[1]), counts,
@@ -497,27 +498,27 @@ def savings_curve(
             raise BadValue(
                 f"sizes holds {size}, expected {SHORTEST_CURVE} to {count - SHORTEST_CURVE} of {count} units"
             )
-    generator, kept = generator_of(seed)
+    generator, reported = generator_of(seed)
     truth = label.mean()
-    found = np.full((len(wanted), draws, 5), np.nan)
-    for place, size in enumerate(wanted):
+    figures = np.full((len(wanted), draws, 5), np.nan)
+    for row, size in enumerate(wanted):
         for draw in range(draws):
             rows = generator.integers(count, size=count)
             known = label[rows].copy()
             known[size:] = np.nan
-            one = prediction_powered_mean(known, prediction[rows], confidence=confidence)
-            if one.reason:
+            estimate = prediction_powered_mean(known, prediction[rows], confidence=confidence)
+            if estimate.reason:
                 continue
-            found[place, draw] = (
-                one.low <= truth <= one.high,
-                one.people_low <= truth <= one.people_high,
-                one.high - one.low,
-                one.people_high - one.people_low,
-                one.effective,
+            figures[row, draw] = (
+                estimate.low <= truth <= estimate.high,
+                estimate.people_low <= truth <= estimate.people_high,
+                estimate.high - estimate.low,
+                estimate.people_high - estimate.people_low,
+                estimate.effective,
             )
-    undrawn = np.isnan(found[:, :, 0]).all(axis=1)
+    undrawn = np.isnan(figures[:, :, 0]).all(axis=1)
     means = np.full((len(wanted), 5), np.nan)
-    means[~undrawn] = np.nanmean(found[~undrawn], axis=1)
+    means[~undrawn] = np.nanmean(figures[~undrawn], axis=1)
     return SavingsCurve(
         sizes=wanted,
         coverage=means[:, 0],
@@ -526,5 +527,5 @@ def savings_curve(
         people_width=means[:, 3],
         effective=means[:, 4],
         draws=draws,
-        seed=kept,
+        seed=reported,
     )

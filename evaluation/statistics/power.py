@@ -115,8 +115,8 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
     same_length(first=counts, votes=totals)
     if ((counts < 0) | (counts > totals) | (counts % 1 != 0) | (totals % 1 != 0)).any():
         raise BadValue("first holds a count that is not a whole number between 0 and the unit's votes")
-    kept = totals >= 2
-    counts, totals = counts[kept], totals[kept]
+    several = totals >= 2
+    counts, totals = counts[several], totals[several]
     if not counts.size:
         raise BadValue("no unit has two votes, expected some to see how far people agree")
     pairs = totals * (totals - 1)
@@ -136,8 +136,8 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
 
     def loss(values: Any) -> float:
         right = 0.5 + 0.5 * scipy.special.expit(values[0])
-        one = LARGEST_SPREAD * scipy.special.expit(values[1]) if free else spread
-        return -float((times * _log_split(cells[0], cells[1], right, one)).sum())
+        spread_of_units = LARGEST_SPREAD * scipy.special.expit(values[1]) if free else spread
+        return -float((times * _log_split(cells[0], cells[1], right, spread_of_units)).sum())
 
     start = np.array([0.0, -2.0]) if free else np.array([0.0])
     best = min(
@@ -147,7 +147,7 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
             )
             for shift in (-1.5, 0.0, 1.5)
         ),
-        key=lambda found: found.fun,
+        key=lambda fit: fit.fun,
     )
     return PilotPeople(
         right=0.5 + 0.5 * float(scipy.special.expit(best.x[0])),
@@ -163,14 +163,14 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
 def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
     right = min(max(right, EDGE), 1 - EDGE)
     if spread < 1e-6:
-        one = scipy.stats.binom(n, right).logpmf(k)
-        other = scipy.stats.binom(n, right).logpmf(n - k)
+        for_first = scipy.stats.binom(n, right).logpmf(k)
+        for_second = scipy.stats.binom(n, right).logpmf(n - k)
     else:
         scale = (1 - spread) / spread
         law = scipy.stats.betabinom(n, right * scale, (1 - right) * scale)
-        one, other = law.logpmf(k), law.logpmf(n - k)
-    found: Floats = np.logaddexp(one, other) - np.log(2)
-    return found
+        for_first, for_second = law.logpmf(k), law.logpmf(n - k)
+    log_likelihood: Floats = np.logaddexp(for_first, for_second) - np.log(2)
+    return log_likelihood
 
 
 def without_noise(observed: float, right: float) -> float:
@@ -335,8 +335,8 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
         better = np.where(rng.random(shape) < question.win_rate, 1, -1)
         return (rng.random(shape) >= question.ties).astype(np.int64), better
     _, first, second, _ = question.table
-    place = rng.random(shape)
-    alone = np.where(place < first, 1, np.where(place < first + second, -1, 0))
+    uniform = rng.random(shape)
+    alone = np.where(uniform < first, 1, np.where(uniform < first + second, -1, 0))
     return np.ones(shape, dtype=np.int64), alone
 
 
@@ -411,8 +411,8 @@ def _result(
 
 def exact_p(wins: Ints, losses: Ints) -> Floats:
     tail = scipy.special.bdtr(np.minimum(wins, losses), wins + losses, 0.5)
-    found: Floats = np.minimum(1.0, 2 * tail)
-    return found
+    p: Floats = np.minimum(1.0, 2 * tail)
+    return p
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,20 +455,16 @@ def plan_design(
     simulate = partial(power_of, question, people, alpha=alpha, simulations=simulations)
     tried = simulate(sizes, seed=seed, progress=lambda share: progress(0.9 * share))
     costs = [cost(size) for size in sizes]
-    reaching = [
-        (price, one.size.judgments, number)
-        for number, (one, price) in enumerate(zip(tried, costs, strict=True))
-        if one.low >= wanted
-    ]
+    reaching = [number for number, result in enumerate(tried) if result.low >= wanted]
     if not reaching:
         return Plan(tuple(tried), tuple(costs), wanted, None, None, None, None)
-    number = min(reaching)[2]
-    size = sizes[number]
+    # The cheapest design that reaches the power; of equally cheap ones that of the fewest judgments.
+    best = min(reaching, key=lambda number: (costs[number], sizes[number].judgments))
+    size = sizes[best]
     fewer = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None
     half = Size(size.pairs // 2, size.references, size.votes) if size.pairs > 1 else None
-    others = [one for one in (fewer, half) if one is not None]
-    # with the design itself among them, the smaller ones are cut from simulations of its size
-    sized = [*others, size]
+    # With the design itself among them, the smaller ones are cut from simulations of its size.
+    sized = [smaller for smaller in (fewer, half) if smaller is not None] + [size]
     beside = dict(zip(sized, simulate(sized, seed=fresh_seed(seed)), strict=True))
     progress(1.0)
     return Plan(
@@ -476,7 +472,7 @@ def plan_design(
         costs=tuple(costs),
         wanted=wanted,
         best=beside[size],
-        best_cost=costs[number],
+        best_cost=costs[best],
         fewer_votes=beside.get(fewer) if fewer else None,
         half_the_pairs=beside.get(half) if half else None,
     )
@@ -526,7 +522,7 @@ def variance_components(values: ArrayLike, items: Iterable[Any], raters: Iterabl
 
 def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceComponents:
     """Return the components as `variance_components`, unsigned, of (N,) values by item and by rater."""
-    found = np.full(3, math.nan)
+    variances = np.full(3, math.nan)
     reason = clusters.reason or clusters.note
     if not reason and len(clusters.codes) < 3:
         reason = ONE_KIND
@@ -534,13 +530,13 @@ def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceCompone
     if not reason and np.all(value == value[0]):
         reason = NO_VARIATION
     if not reason:
-        found = clusters.components(value)
+        variances = clusters.components(value)
         error = math.sqrt(clusters.spread((value - value.mean()) / len(value)).variance)
     return VarianceComponents(
         mean=float(value.mean()) if len(value) else math.nan,
-        item=float(found[0]),
-        rater=float(found[1]),
-        residual=float(found[2]),
+        item=float(variances[0]),
+        rater=float(variances[1]),
+        residual=float(variances[2]),
         standard_error=error,
         items=clusters.counts[ITEM],
         raters=clusters.counts[RATER],

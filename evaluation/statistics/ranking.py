@@ -103,8 +103,8 @@ def success_at_k(
 ) -> RankingResult:
     """Return S@k: whether a relevant item is among the first k."""
     cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
-    found, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
-    return _result(f"S@{cut}", lists, blank, unjudged, found, best)
+    success, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
+    return _result(f"S@{cut}", lists, blank, unjudged, success, best)
 
 
 @signed("r-precision", data=("relevant",))
@@ -142,9 +142,9 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
     for name, lists in (("rankings", rankings), ("relevant", relevant)):
         # A text is a collection of its letters: one item that is in no set would find nothing, in silence.
         wrong = [
-            place
-            for place, one in enumerate(one_per_row(lists, name))
-            if not isinstance(one, Collection) or isinstance(one, str | bytes)
+            position
+            for position, entry in enumerate(one_per_row(lists, name))
+            if not isinstance(entry, Collection) or isinstance(entry, str | bytes)
         ]
         if wrong:
             raise BadShape(f"{name}[{wrong[0]}] is no collection, expected the items of a query")
@@ -186,20 +186,20 @@ def judge_run(
     query, wanted_query = codes[: len(ran)], codes[len(ran) :]
     listed = one_per_row(items, "items")
     wanted_items = one_per_row(relevant_items, "relevant_items")
-    place = finite_vector(ranks, "ranks")
-    same_length(queries=query, items=listed, ranks=place)
+    rank = finite_vector(ranks, "ranks")
+    same_length(queries=query, items=listed, ranks=rank)
     same_length(relevant_queries=wanted_query, relevant_items=wanted_items)
-    given = np.ones(len(wanted_items)) if grades is None else finite_vector(grades, "grades")
-    same_length(relevant_queries=wanted_query, grades=given)
+    grade = np.ones(len(wanted_items)) if grades is None else finite_vector(grades, "grades")
+    same_length(relevant_queries=wanted_query, grades=grade)
     item, wanted = _number_items(listed, wanted_items)
-    order = np.lexsort((place, query))
-    query, place = query[order], place[order]
-    tied = np.flatnonzero((query[1:] == query[:-1]) & (place[1:] == place[:-1]))
+    order = np.lexsort((rank, query))
+    query, rank = query[order], rank[order]
+    tied = np.flatnonzero((query[1:] == query[:-1]) & (rank[1:] == rank[:-1]))
     if tied.size:
         name = names.tolist()[query[tied[0]]]
-        raise BadValue(f"query {name!r} has two items of rank {place[tied[0]]:g}, expected every rank once")
+        raise BadValue(f"query {name!r} has two items of rank {rank[tied[0]]:g}, expected every rank once")
     graded = np.full(len(names), grades is not None)
-    return _judge(query, item[order], wanted_query, wanted, given, names, graded)
+    return _judge(query, item[order], wanted_query, wanted, grade, names, graded)
 
 
 def _number_items(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
@@ -240,9 +240,9 @@ def _judge(
     judged, grades = judged[first], grades[first]
     codes = np.where(graded[query], _UNJUDGED, _IRRELEVANT).astype(np.int8)
     if len(judged):
-        place = np.minimum(np.searchsorted(judged, keys), len(judged) - 1)
-        known = judged[place] == keys
-        codes[known] = np.where(grades[place[known]] > 0, _RELEVANT, _IRRELEVANT)
+        position = np.minimum(np.searchsorted(judged, keys), len(judged) - 1)
+        known = judged[position] == keys
+        codes[known] = np.where(grades[position[known]] > 0, _RELEVANT, _IRRELEVANT)
     total = np.bincount(judged[grades > 0] // size, minlength=len(names))
     return JudgedRankings(starts, codes, total, names, bool(graded.all()))
 
@@ -284,8 +284,8 @@ def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
 
 def _first_rank(lists: JudgedRankings, code: int) -> Floats:
     places = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
-    place = places[np.searchsorted(places, lists.starts[:-1])]
-    return np.where(place < lists.starts[1:], place - lists.starts[:-1] + 1.0, math.inf)
+    position = places[np.searchsorted(places, lists.starts[:-1])]
+    return np.where(position < lists.starts[1:], position - lists.starts[:-1] + 1.0, math.inf)
 
 
 def _share(part: Ints, whole: Ints) -> Floats:

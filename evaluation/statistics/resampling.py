@@ -153,5 +153,5 @@ def count_extreme(drawn: Floats, difference: float, scale: float, alternative: s
 
 def coin_tosses(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
     size = rows * columns
-    words = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
-    return words.view(np.uint8)[:size].reshape(rows, columns)
+    integers = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
+    return integers.view(np.uint8)[:size].reshape(rows, columns)

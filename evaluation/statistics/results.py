@@ -154,8 +154,8 @@ class Statistic(NamedTuple):
 
 
 def statistic_of(thing: object) -> Statistic | None:
-    found = getattr(thing, "statistic", None)
-    return found if isinstance(found, Statistic) else None
+    statistic = getattr(thing, "statistic", None)
+    return statistic if isinstance(statistic, Statistic) else None
 
 
 def signed(
@@ -209,7 +209,7 @@ def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
 def _with_signature(result: Any, signature: str) -> Any:
     if isinstance(result, Mapping):
-        return {key: replace(one, signature=signature) for key, one in result.items()}
+        return {key: replace(entry, signature=signature) for key, entry in result.items()}
     return replace(result, signature=signature)
 
 

@@ -35,10 +35,10 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
     A tie is half a win each. Strengths are normal around 0 with variance ``PRIOR``, so that a maximum exists.
     ``first`` and ``second`` are (P,) numbers of the items, from 0.
     """
-    one, two = _items(first, items), _items(second, items)
+    first_item, second_item = _items(first, items), _items(second, items)
     table = floats_of(counts, "counts", "something that is no number")
-    if table.shape != (len(one), 3):
-        raise BadShape(f"counts is of shape {table.shape}, expected ({len(one)}, 3)")
+    if table.shape != (len(first_item), 3):
+        raise BadShape(f"counts is of shape {table.shape}, expected ({len(first_item)}, 3)")
     if (table < 0).any():
         raise BadValue("counts holds a number below zero")
     wins, total = table[:, 0] + table[:, 1] / 2, table.sum(axis=1)
@@ -46,11 +46,15 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
     step: Floats = np.ones(items)
     steps = 0
     while np.abs(step).max() > _TOLERANCE and steps < _STEPS:
-        chance = _wins(theta[one] - theta[two])
-        over = wins - total * chance
-        slope = np.bincount(one, over, items) - np.bincount(two, over, items) - theta / PRIOR
-        curve = _information(one, two, total * chance * (1 - chance), items)
-        step = np.asarray(np.linalg.solve(curve, slope), dtype=np.float64)
+        chance = _wins(theta[first_item] - theta[second_item])
+        residual = wins - total * chance
+        slope = (
+            np.bincount(first_item, residual, items)
+            - np.bincount(second_item, residual, items)
+            - theta / PRIOR
+        )
+        information = _information(first_item, second_item, total * chance * (1 - chance), items)
+        step = np.asarray(np.linalg.solve(information, slope), dtype=np.float64)
         theta += step * min(1.0, _FARTHEST / max(float(np.abs(step).max()), _TOLERANCE))
         steps += 1
     return theta
@@ -74,59 +78,60 @@ class Drawing:
 
     @classmethod
     def of(
-        cls, first: ArrayLike, second: ArrayLike, asked: ArrayLike, strengths: ArrayLike, *, even: float
+        cls, first: ArrayLike, second: ArrayLike, answered: ArrayLike, strengths: ArrayLike, *, even: float
     ) -> Drawing:
-        """Prepare draws after (P,) comparisons ``asked`` of each pair, at (K,) log-strengths.
+        """Prepare draws after (P,) comparisons ``answered`` of each pair, at (K,) log-strengths.
 
         ``even`` is the share of draws in which all pairs are equally probable, above 0 and up to 1.
         """
         if not 0 < even <= 1:
             raise BadValue(f"even is {even!r}, expected a number above 0 and up to 1")
-        theta, number = finite_vector(strengths, "strengths"), finite_vector(asked, "asked")
-        one, two = _items(first, len(theta)), _items(second, len(theta))
-        difference = theta[one] - theta[two]
+        theta, number = finite_vector(strengths, "strengths"), finite_vector(answered, "asked")
+        first_item, second_item = _items(first, len(theta)), _items(second, len(theta))
+        difference = theta[first_item] - theta[second_item]
         chance = _wins(difference)
         each = chance * (1 - chance)
-        variance = np.linalg.inv(_information(one, two, number * each, len(theta)))
-        return cls(one, two, difference, each, np.asarray(variance, dtype=np.float64), even)
+        variance = np.linalg.inv(_information(first_item, second_item, number * each, len(theta)))
+        return cls(first_item, second_item, difference, each, np.asarray(variance, dtype=np.float64), even)
 
     def chances(self, open_pairs: ArrayLike) -> Floats:
         """Return (P,) chances with sum 1, 0 for pairs that are not open."""
-        kept = np.asarray(open_pairs, dtype=bool)
-        if not kept.any():
+        is_open = np.asarray(open_pairs, dtype=bool)
+        if not is_open.any():
             raise BadValue("no pair is open")
         variance = self._of_differences()
         gains = np.log1p(self.information * variance) * scipy.special.ndtr(
             -np.abs(self.difference) / np.sqrt(variance)
         )
-        gains = np.where(kept, np.maximum(gains, _TINIEST), 0.0)
-        found: Floats = self.even * kept / kept.sum() + (1 - self.even) * gains / gains.sum()
-        return found / found.sum()  # without it, that of a single open pair may be above 1 in the last digit
+        gains = np.where(is_open, np.maximum(gains, _TINIEST), 0.0)
+        chances: Floats = self.even * is_open / is_open.sum() + (1 - self.even) * gains / gains.sum()
+        # Without it, that of a single open pair may be above 1 in the last digit.
+        return chances / chances.sum()
 
     def draw(self, open_pairs: ArrayLike, rng: np.random.Generator) -> tuple[int, float]:
         chances = self.chances(open_pairs)
-        place = int(rng.choice(len(chances), p=chances))
-        toward = self.variance[:, self.first[place]] - self.variance[:, self.second[place]]
-        spread = toward[self.first[place]] - toward[self.second[place]]
-        each = self.information[place]
+        pair = int(rng.choice(len(chances), p=chances))
+        toward = self.variance[:, self.first[pair]] - self.variance[:, self.second[pair]]
+        spread = toward[self.first[pair]] - toward[self.second[pair]]
+        each = self.information[pair]
         self.variance = self.variance - np.outer(toward, toward) * (each / (1 + each * spread))
-        return place, float(chances[place])
+        return pair, float(chances[pair])
 
     def _of_differences(self) -> Floats:
-        own = np.diag(self.variance)
-        return own[self.first] + own[self.second] - 2 * self.variance[self.first, self.second]
+        variances = np.diag(self.variance)
+        return variances[self.first] + variances[self.second] - 2 * self.variance[self.first, self.second]
 
 
-def _items(given: ArrayLike, items: int) -> Ints:
-    found = np.asarray(given, dtype=np.int64)
-    if found.ndim != 1 or not len(found) or found.min() < 0 or found.max() >= items:
+def _items(numbers: ArrayLike, items: int) -> Ints:
+    codes = np.asarray(numbers, dtype=np.int64)
+    if codes.ndim != 1 or not len(codes) or codes.min() < 0 or codes.max() >= items:
         raise BadValue(f"first and second hold something else than numbers of items, from 0 to {items - 1}")
-    return found
+    return codes
 
 
 def _wins(difference: Floats) -> Floats:
-    found: Floats = 1 / (1 + np.exp(-difference))
-    return found
+    chance: Floats = 1 / (1 + np.exp(-difference))
+    return chance
 
 
 def _information(first: Ints, second: Ints, each: Floats, items: int) -> Floats:

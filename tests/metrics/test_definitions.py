@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics import UnknownName, cider, score
-from evaluation.metrics.text.words import TOKENIZERS, changed, encode
+from evaluation.metrics.text.tokens import TOKENIZERS, changed, encode
 from tests.metrics import plainly
 
 # Few words, so that n-grams repeat and meet.
@@ -156,7 +156,7 @@ def test_ngrams_numbered_in_many_rounds_give_the_same_scores(monkeypatch: pytest
 
 def test_stems_of_the_1980_paper_lose_the_word_s() -> None:
     words = changed(encode(["it s dogs"], TOKENIZERS["space"]), "porter-1980")
-    assert [words.vocabulary[number] for number in words.words] == ["it", "dog"]
+    assert [words.vocabulary[number] for number in words.tokens] == ["it", "dog"]
 
 
 def test_an_unknown_change_of_words_is_answered_with_the_known_ones() -> None:

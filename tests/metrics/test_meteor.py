@@ -20,7 +20,7 @@ from evaluation.metrics.meteor import (
 from evaluation.metrics.meteor.scoring import normalised, normalised_line
 from evaluation.metrics.meteor.tables import DATA, NOTHING
 from evaluation.metrics.text.snowball import snowball_stems
-from evaluation.metrics.text.words import encode, tokenizer_named
+from evaluation.metrics.text.tokens import encode, tokenizer_named
 from tests.metrics.reading import GOLDEN, Task, coco, expected_images, expert_pairs, read_json, real, small
 
 OFFICIAL = read_json(GOLDEN / "meteor.json")
@@ -150,8 +150,8 @@ def test_words_are_normalised_run_by_run_as_line_by_line(known: dict[str, bool])
     raw = encode([*OFFICIAL["words"], "1 1/2 dogs", "no run here", ""], tokenizer)
     found = normalised(raw, known)
     for text in range(raw.starts.size - 1):
-        line = " ".join(raw.vocabulary[word] for word in raw.words[raw.starts[text] : raw.starts[text + 1]])
-        words = found.words[found.starts[text] : found.starts[text + 1]]
+        line = " ".join(raw.vocabulary[word] for word in raw.tokens[raw.starts[text] : raw.starts[text + 1]])
+        words = found.tokens[found.starts[text] : found.starts[text + 1]]
         assert [found.vocabulary[word] for word in words] == normalised_line(line, known), line
 
 

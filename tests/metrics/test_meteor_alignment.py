@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.meteor import meteor_scores, meteor_statistics, pooled
-from evaluation.metrics.text.words import tokenizer_named
+from evaluation.metrics.text.tokens import tokenizer_named
 from tests.metrics import plainly_meteor
 from tests.metrics.plainly_meteor import Data
 

@@ -159,7 +159,7 @@ def test_tables_are_read_from_the_cache_once_they_were_read(
     again = found_at(second, monkeypatch)
     assert again.paraphrases is not None
     assert first.paraphrases is not None
-    assert again.paraphrases.words.tolist() == first.paraphrases.words.tolist()
+    assert again.paraphrases.tokens.tolist() == first.paraphrases.tokens.tolist()
     assert kept.name == f"meteor-{first.digest}-1.npz"
 
 
@@ -215,7 +215,7 @@ def test_a_folder_without_the_program_is_named(monkeypatch: pytest.MonkeyPatch, 
     [
         ({"edu/cmu/meteor/util/Constants.class": b"\x01\x00\x031.4"}, "another version of METEOR, expected"),
         ({"edu/cmu/meteor/util/Constants.class": None}, "no item named 'edu/.*expected the program"),
-        ({"function/english.words": None}, "no item named 'function/english.words'.*; expected the program"),
+        ({"function/english.words": None}, "no item named 'function/english.tokens'.*; expected the program"),
         ({"synonym/english.synsets": b"child\n"}, "english.synsets holds other lines than an entry and its"),
         ({"synonym/english.synsets": b"child\none\n"}, "holds other lines than an entry and its numbers"),
         ({"synonym/english.synsets": b"child\n1\nkid\n"}, "holds other lines than an entry and its numbers"),

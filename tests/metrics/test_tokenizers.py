@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evaluation.metrics import UnknownName
 from evaluation.metrics.text import ptb
-from evaluation.metrics.text.words import TOKENIZERS, encode, tokenizer_named
+from evaluation.metrics.text.tokens import TOKENIZERS, encode, tokenizer_named
 from tests.metrics.reading import GOLDEN, read_json, read_lines
 
 PTB = read_json(GOLDEN / "ptb_tokenizer.json")["sentences"]
@@ -18,7 +18,7 @@ def encoded(texts: list[str], name: str) -> list[list[str]]:
     """The words of each text after numbering, that is on the path that scores take."""
     words = encode(texts, TOKENIZERS[name])
     return [
-        [words.vocabulary[number] for number in words.words[start:end].tolist()]
+        [words.vocabulary[number] for number in words.tokens[start:end].tolist()]
         for start, end in zip(words.starts[:-1], words.starts[1:], strict=True)
     ]
 

@@ -241,12 +241,12 @@ def test_clusters_made_once_serve_several_coefficients_and_parts_of_the_rows() -
     by = {"item": item // 3, "rater": rater}
     once = np.arange(len(item)) % 7 == 0  # many units are judged once, and count for Gwet alone
     ratings = ratings_of_judgments(item[once], rater[once], np.clip(np.round(value[once]), -2, 2))
-    made = Clusters.of(by, len(item)).kept(once)
+    made = Clusters.of(by, len(item)).subset(once)
     own = {name: codes[once] for name, codes in by.items()}
     for coefficient in (Alpha("ordinal"), Gwet(), Percent()):
         assert agreement(ratings, coefficient, clusters=made) == agreement(ratings, coefficient, clusters=own)
     with pytest.raises(BadShape, match="item has 300 entries and rows 3, expected equally many"):
-        Clusters.of(by, len(item)).kept(once[:3])
+        Clusters.of(by, len(item)).subset(once[:3])
     right = (value > 0).astype(np.float64)
     every = Clusters.of(by, len(item))
     for keep in (once, None):
@@ -285,9 +285,9 @@ def test_clusters_made_once_may_be_forgotten_by_another_thread_at_any_time() -> 
     item, rater, _ = crossed()
     made = replace(Clusters.of({"item": item, "rater": rater}, len(item)), latest=EmptiedMeanwhile())
     rows = np.arange(len(item)) < 100
-    first = made.kept(rows)
-    assert made.kept(rows) is first
-    assert made.kept(rows).counts == first.counts
+    first = made.subset(rows)
+    assert made.subset(rows) is first
+    assert made.subset(rows).counts == first.counts
 
 
 @pytest.mark.parametrize(

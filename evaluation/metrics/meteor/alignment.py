@@ -114,24 +114,26 @@ def search(
     for column in range(width):
         now[0, column] = 0
     now[0, OPEN] = now[0, CHOICE] = NONE
-    for place in range(length_2):
-        for covered in range(chosen[place, PLACE], chosen[place, PLACE] + chosen[place, IN_CANDIDATE]):
+    for position in range(length_2):
+        for covered in range(
+            chosen[position, PLACE], chosen[position, PLACE] + chosen[position, IN_CANDIDATE]
+        ):
             now[0, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
-    live, made, upto = 1, 0, length_2
-    for place in range(length_2):
+    live, choice_count, upto = 1, 0, length_2
+    for position in range(length_2):
         _sort(now, live, width)
-        if taken[place] or counts[place] == 0:
-            _step(now, live, chosen, place)
+        if taken[position] or counts[position] == 0:
+            _step(now, live, chosen, position)
             continue
-        if not first <= place < upto:
-            first = place
+        if not first <= position < upto:
+            first = position
             matches, upto = find_matches(
                 lookup, candidate, pair.text, pair.begin + first, pair.end, matches, ends
             )
             upto -= pair.begin
-        end = ends[place - first]
-        kept = _offer_choices(work, now, live, place, matches, end - counts[place], end)
-        for rank in range(kept):
+        end = ends[position - first]
+        offered = _offer_choices(work, now, live, position, matches, end - counts[position], end)
+        for rank in range(offered):
             path, index = offers[ranks[rank], PATH], offers[ranks[rank], MATCH]
             for column in range(DISTANCE + 1):
                 then[rank, column] = offers[ranks[rank], column]
@@ -142,17 +144,17 @@ def search(
                 then[rank, OPEN] = NONE
             elif index != CARRIED:
                 last = matches[index, PLACE] + matches[index, IN_CANDIDATE]
-                then[rank, NEXT] = place + matches[index, IN_REFERENCE]
+                then[rank, NEXT] = position + matches[index, IN_REFERENCE]
                 then[rank, OPEN] = last
                 for covered in range(matches[index, PLACE], last):
                     then[rank, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
                 for column in range(COLUMNS):
-                    choices[made, column] = matches[index, column]
-                choices[made, WHERE] = place
-                choices[made, BEFORE] = then[rank, CHOICE]
-                then[rank, CHOICE] = made
-                made += 1
-        now, then, live = then, now, kept
+                    choices[choice_count, column] = matches[index, column]
+                choices[choice_count, WHERE] = position
+                choices[choice_count, BEFORE] = then[rank, CHOICE]
+                then[rank, CHOICE] = choice_count
+                choice_count += 1
+        now, then, live = then, now, offered
     choice = _last_choice_of_best(now, live, width)
     while choice != NONE:
         for column in range(COLUMNS):
@@ -162,12 +164,12 @@ def search(
 
 
 @compiled
-def _step(states: NDArray[np.int64], live: int, chosen: Matches, place: int) -> None:
+def _step(states: NDArray[np.int64], live: int, chosen: Matches, position: int) -> None:
     """Pass a word without a choice: its match was taken before, or it has none."""
-    first, length = chosen[place, PLACE], chosen[place, IN_REFERENCE]
-    worth = _worth(chosen, place)
+    first, length = chosen[position, PLACE], chosen[position, IN_REFERENCE]
+    worth = _worth(chosen, position)
     for path in range(live):
-        if states[path, NEXT] > place:
+        if states[path, NEXT] > position:
             continue
         is_open = states[path, OPEN] != NONE
         if length == 0:
@@ -177,9 +179,9 @@ def _step(states: NDArray[np.int64], live: int, chosen: Matches, place: int) -> 
             continue
         states[path, TOTAL] += worth
         states[path, CHUNKS_SO_FAR] += is_open and states[path, OPEN] != first
-        states[path, DISTANCE] += abs(place - first)
-        states[path, NEXT] = place + length
-        states[path, OPEN] = first + chosen[place, IN_CANDIDATE]
+        states[path, DISTANCE] += abs(position - first)
+        states[path, NEXT] = position + length
+        states[path, OPEN] = first + chosen[position, IN_CANDIDATE]
 
 
 @compiled
@@ -194,40 +196,40 @@ def _offer_choices(
     work: Workspace,
     states: NDArray[np.int64],
     live: int,
-    place: int,
+    position: int,
     matches: Matches,
     first: int,
     end: int,
 ) -> int:
     taken, offers, ranks = work.taken, work.offers, work.ranks
-    kept = 0
+    offered = 0
     for path in range(live):
         total, chunks = states[path, TOTAL], states[path, CHUNKS_SO_FAR]
         distance, open_end = states[path, DISTANCE], states[path, OPEN]
-        if states[path, NEXT] > place:
-            kept = _offer(offers, ranks, kept, total, chunks, distance, path, CARRIED)
+        if states[path, NEXT] > position:
+            offered = _offer(offers, ranks, offered, total, chunks, distance, path, CARRIED)
             continue
         for index in range(first, end):
             begin = matches[index, PLACE]
             is_free = True
             for covered in range(begin, begin + matches[index, IN_CANDIDATE]):
                 is_free &= (states[path, USED + covered // LIMB] >> (covered % LIMB)) & 1 == 0
-            for covered in range(place, place + matches[index, IN_REFERENCE]):
+            for covered in range(position, position + matches[index, IN_REFERENCE]):
                 is_free &= not taken[covered]
             if is_free:
                 now = total + _worth(matches, index)
                 broken = chunks + (open_end != NONE and open_end != begin)
-                kept = _offer(offers, ranks, kept, now, broken, distance, path, index)
-                distance += abs(place - begin)
-        kept = _offer(offers, ranks, kept, total, chunks + (open_end != NONE), distance, path, NONE)
-    return kept
+                offered = _offer(offers, ranks, offered, now, broken, distance, path, index)
+                distance += abs(position - begin)
+        offered = _offer(offers, ranks, offered, total, chunks + (open_end != NONE), distance, path, NONE)
+    return offered
 
 
 @compiled
 def _offer(
     offers: NDArray[np.int64],
     ranks: Ints,
-    kept: int,
+    offered: int,
     total: int,
     chunks: int,
     distance: int,
@@ -235,7 +237,7 @@ def _offer(
     index: int,
 ) -> int:
     """Keep an offer if it is among the best, the first of equals; return the number kept."""
-    rank = kept
+    rank = offered
     while rank > 0:
         other = ranks[rank - 1]
         if total < offers[other, TOTAL]:
@@ -247,12 +249,12 @@ def _offer(
                 break
         rank -= 1
     if rank == BEAM:
-        return kept
-    row = kept
-    if kept == BEAM:
+        return offered
+    row = offered
+    if offered == BEAM:
         row = ranks[BEAM - 1]
-        kept -= 1
-    for later in range(kept, rank, -1):
+        offered -= 1
+    for later in range(offered, rank, -1):
         ranks[later] = ranks[later - 1]
     ranks[rank] = row
     offers[row, TOTAL] = total
@@ -260,7 +262,7 @@ def _offer(
     offers[row, DISTANCE] = distance
     offers[row, PATH] = path
     offers[row, MATCH] = index
-    return kept + 1
+    return offered + 1
 
 
 @compiled
@@ -276,11 +278,11 @@ def _sort(states: NDArray[np.int64], live: int, width: int) -> None:
 
 
 @compiled
-def _is_better(states: NDArray[np.int64], one: int, other: int) -> bool:
+def _is_better(states: NDArray[np.int64], path: int, other_path: int) -> bool:
     for column in range(DISTANCE + 1):
-        if states[one, column] != states[other, column]:
+        if states[path, column] != states[other_path, column]:
             # More words, but fewer chunks and less distance.
-            return (states[one, column] > states[other, column]) == (column == TOTAL)
+            return (states[path, column] > states[other_path, column]) == (column == TOTAL)
     return False
 
 
@@ -322,9 +324,9 @@ def align(
         statistics[column] = 0
     statistics[LENGTH_1], statistics[LENGTH_2] = length_1, length_2
     for at in range(begin_1, begin_1 + length_1):
-        statistics[FUNCTION_1] += lookup.is_function[lookup.words[at]]
+        statistics[FUNCTION_1] += lookup.is_function[lookup.tokens[at]]
     for at in range(begin_2, begin_2 + length_2):
-        statistics[FUNCTION_2] += lookup.is_function[lookup.words[at]]
+        statistics[FUNCTION_2] += lookup.is_function[lookup.tokens[at]]
     if length_1 == length_2 and _equal(lookup, begin_1, begin_2, length_1):
         for side in range(2):
             functions = statistics[FUNCTION_1 + side]
@@ -342,8 +344,8 @@ def align(
 @compiled
 def _equal(lookup: Lookup, first: int, second: int, length: int) -> bool:
     equal = True
-    for place in range(length):
-        equal &= lookup.words[first + place] == lookup.words[second + place]
+    for offset in range(length):
+        equal &= lookup.tokens[first + offset] == lookup.tokens[second + offset]
     return equal
 
 
@@ -359,46 +361,46 @@ def _take_only_choices(
     chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
     cover_1, cover_2 = work.cover_1, work.cover_2
     length_2 = pair.end - pair.begin
-    for place in range(pair.length):
-        cover_1[place] = 0
-    for place in range(length_2):
-        cover_2[place] = 0
-        taken[place] = False
-    begin = place = 0
-    while place < length_2:
-        begin = place
+    for position in range(pair.length):
+        cover_1[position] = 0
+    for position in range(length_2):
+        cover_2[position] = 0
+        taken[position] = False
+    begin = position = 0
+    while position < length_2:
+        begin = position
         matches, upto = find_matches(
             lookup, candidate, pair.text, pair.begin + begin, pair.end, matches, ends
         )
         index = 0
-        while place < upto - pair.begin:
-            counts[place] = ends[place - begin] - index
-            if counts[place] == 1:
+        while position < upto - pair.begin:
+            counts[position] = ends[position - begin] - index
+            if counts[position] == 1:
                 for column in range(COLUMNS):
-                    chosen[place, column] = matches[index, column]
-            while index < ends[place - begin]:
+                    chosen[position, column] = matches[index, column]
+            while index < ends[position - begin]:
                 first = matches[index, PLACE]
                 for covered in range(first, first + matches[index, IN_CANDIDATE]):
                     cover_1[covered] += 1
-                for covered in range(place, place + matches[index, IN_REFERENCE]):
+                for covered in range(position, position + matches[index, IN_REFERENCE]):
                     cover_2[covered] += 1
                 index += 1
-            place += 1
+            position += 1
     is_open = False
-    for place in range(length_2):
-        alone = counts[place] == 1
+    for position in range(length_2):
+        alone = counts[position] == 1
         if alone:
-            first = chosen[place, PLACE]
-            for covered in range(first, first + chosen[place, IN_CANDIDATE]):
+            first = chosen[position, PLACE]
+            for covered in range(first, first + chosen[position, IN_CANDIDATE]):
                 alone &= cover_1[covered] == 1
-            for covered in range(place, place + chosen[place, IN_REFERENCE]):
+            for covered in range(position, position + chosen[position, IN_REFERENCE]):
                 alone &= cover_2[covered] == 1
         if alone:
-            for covered in range(place, place + chosen[place, IN_REFERENCE]):
+            for covered in range(position, position + chosen[position, IN_REFERENCE]):
                 taken[covered] = True
         else:
-            chosen[place, IN_CANDIDATE] = chosen[place, IN_REFERENCE] = 0
-            is_open |= counts[place] > 0
+            chosen[position, IN_CANDIDATE] = chosen[position, IN_REFERENCE] = 0
+            is_open |= counts[position] > 0
     return begin, is_open, matches
 
 
@@ -406,20 +408,20 @@ def _take_only_choices(
 def _count(lookup: Lookup, begin_1: int, pair: Pair, chosen: Matches, statistics: Ints) -> None:
     """Count matches by stage and kind of word, and chunks; `begin_1` is the candidate's first word."""
     is_function = lookup.is_function
-    place, open_end = 0, NONE
-    while place < pair.end - pair.begin:
-        match = chosen[place]
+    position, open_end = 0, NONE
+    while position < pair.end - pair.begin:
+        match = chosen[position]
         if match[IN_REFERENCE] == 0:
             statistics[CHUNKS] += open_end != NONE
             open_end = NONE
-            place += 1
+            position += 1
             continue
         column = MATCHED + PER_STAGE * match[STAGE]
         for at in range(begin_1 + match[PLACE], begin_1 + match[PLACE] + match[IN_CANDIDATE]):
-            statistics[column + 2 * is_function[lookup.words[at]]] += 1
-        for at in range(pair.begin + place, pair.begin + place + match[IN_REFERENCE]):
-            statistics[column + 1 + 2 * is_function[lookup.words[at]]] += 1
+            statistics[column + 2 * is_function[lookup.tokens[at]]] += 1
+        for at in range(pair.begin + position, pair.begin + position + match[IN_REFERENCE]):
+            statistics[column + 1 + 2 * is_function[lookup.tokens[at]]] += 1
         statistics[CHUNKS] += open_end != NONE and open_end != match[PLACE]
         open_end = match[PLACE] + match[IN_CANDIDATE]
-        place += match[IN_REFERENCE]
+        position += match[IN_REFERENCE]
     statistics[CHUNKS] += open_end != NONE

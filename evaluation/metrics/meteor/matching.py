@@ -16,7 +16,7 @@ from evaluation.arrays import Flags, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.meteor.tables import Phrases, Synonyms
 from evaluation.metrics.text.snowball import snowball_stems
-from evaluation.metrics.text.words import Numbers, child, ranges
+from evaluation.metrics.text.tokens import Numbers, child, ranges
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 STAGES = ("exact", "stem", "synonym", "paraphrase")
@@ -35,52 +35,52 @@ class Relations(NamedTuple):
     """The words that word w matches, itself included, once for each stage: `words[starts[w]:starts[w + 1]]`."""
 
     starts: Ints
-    words: Numbers
+    tokens: Numbers
     stages: NDArray[np.int8]
 
 
 def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None) -> Relations:
     itself = np.arange(len(vocabulary))
-    found: list[tuple[Ints, Ints, int]] = [(itself, itself, EXACT)]
+    related: list[tuple[Ints, Ints, int]] = [(itself, itself, EXACT)]
     if stages > STEM:
         numbers: dict[str, int] = {}
         stems = [numbers.setdefault(stem, len(numbers)) for stem in snowball_stems(vocabulary)]
-        found.append((*_sharing(itself, np.array(stems, dtype=np.int64)), STEM))
+        related.append((*_sharing(itself, np.array(stems, dtype=np.int64)), STEM))
     if stages > SYNONYM and synonyms is not None:
-        found.append((*_sharing(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
-    left = np.concatenate([pair[0] for pair in found])
+        related.append((*_sharing(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
+    left = np.concatenate([pair[0] for pair in related])
     order = np.argsort(left, kind="stable")
-    right = np.concatenate([pair[1] for pair in found])[order].astype(np.int32)
-    stage = np.concatenate([np.full(pair[0].size, pair[2], dtype=np.int8) for pair in found])[order]
+    right = np.concatenate([pair[1] for pair in related])[order].astype(np.int32)
+    stage = np.concatenate([np.full(pair[0].size, pair[2], dtype=np.int8) for pair in related])[order]
     counts = np.bincount(left, minlength=len(vocabulary))
     return Relations(starts_of(counts), right, stage)
 
 
-def _sharing(words: Ints, sets: Ints) -> tuple[Ints, Ints]:
+def _sharing(tokens: Ints, sets: Ints) -> tuple[Ints, Ints]:
     order = np.argsort(sets, kind="stable")
-    words, sets = words[order], sets[order]
+    tokens, sets = tokens[order], sets[order]
     first = np.flatnonzero(np.diff(sets, prepend=-1))
     sizes = np.diff(first, append=sets.size)
     members = np.repeat(sizes, sizes)
-    left = np.repeat(words, members)
-    right = words[ranges(np.repeat(first, sizes), members)]
+    left = np.repeat(tokens, members)
+    right = tokens[ranges(np.repeat(first, sizes), members)]
     differ = left != right
-    size = int(words.max(initial=0)) + 1
+    size = int(tokens.max(initial=0)) + 1
     pairs = np.unique(left[differ] * size + right[differ])
     return pairs // size, pairs % size
 
 
 def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, Ints]:
-    words, entries = [], []
+    tokens, entries = [], []
     for number, word in enumerate(vocabulary):
-        for found in _entries(word, synonyms):
-            words.append(number)
-            entries.append(found)
+        for word_entry in _entries(word, synonyms):
+            tokens.append(number)
+            entries.append(word_entry)
     entry = np.array(entries, dtype=np.int64)
     counts = synonyms.starts[entry + 1] - synonyms.starts[entry]
     sets = synonyms.sets[ranges(synonyms.starts[entry], counts)].astype(np.int64)
     # Both are below 2 ** 31.
-    pairs = np.unique((np.repeat(np.array(words, dtype=np.int64), counts) << 31) | sets)
+    pairs = np.unique((np.repeat(np.array(tokens, dtype=np.int64), counts) << 31) | sets)
     return pairs >> 31, pairs & ((1 << 31) - 1)
 
 
@@ -112,7 +112,7 @@ PHRASE_BITS, PLACE_BITS = 4, 27
 class Lookup(NamedTuple):
     """Common data of all captions; the search pauses after `enough` matches."""
 
-    words: Numbers
+    tokens: Numbers
     starts: Ints
     is_function: Flags
     relations: Relations
@@ -141,14 +141,14 @@ class Candidate(NamedTuple):
 def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
-    found = 0
+    phrase_count = 0
     for at in range(end - 1, begin - 1, -1):
-        word = lookup.words[at]
+        word = lookup.tokens[at]
         candidate.next_place[at - begin] = candidate.first_place[word]
         candidate.first_place[word] = at - begin
         node = 0
         for ahead in range(at, end):
-            node = child(phrases.trie, phrases.bits, 0, node, lookup.words[ahead], -1)
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
@@ -158,10 +158,10 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
                         candidate.replaceable[phrases.sources[index]] = text
                     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
                         candidate.replacing[phrases.targets[index]] = text
-                candidate.found_places[found] = at - begin
-                candidate.next_found[found] = candidate.first_found[phrase]
-                candidate.first_found[phrase] = found
-                found += 1
+                candidate.found_places[phrase_count] = at - begin
+                candidate.next_found[phrase_count] = candidate.first_found[phrase]
+                candidate.first_found[phrase] = phrase_count
+                phrase_count += 1
 
 
 @compiled
@@ -169,10 +169,10 @@ def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     for at in range(begin, end):
-        candidate.first_place[lookup.words[at]] = -1
+        candidate.first_place[lookup.tokens[at]] = -1
         node = 0
         for ahead in range(at, end):
-            node = child(phrases.trie, phrases.bits, 0, node, lookup.words[ahead], -1)
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
@@ -199,22 +199,22 @@ def find_matches(
     count = 0
     for at in range(begin, end):
         first = count
-        word = lookup.words[at]
+        word = lookup.tokens[at]
         for index in range(lookup.relations.starts[word], lookup.relations.starts[word + 1]):
-            place = candidate.first_place[lookup.relations.words[index]]
+            position = candidate.first_place[lookup.relations.tokens[index]]
             stage = np.int64(lookup.relations.stages[index])
-            while place >= 0:
+            while position >= 0:
                 matches = _with_room(matches, count)
-                matches[count, ORDER] = (stage << GROUP) | place
-                matches[count, PLACE] = place
+                matches[count, ORDER] = (stage << GROUP) | position
+                matches[count, PLACE] = position
                 matches[count, IN_CANDIDATE] = 1
                 matches[count, IN_REFERENCE] = 1
                 matches[count, STAGE] = stage
                 count += 1
-                place = candidate.next_place[place]
+                position = candidate.next_place[position]
         node = 0
         for ahead in range(at, end):
-            node = child(phrases.trie, phrases.bits, 0, node, lookup.words[ahead], -1)
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
@@ -236,18 +236,18 @@ def _replaceable(
 ) -> tuple[Matches, int]:
     length = np.int64(phrases.lengths[phrase])
     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
-        found = candidate.first_found[phrases.targets[index]]
-        while found >= 0:
-            place = np.int64(candidate.found_places[found])
+        occurrence = candidate.first_found[phrases.targets[index]]
+        while occurrence >= 0:
+            position = np.int64(candidate.found_places[occurrence])
             order = ((FROM_REFERENCE << PHRASE_BITS) | length) << (GROUP - PHRASE_BITS)
             matches = _with_room(matches, count)
-            matches[count, ORDER] = order | (index << PLACE_BITS) | place
-            matches[count, PLACE] = place
+            matches[count, ORDER] = order | (index << PLACE_BITS) | position
+            matches[count, PLACE] = position
             matches[count, IN_CANDIDATE] = phrases.lengths[phrases.targets[index]]
             matches[count, IN_REFERENCE] = length
             matches[count, STAGE] = PARAPHRASE
             count += 1
-            found = candidate.next_found[found]
+            occurrence = candidate.next_found[occurrence]
     return matches, count
 
 
@@ -256,19 +256,19 @@ def _replacing(
     phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
     for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
-        found = candidate.first_found[phrases.sources[index]]
-        while found >= 0:
-            place = np.int64(candidate.found_places[found])
+        occurrence = candidate.first_found[phrases.sources[index]]
+        while occurrence >= 0:
+            position = np.int64(candidate.found_places[occurrence])
             length = np.int64(phrases.lengths[phrases.sources[index]])
-            order = (FROM_CANDIDATE << GROUP) | (place << (PLACE_BITS + PHRASE_BITS))
+            order = (FROM_CANDIDATE << GROUP) | (position << (PLACE_BITS + PHRASE_BITS))
             matches = _with_room(matches, count)
             matches[count, ORDER] = order | (length << PLACE_BITS) | phrases.places[index]
-            matches[count, PLACE] = place
+            matches[count, PLACE] = position
             matches[count, IN_CANDIDATE] = length
             matches[count, IN_REFERENCE] = phrases.lengths[phrase]
             matches[count, STAGE] = PARAPHRASE
             count += 1
-            found = candidate.next_found[found]
+            occurrence = candidate.next_found[occurrence]
     return matches, count
 
 

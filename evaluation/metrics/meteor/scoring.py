@@ -55,7 +55,7 @@ from evaluation.metrics.meteor.tables import (
     phrases_in,
     tables_there,
 )
-from evaluation.metrics.text.words import Numbers, Words
+from evaluation.metrics.text.tokens import Numbers, TokenizedTexts
 
 _LETTERS = (
     "A-Za-z\u0160\u0161\u017d\u017e\u0178\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e"
@@ -120,23 +120,23 @@ def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]
     return f"{stem} ."
 
 
-def normalised(words: Words, abbreviations: Mapping[str, bool]) -> Words:
-    plain = np.array([_PLAIN.fullmatch(word) is not None for word in words.vocabulary], dtype=np.bool_)
+def normalised(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> TokenizedTexts:
+    plain = np.array([_PLAIN.fullmatch(word) is not None for word in texts.vocabulary], dtype=np.bool_)
     known: dict[str, int] = {}
     number = [
         known.setdefault(word.lower(), len(known)) if is_plain else -1
-        for word, is_plain in zip(words.vocabulary, plain.tolist(), strict=True)
+        for word, is_plain in zip(texts.vocabulary, plain.tolist(), strict=True)
     ]
-    begins, ends = _runs(words.words, words.starts, plain)
-    run, made, made_ends = _new_words(words, begins, ends, known, abbreviations)
+    begins, ends = _runs(texts.tokens, texts.starts, plain)
+    run, new_tokens, new_ends = _new_words(texts, begins, ends, known, abbreviations)
     new, starts = _spliced(
-        words.words, words.starts, np.array(number, dtype=np.int32), begins, ends, run, made, made_ends
+        texts.tokens, texts.starts, np.array(number, dtype=np.int32), begins, ends, run, new_tokens, new_ends
     )
-    return Words(new, starts, list(known))
+    return TokenizedTexts(new, starts, list(known))
 
 
 @compiled
-def _runs(words: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
+def _runs(tokens: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
     count = 0
     begins = np.empty(0, dtype=np.int64)
     ends = np.empty(0, dtype=np.int64)
@@ -148,7 +148,7 @@ def _runs(words: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
         for text in range(starts.size - 1):
             inside = False
             for at in range(starts[text], starts[text + 1]):
-                if plain[words[at]]:
+                if plain[tokens[at]]:
                     inside = False
                     continue
                 if not inside:
@@ -162,65 +162,67 @@ def _runs(words: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
 
 
 def _new_words(
-    words: Words, begins: Ints, ends: Ints, known: dict[str, int], abbreviations: Mapping[str, bool]
+    texts: TokenizedTexts, begins: Ints, ends: Ints, known: dict[str, int], abbreviations: Mapping[str, bool]
 ) -> tuple[Numbers, Numbers, Ints]:
     """Return the number of each run, the new words of all distinct runs, and their ends."""
-    text = np.searchsorted(words.starts, begins, side="right") - 1
-    left = np.where(begins > words.starts[text], "a", "")
-    last = ends == words.starts[text + 1]
-    vocabulary = words.vocabulary
+    text = np.searchsorted(texts.starts, begins, side="right") - 1
+    left = np.where(begins > texts.starts[text], "a", "")
+    last = ends == texts.starts[text + 1]
+    vocabulary = texts.vocabulary
     beside = np.array([_stand_in(word) for word in vocabulary])
-    right = beside[words.words[np.where(last, 0, ends)]] if begins.size else left
+    right = beside[texts.tokens[np.where(last, 0, ends)]] if begins.size else left
     right[last] = ""
     runs = np.empty(begins.size, dtype=np.int32)
     numbers: dict[tuple[tuple[int, ...], str, str], int] = {}
-    made: list[int] = []
+    new_tokens: list[int] = []
     made_ends = [0]
     for index, (begin, end, before, after) in enumerate(zip(begins, ends, left, right, strict=True)):
-        words_here = tuple(words.words[begin:end].tolist())
+        words_here = tuple(texts.tokens[begin:end].tolist())
         key = (words_here, str(before), str(after))
         if key not in numbers:
             line = " ".join([before, *(vocabulary[word] for word in words_here), after])
             new = normalised_line(line, abbreviations)
-            made += [known.setdefault(word, len(known)) for word in new[len(before) : len(new) - len(after)]]
+            new_tokens += [
+                known.setdefault(word, len(known)) for word in new[len(before) : len(new) - len(after)]
+            ]
             numbers[key] = len(made_ends) - 1
-            made_ends.append(len(made))
+            made_ends.append(len(new_tokens))
         runs[index] = numbers[key]
-    return runs, np.array(made, dtype=np.int32), np.array(made_ends, dtype=np.int64)
+    return runs, np.array(new_tokens, dtype=np.int32), np.array(made_ends, dtype=np.int64)
 
 
 @compiled
 def _spliced(
-    words: Numbers,
+    tokens: Numbers,
     starts: Ints,
     number: Numbers,
     begins: Ints,
     ends: Ints,
     runs: Numbers,
-    made: Numbers,
-    made_ends: Ints,
+    new_tokens: Numbers,
+    new_ends: Ints,
 ) -> tuple[Numbers, Ints]:
     """Return the texts with the new words of each run, and the new number of every other word."""
-    size = words.size
+    size = tokens.size
     for index in range(runs.size):
-        size += made_ends[runs[index] + 1] - made_ends[runs[index]] - (ends[index] - begins[index])
+        size += new_ends[runs[index] + 1] - new_ends[runs[index]] - (ends[index] - begins[index])
     new = np.empty(size, dtype=np.int32)
     new_starts = np.zeros(starts.size, dtype=np.int64)
-    place = index = 0
+    position = index = 0
     for text in range(starts.size - 1):
         at = starts[text]
         while at < starts[text + 1]:
             if index < begins.size and at == begins[index]:
-                for word in range(made_ends[runs[index]], made_ends[runs[index] + 1]):
-                    new[place] = made[word]
-                    place += 1
+                for word in range(new_ends[runs[index]], new_ends[runs[index] + 1]):
+                    new[position] = new_tokens[word]
+                    position += 1
                 at = ends[index]
                 index += 1
             else:
-                new[place] = number[words[at]]
-                place += 1
+                new[position] = number[tokens[at]]
+                position += 1
                 at += 1
-        new_starts[text + 1] = place
+        new_starts[text + 1] = position
     return new, new_starts
 
 
@@ -251,14 +253,14 @@ def stages_there() -> int:
 def stages_named(name: str) -> int:
     """Return the number of stages of ALL or of one of STAGE_CHOICES. Raise MissingTables, without reading any."""
     known = stages_there()
-    asked = len(STAGES) if name == ALL else STAGE_CHOICES.index(name) + 1
-    if asked > known:
+    count = len(STAGES) if name == ALL else STAGE_CHOICES.index(name) + 1
+    if count > known:
         raise MissingTables(
             f"meteor needs its {STAGES[known]} table, which is not installed; get the tables by `pip install -r "
             f"requirements-meteor.txt` (104 MB), or point {DATA} to METEOR 1.5, or ask for "
             f"meteor|stages:{STAGE_CHOICES[known - 1]}, a shorter form that needs no more than what is there"
         )
-    return asked
+    return count
 
 
 def meteor_statistics(
@@ -268,15 +270,15 @@ def meteor_statistics(
 
     Only about `enough` matches of two long texts are held at once.
     """
-    words = comparison.once(
-        ("meteor", view, tables.digest), lambda: normalised(comparison.words(view), tables.abbreviations)
+    tokens = comparison.once(
+        ("meteor", view, tables.digest), lambda: normalised(comparison.tokens(view), tables.abbreviations)
     )
-    related = relations(words.vocabulary, stages, tables.synonyms)
+    related = relations(tokens.vocabulary, stages, tables.synonyms)
     phrases = no_phrases()
     if stages > PARAPHRASE and tables.paraphrases is not None:
-        phrases = phrases_in(words, tables.paraphrases)
-    is_function = np.array([word in tables.function_words for word in words.vocabulary], dtype=np.bool_)
-    lookup = Lookup(words.words, words.starts, is_function, related, phrases, enough)
+        phrases = phrases_in(tokens, tables.paraphrases)
+    is_function = np.array([word in tables.function_words for word in tokens.vocabulary], dtype=np.bool_)
+    lookup = Lookup(tokens.tokens, tokens.starts, is_function, related, phrases, enough)
     return MeteorStatistics(_best_references(lookup, comparison.group_of, comparison.group_starts, _WEIGHTS))
 
 

@@ -30,7 +30,15 @@ from numpy.typing import NDArray
 from evaluation.arrays import Flags, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.errors import InvalidFile
-from evaluation.metrics.text.words import Numbers, Table, Words, child, empty_trie, ranges, trie_bits
+from evaluation.metrics.text.tokens import (
+    Numbers,
+    Table,
+    TokenizedTexts,
+    child,
+    empty_trie,
+    ranges,
+    trie_bits,
+)
 
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"
@@ -74,7 +82,7 @@ class Paraphrases:
     """
 
     vocabulary: list[str]
-    words: Numbers
+    tokens: Numbers
     starts: Ints
     targets: Numbers
     target_starts: Ints
@@ -136,16 +144,16 @@ def find_tables() -> Tables:
     return _read(source) if source else NOTHING
 
 
-def _source(given: str) -> _Source | None:
-    if not given:
+def _source(location: str) -> _Source | None:
+    if not location:
         return _installed()
-    if given == NOTHING.digest:
+    if location == NOTHING.digest:
         return None
-    path = Path(given).expanduser()
+    path = Path(location).expanduser()
     if path.is_dir():
         return _folder(path)
     if not path.is_file():
-        raise InvalidFile(f"{DATA} is {given}, expected a folder, {JAR} or the wheel of {PACKAGE}")
+        raise InvalidFile(f"{DATA} is {location}, expected a folder, {JAR} or the wheel of {PACKAGE}")
     if path.suffix == ".whl":
         inside = f"{PACKAGE}/meteor"
         return _Source(f"{inside}/{JAR}", f"{inside}/data/{PARAPHRASES}", str(path))
@@ -160,15 +168,15 @@ def _folder(folder: Path) -> _Source:
 
 
 def _paraphrases_near(folder: Path) -> str | None:
-    found = [path for path in (folder / "data" / PARAPHRASES, folder / PARAPHRASES) if path.is_file()]
-    return str(found[0]) if found else None
+    paths = [path for path in (folder / "data" / PARAPHRASES, folder / PARAPHRASES) if path.is_file()]
+    return str(paths[0]) if paths else None
 
 
 def _installed() -> _Source | None:
     spec = PathFinder.find_spec(PACKAGE)
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        if (Path(place) / "meteor" / JAR).is_file():
-            return _folder(Path(place))
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (Path(folder) / "meteor" / JAR).is_file():
+            return _folder(Path(folder))
     return None
 
 
@@ -180,19 +188,19 @@ def _read(source: _Source) -> Tables:
     for name in MEMBERS:
         checksum.update(members[name])
     digest = checksum.hexdigest()[:8]
-    found = _load(digest)
-    if found is None:
-        found = _synset_arrays(_lines(members[SYNSETS]), source)
+    arrays = _load(digest)
+    if arrays is None:
+        arrays = _synset_arrays(_lines(members[SYNSETS]), source)
         if source.paraphrases:
             with source.open(source.paraphrases) as packed:
-                found |= read_paraphrases(packed, source.paraphrases)
-        _save(digest, found)
+                arrays |= read_paraphrases(packed, source.paraphrases)
+        _save(digest, arrays)
     return Tables(
         digest,
         frozenset(_lines(members[FUNCTION_WORDS])),
         _abbreviations(_lines(members[ABBREVIATIONS])),
-        _synonyms(found, _lines(members[EXCEPTIONS])),
-        Paraphrases.of(found) if source.paraphrases else None,
+        _synonyms(arrays, _lines(members[EXCEPTIONS])),
+        Paraphrases.of(arrays) if source.paraphrases else None,
     )
 
 
@@ -249,13 +257,13 @@ def _synset_arrays(lines: list[str], source: _Source) -> Arrays:
     }
 
 
-def _synonyms(found: Arrays, lines: list[str]) -> Synonyms:
+def _synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
     bases: dict[str, tuple[str, ...]] = {}
     for base, forms in zip(lines[0::2], lines[1::2], strict=False):
         for form in forms.split():
             bases[form] = (*bases.get(form, ()), base)
-    entries = {entry: number for number, entry in enumerate(_unpacked(found["entries"]))}
-    return Synonyms(entries, found["sets"], found["set_starts"], bases)
+    entries = {entry: number for number, entry in enumerate(_unpacked(arrays["entries"]))}
+    return Synonyms(entries, arrays["sets"], arrays["set_starts"], bases)
 
 
 def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
@@ -273,13 +281,13 @@ def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
     lengths = np.diff(cut.offsets.to_numpy())
     if lengths.max() > LONGEST:
         raise InvalidFile(f"{name} holds a phrase of {lengths.max()} words, expected up to {LONGEST}")
-    words = cut.flatten().dictionary_encode()
+    tokens = cut.flatten().dictionary_encode()
     count = int(codes[:half].max()) + 1
     by_source = np.argsort(codes[:half], kind="stable")
     per_source = np.bincount(codes[:half], minlength=count)
     return {
-        "paraphrase_vocabulary": _packed(words.dictionary.to_pylist()),
-        "paraphrase_words": words.indices.to_numpy().astype(np.int32),
+        "paraphrase_vocabulary": _packed(tokens.dictionary.to_pylist()),
+        "paraphrase_words": tokens.indices.to_numpy().astype(np.int32),
         "paraphrase_starts": starts_of(lengths),
         "paraphrase_targets": codes[half:][by_source].astype(np.int32),
         "paraphrase_target_starts": starts_of(per_source),
@@ -307,9 +315,9 @@ def _phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array]]:
 
 
 def cache_folder() -> Path:
-    given = os.environ.get(CACHE)
-    if given:
-        return Path(given).expanduser()
+    configured = os.environ.get(CACHE)
+    if configured:
+        return Path(configured).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "quorum"
 
 
@@ -371,13 +379,13 @@ def no_phrases() -> Phrases:
     return Phrases(*_trie(none, starts[:0]), none, starts, none, starts, none, starts[:0])
 
 
-def phrases_in(words: Words, table: Paraphrases) -> Phrases:
+def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
     """Reduce the paraphrase table to the phrases of the captions.
 
     Phrases whose words all occur go into a trie, one walk over the captions marks those that occur, and a smaller trie
     keeps these.
     """
-    number_of = {word: number for number, word in enumerate(words.vocabulary)}
+    number_of = {word: number for number, word in enumerate(texts.vocabulary)}
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
     # A phrase counts when its words occur, a pair when both of its phrases do.
     known = new >= 0
@@ -388,11 +396,13 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
     used[right] = True
     targets = np.flatnonzero(used)
     used[targets] = _with_known_words(targets, table, known)
-    left, right, kept = _renumbered(np.repeat(sources, counts)[used[right]], right[used[right]], used.size)
-    sizes = table.starts[kept + 1] - table.starts[kept]
-    flat = new[table.words[ranges(table.starts[kept], sizes)]]
+    left, right, used_phrases = _renumbered(
+        np.repeat(sources, counts)[used[right]], right[used[right]], used.size
+    )
+    sizes = table.starts[used_phrases + 1] - table.starts[used_phrases]
+    flat = new[table.tokens[ranges(table.starts[used_phrases], sizes)]]
     trie, bits, phrase_of_node = _trie(flat, sizes)
-    seen = _occurring(words.words, words.starts, trie, bits, phrase_of_node, sizes.size)
+    seen = _occurring(texts.tokens, texts.starts, trie, bits, phrase_of_node, sizes.size)
     pairs = np.flatnonzero(seen[left] & seen[right])
     left, right, again = _renumbered(left[pairs], right[pairs], sizes.size)
     begins = np.cumsum(sizes) - sizes
@@ -415,8 +425,8 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
 
 def _with_known_words(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
     sizes = table.starts[phrases + 1] - table.starts[phrases]
-    words = known[table.words[ranges(table.starts[phrases], sizes)]]
-    return np.asarray(np.bitwise_and.reduceat(words, np.cumsum(sizes) - sizes))
+    tokens = known[table.tokens[ranges(table.starts[phrases], sizes)]]
+    return np.asarray(np.bitwise_and.reduceat(tokens, np.cumsum(sizes) - sizes))
 
 
 def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
@@ -428,8 +438,8 @@ def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
 
 
 @compiled
-def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
-    most = words.size + 1
+def _trie(tokens: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
+    most = tokens.size + 1
     bits = trie_bits(most)
     trie = empty_trie(most)
     phrase_of_node = np.full(most, -1, dtype=np.int32)
@@ -438,7 +448,7 @@ def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
     for phrase in range(lengths.size):
         node = 0
         for _ in range(lengths[phrase]):
-            node = child(trie, bits, 0, node, words[at], nodes)
+            node = child(trie, bits, 0, node, tokens[at], nodes)
             if node == nodes:
                 nodes += 1
             at += 1
@@ -448,14 +458,14 @@ def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
 
 @compiled
 def _occurring(
-    words: Numbers, starts: Ints, trie: Table, bits: int, phrase_of_node: Numbers, phrases: int
+    tokens: Numbers, starts: Ints, trie: Table, bits: int, phrase_of_node: Numbers, phrases: int
 ) -> Flags:
     seen = np.zeros(phrases, dtype=np.bool_)
     for text in range(starts.size - 1):
         for begin in range(starts[text], starts[text + 1]):
             node = 0
             for at in range(begin, starts[text + 1]):
-                node = child(trie, bits, 0, node, words[at], -1)
+                node = child(trie, bits, 0, node, tokens[at], -1)
                 if node < 0:
                     break
                 if phrase_of_node[node] >= 0:

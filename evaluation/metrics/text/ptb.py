@@ -44,8 +44,8 @@ _SHORT = _sections("ptb_abbreviations.txt")
 _TITLES = frozenset(f"{word}." for word in _SHORT["titles"])
 
 
-def _cased(words: list[str], *forms: Callable[[str], str]) -> str:
-    return "|".join(sorted({form(word) for word in words for form in forms}, key=len, reverse=True))
+def _cased(tokens: list[str], *forms: Callable[[str], str]) -> str:
+    return "|".join(sorted({form(word) for word in tokens for form in forms}, key=len, reverse=True))
 
 
 _ABBREVIATIONS = "|".join(
@@ -168,7 +168,7 @@ _IGNORED = re.compile(
 def raw_tokens(caption: str) -> list[str]:
     """Return what the program prints for a caption, punctuation included."""
     text = caption.replace("\xad", "")
-    found: list[str] = []
+    tokens: list[str] = []
     at = 0
     while at < len(text):
         ignored = _IGNORED.match(text, at)
@@ -177,8 +177,8 @@ def raw_tokens(caption: str) -> list[str]:
             continue
         token = _longest(text, at)
         at += len(token)
-        found.extend(_spelled(token, text, at))
-    return found
+        tokens.extend(_spelled(token, text, at))
+    return tokens
 
 
 def tokens(caption: str) -> list[str]:
@@ -210,25 +210,25 @@ def _longest(text: str, at: int) -> str:
     return best
 
 
-def _spelled(found: str, text: str, after: int) -> list[str]:
+def _spelled(spelling: str, text: str, after: int) -> list[str]:
     """Return the token as the program writes it; `after` is its end."""
-    lower = found.lower()
+    lower = spelling.lower()
     if lower in _GLUED_SPLIT:
         cut = _GLUED_SPLIT[lower]
         return [lower[:cut], lower[cut:]]
     if lower == "&nbsp;":
         return []
-    if found in ('"', "&quot;"):
+    if spelling in ('"', "&quot;"):
         return ["``" if _OPENS.match(text, after) else "''"]
-    if found == "'":
+    if spelling == "'":
         return ["`" if _QUOTES.match(text, after) else "'"]
-    if found in _SPELLED:
-        return [_SPELLED[found]]
-    if _CURLED.fullmatch(found):
-        return ["".join(_SPELLED[mark] for mark in found)]
-    if _DOTS.fullmatch(found):
+    if spelling in _SPELLED:
+        return [_SPELLED[spelling]]
+    if _CURLED.fullmatch(spelling):
+        return ["".join(_SPELLED[mark] for mark in spelling)]
+    if _DOTS.fullmatch(spelling):
         return ["..."]
-    if _DASHES.fullmatch(found):
+    if _DASHES.fullmatch(spelling):
         return ["--"]
     lower = lower.replace("&apos;", "'").replace("&amp;", "&").replace(" ", "\xa0")
     if _AUXILIARY.fullmatch(lower):

@@ -130,5 +130,5 @@ def _stem(word: str) -> str:
     return word.replace("Y", "y")
 
 
-def snowball_stems(words: Sequence[str]) -> list[str]:
-    return [_stem(word) for word in words]
+def snowball_stems(tokens: Sequence[str]) -> list[str]:
+    return [_stem(word) for word in tokens]

@@ -130,25 +130,25 @@ def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, st
     return _tidied(word)
 
 
-def porter_1980(words: Sequence[str]) -> list[str]:
+def porter_1980(tokens: Sequence[str]) -> list[str]:
     """Stem by Porter's paper."""
-    return [_stem(word, _STEP_2) for word in words]
+    return [_stem(word, _STEP_2) for word in tokens]
 
 
-def porter(words: Sequence[str]) -> list[str]:
+def porter(tokens: Sequence[str]) -> list[str]:
     """Stem by Porter's released program."""
-    return [word if len(word) <= SHORT else _stem(word, _STEP_2_RELEASED) for word in words]
+    return [word if len(word) <= SHORT else _stem(word, _STEP_2_RELEASED) for word in tokens]
 
 
-def rouge_stems(words: Sequence[str]) -> list[str]:
+def rouge_stems(tokens: Sequence[str]) -> list[str]:
     """Stem by the ROUGE-1.5.5 script without its irregular forms."""
-    return [_rouge_stem(word) for word in words]
+    return [_rouge_stem(word) for word in tokens]
 
 
-def rouge_wordnet_stems(words: Sequence[str]) -> list[str]:
+def rouge_wordnet_stems(tokens: Sequence[str]) -> list[str]:
     """Stem by the ROUGE-1.5.5 script with -m."""
     irregular = wordnet_exceptions()
-    return [irregular.get(word) or _rouge_stem(word) for word in words]
+    return [irregular.get(word) or _rouge_stem(word) for word in tokens]
 
 
 def _rouge_stem(word: str) -> str:

@@ -123,7 +123,7 @@ def compute_multiverse(
 def tokenizers(metrics: Sequence[str], own: str) -> tuple[str, ...]:
     """Return the study's tokenizer, and the others if a metric uses the caller's tokens."""
     from evaluation.metrics.registry import metric_named
-    from evaluation.metrics.text.words import TOKENIZERS
+    from evaluation.metrics.text.tokens import TOKENIZERS
 
     if all(one.tokenizer or not one.cuts_words for one in map(metric_named, metrics)):
         return (own,)

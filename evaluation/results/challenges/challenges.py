@@ -64,7 +64,7 @@ def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
     from evaluation.metrics import scoring
     from evaluation.metrics.errors import MetricsError, UnknownName
     from evaluation.metrics.registry import metric_named
-    from evaluation.metrics.text.words import tokenizer_named
+    from evaluation.metrics.text.tokens import tokenizer_named
 
     if not isinstance(metrics, list) or not metrics or not all(isinstance(name, str) for name in metrics):
         raise ChallengeError("A challenge has a list of one metric or more.", field="metrics")

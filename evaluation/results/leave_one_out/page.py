@@ -72,7 +72,7 @@ def _start_job(request: HttpRequest, dataset: Dataset) -> None:
 
 
 def _tokenizers() -> list[str]:
-    from evaluation.metrics.text.words import TOKENIZERS  # brings a compiler along
+    from evaluation.metrics.text.tokens import TOKENIZERS  # brings a compiler along
 
     return list(TOKENIZERS)
 

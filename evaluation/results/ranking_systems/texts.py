@@ -22,7 +22,7 @@ import scipy  # its parts load when they are first used
 
 from evaluation.arrays import Floats, Ints, ratio, starts_of
 from evaluation.compiled import compiled
-from evaluation.metrics.text.words import STOP_FIRST, TOKENIZERS, changed, encode
+from evaluation.metrics.text.tokens import STOP_FIRST, TOKENIZERS, changed, encode
 
 Document = Sequence[Sequence[str]]  # captions as lists of words
 LONGEST = 3  # words of a sequence
@@ -33,8 +33,8 @@ def words_of(captions: Sequence[str]) -> list[list[str]]:
     """Return each caption's stems, without stop words."""
     found = changed(encode(captions, TOKENIZERS["h13"]), STOP_FIRST)
     names = (
-        np.array(found.vocabulary, dtype=object)[found.words]
-        if found.words.size
+        np.array(found.vocabulary, dtype=object)[found.tokens]
+        if found.tokens.size
         else np.zeros(0, dtype=object)
     )
     return [part.tolist() for part in np.split(names, found.starts[1:-1])]

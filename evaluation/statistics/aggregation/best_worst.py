@@ -136,10 +136,10 @@ def best_worst_scores(
         order, bounds = np.argsort(rows.item, kind="stable"), starts_of(times)
         for item in range(size):
             here = order[bounds[item] : bounds[item + 1]]
-            own = {name: codes[here] for name, codes in coded.items()}
-            found = share_of_rows(points[here], own, CONFIDENCE)
-            low[item], high[item] = 2 * found.low - 1, 2 * found.high - 1
-            reasons |= {found.clusters.reason: None} if found.clusters.reason else {}
+            columns_here = {name: codes[here] for name, codes in coded.items()}
+            interval = share_of_rows(points[here], columns_here, CONFIDENCE)
+            low[item], high[item] = 2 * interval.low - 1, 2 * interval.high - 1
+            reasons |= {interval.clusters.reason: None} if interval.clusters.reason else {}
     return BestWorstResult(
         items=rows.names,
         shown=times,
@@ -193,7 +193,7 @@ def split_half_reliability(
     _, groups = encode(tuples, "tuples")
     if len(groups) != rows.count:
         raise BadShape(f"tuples has {len(groups)} entries and shown {rows.count}, expected equally many")
-    found = np.full((splits, 2), math.nan)
+    correlations = np.full((splits, 2), math.nan)
     compared = np.zeros(splits)
     for split in range(splits):
         scores = _half_scores(rows, _halves(groups, generator))
@@ -202,10 +202,10 @@ def split_half_reliability(
         if compared[split] >= 2:
             first, second = scores[both].T.copy()
             bounds = np.array([0, len(first)])
-            found[split] = [
+            correlations[split] = [
                 group_coefficients(first, second, bounds, name)[0] for name in ("pearson", "spearman")
             ]
-    defined = found[~np.isnan(found).any(axis=1)]
+    defined = correlations[~np.isnan(correlations).any(axis=1)]
     nothing = not len(defined)
     means = np.full(2, math.nan) if nothing else defined.mean(axis=0)
     deviations = np.full(2, math.nan) if len(defined) < 2 else defined.std(axis=0, ddof=1)
@@ -227,10 +227,10 @@ def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
     count = len(groups)
     order = np.lexsort((generator.random(count), groups))
     sizes = np.bincount(groups)
-    place = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rank_in_tuple = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     begins = generator.integers(2, size=len(sizes))
     half = np.empty(count, dtype=bool)
-    half[order] = (place + begins[groups[order]]) % 2 == 1
+    half[order] = (rank_in_tuple + begins[groups[order]]) % 2 == 1
     return half
 
 
@@ -244,19 +244,19 @@ def _half_scores(rows: _Answers, half: Flags) -> Floats:
 
 
 def _read(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]) -> _Answers:
-    lists = [one_per_row(row, f"shown[{place}]") for place, row in enumerate(one_per_row(shown, "shown"))]
+    lists = [one_per_row(row, f"shown[{number}]") for number, row in enumerate(one_per_row(shown, "shown"))]
     top, bottom = one_per_row(best, "best"), one_per_row(worst, "worst")
     same_length(shown=lists, best=top, worst=bottom)
     points: list[int] = []
-    for place, row in enumerate(lists):
+    for number, row in enumerate(lists):
         if len(row) < 2 or len(set(row)) != len(row):
-            raise BadValue(f"shown[{place}] is {row!r}, expected two or more different items")
-        if top[place] not in row or bottom[place] not in row or top[place] == bottom[place]:
+            raise BadValue(f"shown[{number}] is {row!r}, expected two or more different items")
+        if top[number] not in row or bottom[number] not in row or top[number] == bottom[number]:
             raise BadValue(
-                f"answer {place} says {top[place]!r} is the best and {bottom[place]!r} the worst, "
+                f"answer {number} says {top[number]!r} is the best and {bottom[number]!r} the worst, "
                 f"expected two different ones of {row!r}"
             )
-        points += [1 if item == top[place] else -1 if item == bottom[place] else 0 for item in row]
+        points += [1 if item == top[number] else -1 if item == bottom[number] else 0 for item in row]
     names, items = encode([item for row in lists for item in row], "shown")
     return _Answers(
         names=names,
@@ -310,16 +310,16 @@ def luce_choice(
     from_zero(tolerance, "tolerance")
     rows = _Rows.of(shown, best, owners)
     columns = columns_of(clusters)
-    own = Clusters.of(columns, rows.count) if columns else None
+    grouped = Clusters.of(columns, rows.count) if columns else None
     reason = rows.no_maximum_reason(prior)
     fit = None if reason else _fit(rows, prior, max_iterations, tolerance)
     freedom = np.full(len(rows.items), math.inf)
-    if fit is not None and own is not None:
+    if fit is not None and grouped is not None:
         chances, _ = _chances(rows, fit.theta)
         scores = scipy.sparse.csr_array(rows.wins - chances)
-        covariance, freedom = own.covariance(scores, fit.covariance)
+        covariance, freedom = grouped.covariance(scores, fit.covariance)
         fit = replace(fit, covariance=covariance)
-    strengths = Strengths.of(rows.items, fit, confidence, freedom, reason, own)
+    strengths = Strengths.of(rows.items, fit, confidence, freedom, reason, grouped)
     return LuceResult(
         strength=shares_of(strengths.log_strength),
         shown=rows.shown,
@@ -351,16 +351,18 @@ class _Rows:
     def of(
         cls, shown: Iterable[Sequence[Any]], best: Iterable[Any], owners: Mapping[Any, Sequence[Any]] | None
     ) -> _Rows:
-        lists = [one_per_row(row, f"shown[{place}]") for place, row in enumerate(one_per_row(shown, "shown"))]
+        lists = [
+            one_per_row(row, f"shown[{number}]") for number, row in enumerate(one_per_row(shown, "shown"))
+        ]
         chosen = one_per_row(best, "best")
         same_length(shown=lists, best=chosen)
-        for place, row in enumerate(lists):
+        for number, row in enumerate(lists):
             if len(row) < 2 or len(set(row)) != len(row):
-                raise BadValue(f"shown[{place}] is {row!r}, expected two or more different options")
-            if chosen[place] not in row:
-                raise BadValue(f"best[{place}] is {chosen[place]!r}, expected one of {row!r}")
-        options, option = encode([one for row in lists for one in row], "shown")
-        members = [_owners_of(one, owners) for one in options.tolist()]
+                raise BadValue(f"shown[{number}] is {row!r}, expected two or more different options")
+            if chosen[number] not in row:
+                raise BadValue(f"best[{number}] is {chosen[number]!r}, expected one of {row!r}")
+        options, option = encode([option_name for row in lists for option_name in row], "shown")
+        members = [_owners_of(option_name, owners) for option_name in options.tolist()]
         items, member = encode([item for group in members for item in group], "owners")
         if len(items) ** 2 > LARGEST_TABLE:
             raise BadValue(f"there are {len(items):,} items, expected {math.isqrt(LARGEST_TABLE):,} at most")
@@ -375,7 +377,7 @@ class _Rows:
         lists_of_options = scipy.sparse.csr_array((ones, option, bounds), shape=(len(lists), len(options)))
         # the place of the best option in its list
         at = bounds[:-1] + np.array(
-            [row.index(one) for row, one in zip(lists, chosen, strict=True)], dtype=np.int64
+            [row.index(option_name) for row, option_name in zip(lists, chosen, strict=True)], dtype=np.int64
         )
         picked = scipy.sparse.csr_array(
             (np.ones(len(lists)), option[at], np.arange(len(lists) + 1)), shape=(len(lists), len(options))
@@ -400,10 +402,10 @@ class _Rows:
 def _owners_of(option: Any, owners: Mapping[Any, Sequence[Any]] | None) -> list[Any]:
     if owners is None:
         return [option]
-    found = list(dict.fromkeys(owners.get(option, ())))
-    if not found:
+    members = list(dict.fromkeys(owners.get(option, ())))
+    if not members:
         raise BadValue(f"owners names no item of {option!r}, expected one or more")
-    return found
+    return members
 
 
 def _times(table: scipy.sparse.csr_array) -> Ints:
@@ -423,11 +425,13 @@ def _chances(rows: _Rows, theta: Floats) -> tuple[scipy.sparse.csr_array, Floats
 
 
 def _log_likelihood(rows: _Rows, theta: Floats, sums: Floats, prior: float) -> float:
-    found = float((rows.wins @ theta).sum() - sums.sum())
+    log_likelihood = float((rows.wins @ theta).sum() - sums.sum())
     if prior:
         difference = theta[:, np.newaxis] - theta
-        found += prior * float(scipy.special.log_expit(difference).sum() - len(theta) * math.log(0.5))
-    return found
+        log_likelihood += prior * float(
+            scipy.special.log_expit(difference).sum() - len(theta) * math.log(0.5)
+        )
+    return log_likelihood
 
 
 def _derivatives(

@@ -233,9 +233,9 @@ def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
         for step, tie in signs:
             if tie and not ties:
                 continue
-            place = np.arange(count, count + len(shown))
+            column = np.arange(count, count + len(shown))
             count += len(shown)
-            rows += [place] * 4
+            rows += [column] * 4
             columns += [shown, beside, np.full_like(shown, items), np.full_like(shown, items + 1)]
             gains += [np.full(len(shown), gain) for gain in (step, -step, tie, step * order)]
     shape = (count, items + 2)
@@ -243,10 +243,10 @@ def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
         (np.concatenate(gains).astype(np.float64), (np.concatenate(rows), np.concatenate(columns))), shape
     )
     # The stubs do not know that sparse tables are welcome.
-    found = linprog(  # type: ignore[call-overload]
+    solution = linprog(  # type: ignore[call-overload]
         -gain.sum(axis=0), A_ub=-gain, b_ub=np.zeros(count), bounds=(-1, 1)
     )
-    return bool(-found.fun > _RISES)
+    return bool(-solution.fun > _RISES)
 
 
 def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance: float) -> TiedFit:
@@ -381,9 +381,9 @@ class BradleyTerryResult(Strengths):
 
     def _check_places(self, *places: int) -> None:
         last = len(self.items) - 1
-        for place in places:
-            if not isinstance(place, int | np.integer) or not 0 <= place <= last:
-                raise BadValue(f"the item is {place!r}, expected its position in items, 0 to {last}")
+        for position in places:
+            if not isinstance(position, int | np.integer) or not 0 <= position <= last:
+                raise BadValue(f"the item is {position!r}, expected its position in items, 0 to {last}")
 
 
 @signed("bradley-terry", data=("ties", "items"), input="table")
@@ -413,9 +413,9 @@ def bradley_terry(
             raise BadValue("ties is not symmetric, expected ties[i, j] = ties[j, i]")
     names = np.arange(len(table))
     if items is not None:
-        given = one_per_row(items, "items")
-        names = np.empty(len(given), dtype=object)
-        names[:] = given
+        item_names = one_per_row(items, "items")
+        names = np.empty(len(item_names), dtype=object)
+        names[:] = item_names
         same_length(wins=table, items=names)
     # Who was shown first is not known, and without an order effect it does not matter.
     tables = Tables(table, np.zeros_like(table), np.triu(drawn))
@@ -442,11 +442,11 @@ def bradley_terry_of_comparisons(
     With `order_effect` the `first` column was shown first, and its advantage is fitted. With `clusters` covariance and
     intervals are the sandwich's (Liang, Zeger 1986), with t's quantiles.
     """
-    names, one, two, outcome, counts = encode_comparisons(first, second, winners)
+    names, first_item, second_item, outcome, counts = encode_comparisons(first, second, winners)
     tied, won, lost = counts.astype(np.float64)
     settings = _Settings(tie_model, order_effect, prior, confidence, max_iterations, tolerance)
     columns = columns_of(clusters)
-    rows = _Rows(one, two, outcome, Clusters.of(columns, len(one))) if columns else None
+    rows = _Rows(first_item, second_item, outcome, Clusters.of(columns, len(first_item))) if columns else None
     return _fitted(Tables(won, lost, tied), names, settings, rows)
 
 
@@ -492,25 +492,25 @@ def encode_comparisons(
     """Return (K,) items, (N,) codes of both, (N,) outcomes 1, 2 or 0, and (3, K, K) counts by outcome."""
     from evaluation.statistics.aggregation.kernels import tally
 
-    items, one, two = _encode_items(first, second, "first", "second")
+    items, first_item, second_item = _encode_items(first, second, "first", "second")
     outcome = outcomes_of(winners)
-    same_length(first=one, winners=outcome)
+    same_length(first=first_item, winners=outcome)
     counts = np.zeros((3, len(items), len(items)), dtype=np.int64)
-    itself = tally(one, two, outcome, counts)
+    itself = tally(first_item, second_item, outcome, counts)
     if itself >= 0:
-        name = items.tolist()[one[itself]]
+        name = items.tolist()[first_item[itself]]
         raise BadValue(f"row {itself} sets {name!r} against itself, expected two different items")
-    return items, one, two, outcome, counts
+    return items, first_item, second_item, outcome, counts
 
 
 def _encode_items(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
 ) -> tuple[NDArray[Any], Ints, Ints]:
-    items, one, two = encode_both(first, second, name, other)
+    items, first_item, second_item = encode_both(first, second, name, other)
     if 3 * len(items) ** 2 > LARGEST_TABLE:
         most = math.isqrt(LARGEST_TABLE // 3)
         raise BadValue(f"{name} and {other} hold {len(items):,} different items, expected {most:,} at most")
-    return items, one, two
+    return items, first_item, second_item
 
 
 def _square(counts: ArrayLike, name: str) -> Floats:

@@ -28,11 +28,11 @@ def sort_answers(
         starts[units[row] + 1] += 1
     for unit in range(len(starts) - 1):
         starts[unit + 1] += starts[unit]
-    place = starts[:-1].copy()
+    next_free = starts[:-1].copy()
     for row in range(len(units)):
         unit = units[row]
-        answers[place[unit]] = workers[row] * labels + codes[row]
-        place[unit] += 1
+        answers[next_free[unit]] = workers[row] * labels + codes[row]
+        next_free[unit] += 1
 
 
 @compiled

@@ -62,10 +62,10 @@ def standardised_mean(
     rater_names, rater = encode(raters, "raters")
     rating = finite_column(values, "values")
     same_length(units=unit, raters=rater, values=rating)
-    given = np.bincount(rater, minlength=len(rater_names))
-    centre = np.bincount(rater, weights=rating, minlength=len(rater_names)) / given
+    judged = np.bincount(rater, minlength=len(rater_names))
+    centre = np.bincount(rater, weights=rating, minlength=len(rater_names)) / judged
     away = np.bincount(rater, weights=(rating - centre[rater]) ** 2, minlength=len(rater_names))
-    deviation = np.sqrt(ratio(away, given - 1))
+    deviation = np.sqrt(ratio(away, judged - 1))
     size = np.abs(rating).max(initial=0.0)
     usable = np.nan_to_num(deviation) > ROUNDING * size
     scored = usable[rater]

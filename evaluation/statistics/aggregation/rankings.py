@@ -68,15 +68,15 @@ class BordaResult(Result):
 
     def ranking(self) -> list[Any]:
         names = self.items.tolist()
-        return [names[place] for place in self.order.tolist()]
+        return [names[position] for position in self.order.tolist()]
 
 
 @signed("borda", input="lists")
 def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
     """Join rankings: sequences of all N items from best to worst."""
     lists = [
-        one_per_row(ranking, f"ranking {place}")
-        for place, ranking in enumerate(one_per_row(rankings, "rankings"))
+        one_per_row(ranking, f"ranking {number}")
+        for number, ranking in enumerate(one_per_row(rankings, "rankings"))
     ]
     if not lists:
         raise BadShape("there are no rankings, expected one or more")
@@ -85,8 +85,8 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
     row = np.repeat(np.arange(len(lists)), lengths)
     twice = first_repeated(row, codes)
     if twice is not None:
-        place, item = twice
-        raise BadValue(f"ranking {place} has {names.tolist()[item]!r} twice, expected every item once")
+        number, item = twice
+        raise BadValue(f"ranking {number} has {names.tolist()[item]!r} twice, expected every item once")
     short = np.flatnonzero(lengths != len(names))
     if short.size:
         raise BadShape(
@@ -162,13 +162,13 @@ def tournament(
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
-    systems, one, two, outcome, cells = encode_comparisons(first, second, winners)
-    count, comparisons = len(systems), len(one)
+    systems, first_item, second_item, outcome, cells = encode_comparisons(first, second, winners)
+    count, comparisons = len(systems), len(first_item)
     drawn, won, lost = cells
     wins, tied = won + lost.T, drawn + drawn.T
     credits, met = _counted(wins, tied, ties)
     fraction = ratio(credits.sum(axis=1), met.sum(axis=1))
-    missing = [str(systems.tolist()[place]) for place in np.flatnonzero(np.isnan(fraction))]
+    missing = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
     reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
 
     resampled, units = "rows", comparisons
@@ -179,15 +179,17 @@ def tournament(
         units = min((len(set(one_per_row(column, name))) for name, column in clusters.items()), default=0)
     elif clusters is not None:
         names, cluster = encode(clusters, "clusters")
-        same_length(first=one, clusters=cluster)
+        same_length(first=first_item, clusters=cluster)
         resampled, units = "clusters", len(names)
     generator, reported = generator_of(seed)
     low, high = np.full(count, math.nan), np.full(count, math.nan)
     undefined = np.zeros(count, dtype=np.int64)
     if isinstance(clusters, Mapping):
-        for place in range(count):
-            interval = _clustered_fraction(one, two, outcome, place, ties, clusters, confidence)
-            low[place], high[place] = interval.low, interval.high
+        for position in range(count):
+            interval = _clustered_fraction(
+                first_item, second_item, outcome, position, ties, clusters, confidence
+            )
+            low[position], high[position] = interval.low, interval.high
             if interval.clusters.reason and not reason:
                 reason = interval.clusters.reason
     elif units < 2:
@@ -197,10 +199,12 @@ def tournament(
         if clusters is None:
             draws = _redrawn_rows(wins, tied, ties, resamples, generator)
         else:
-            draws = _redrawn_clusters(one, two, outcome, cluster, (units, count), ties, resamples, generator)
+            draws = _redrawn_clusters(
+                first_item, second_item, outcome, cluster, (units, count), ties, resamples, generator
+            )
         undefined = np.isnan(draws).sum(axis=0)
-        for place in range(count):
-            low[place], high[place], _ = percentile_interval(draws[:, place], confidence)
+        for position in range(count):
+            low[position], high[position], _ = percentile_interval(draws[:, position], confidence)
     return TournamentResult(
         systems=systems,
         fraction=fraction,
@@ -225,16 +229,20 @@ def tournament(
 
 
 def _clustered_fraction(
-    one: Ints,
-    two: Ints,
+    first_item: Ints,
+    second_item: Ints,
     outcome: Ints,
-    place: int,
+    system: int,
     ties: str,
     clusters: Mapping[str, Iterable[Any]],
     confidence: float,
 ) -> ClusteredInterval:
-    keep = ((one == place) | (two == place)) & ((outcome != 0) | (ties != "set-aside"))
-    won = np.where(outcome == 0, 0.5 if ties == "half" else 0.0, np.where(outcome == 1, one, two) == place)
+    keep = ((first_item == system) | (second_item == system)) & ((outcome != 0) | (ties != "set-aside"))
+    won = np.where(
+        outcome == 0,
+        0.5 if ties == "half" else 0.0,
+        np.where(outcome == 1, first_item, second_item) == system,
+    )
     return share_of_rows(won, clusters, confidence, keep=keep)
 
 
@@ -255,17 +263,17 @@ def _redrawn_rows(
     counts = np.stack([wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)], axis=1)
     comparisons = int(counts.sum()) // 2
     draws = np.empty((resamples, len(counts)))
-    for place, own in enumerate(counts):
-        shares = np.append(own, comparisons - own.sum()) / comparisons
+    for pair, outcomes in enumerate(counts):
+        shares = np.append(outcomes, comparisons - outcomes.sum()) / comparisons
         won, lost, drawn, _ = generator.multinomial(comparisons, shares, size=resamples).T
         credits = won + drawn / 2 if ties == "half" else won
-        draws[:, place] = ratio(credits, won + lost if ties == "set-aside" else won + lost + drawn)
+        draws[:, pair] = ratio(credits, won + lost if ties == "set-aside" else won + lost + drawn)
     return draws
 
 
 def _redrawn_clusters(
-    one: Ints,
-    two: Ints,
+    first_item: Ints,
+    second_item: Ints,
     outcome: Ints,
     cluster: Ints,
     shape: tuple[int, int],
@@ -279,7 +287,7 @@ def _redrawn_clusters(
     for_one = np.where(outcome == 1, 1.0, np.where(outcome == 0, half, 0.0))
     for_two = np.where(outcome == 2, 1.0, np.where(outcome == 0, half, 0.0))
     values = np.concatenate([for_one, for_two, counts, counts])
-    columns = np.concatenate([one, two, systems + one, systems + two])
+    columns = np.concatenate([first_item, second_item, systems + first_item, systems + second_item])
     # What each cluster adds to the systems' wins, and to their comparisons.
     scores = scipy.sparse.csr_array(
         scipy.sparse.coo_array((values, (np.tile(cluster, 4), columns)), (clusters, 2 * systems))

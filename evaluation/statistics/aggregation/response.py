@@ -114,18 +114,20 @@ def item_response(
         hits, misses = yes.T @ posterior, no.T @ posterior
         surplus = np.asarray(hits - (hits + misses) * chance)
         of_slope, of_intercept = slope * (surplus @ _NODES), surplus.sum(axis=1)
-        found = float(total.sum())
+        log_posterior = float(total.sum())
         if known:
-            found -= 0.5 * float(((log_slope / SLOPES) ** 2).sum() + ((intercept / INTERCEPTS) ** 2).sum())
+            log_posterior -= 0.5 * float(
+                ((log_slope / SLOPES) ** 2).sum() + ((intercept / INTERCEPTS) ** 2).sum()
+            )
             of_slope -= log_slope / SLOPES**2
             of_intercept -= intercept / INTERCEPTS**2
-        return found, np.concatenate([of_slope, of_intercept])
+        return log_posterior, np.concatenate([of_slope, of_intercept])
 
     times = np.bincount(item, minlength=count)
     share = (np.bincount(item, weights=correct, minlength=count) + 0.5) / (times + 1)
     start = np.concatenate([np.zeros(count), np.log(share / (1 - share))])
-    found = climb(height, [start], max_iterations=max_iterations, tolerance=tolerance)
-    slope, intercept = np.exp(found.point[:count]), found.point[count:]
+    optimum = climb(height, [start], max_iterations=max_iterations, tolerance=tolerance)
+    slope, intercept = np.exp(optimum.point[:count]), optimum.point[count:]
     _, posterior, total = expect(slope, intercept)
     ability = posterior @ _NODES
     hits = np.bincount(item, weights=correct, minlength=count)
@@ -139,10 +141,10 @@ def item_response(
         ability=ability,
         deviation=np.sqrt(np.maximum(posterior @ _NODES**2 - ability**2, 0.0)),
         log_likelihood=float(total.sum()),
-        height=found.height,
-        gradient=found.gradient,
-        iterations=found.iterations,
-        converged=found.converged,
+        height=optimum.height,
+        gradient=optimum.gradient,
+        iterations=optimum.iterations,
+        converged=optimum.converged,
         answers=np.bincount(person, minlength=people),
         note=f"{alike:,} of {count:,} items were answered alike by all; {bound}" if alike else "",
     )

@@ -112,7 +112,7 @@ class _Model:
     def free(self) -> list[int]:
         """Return the places of the magnitudes with a free a: all but the lowest above zero."""
         reference = 1 if self.has_ties else 0
-        return [place for place in range(len(self.magnitudes)) if place != reference]
+        return [level for level in range(len(self.magnitudes)) if level != reference]
 
     def start(self, counts: Floats) -> Floats:
         folded = (counts + counts[::-1])[self.levels >= 0]
@@ -141,21 +141,21 @@ class _Model:
 
     def slopes(self, difference: Floats, cuts: Floats, chances: Floats) -> Floats:
         rows, count = chances.shape
-        found = np.zeros((rows, count, 1 + len(cuts)))
+        slopes = np.zeros((rows, count, 1 + len(cuts)))
         if self.name == "adjacent":
             features = np.zeros((count, 1 + len(cuts)))
             features[:, 0] = self.levels / 2
-            for place, free in enumerate(self.free, start=1):
-                features[:, place] = np.abs(self.levels) == self.magnitudes[free]
-            found += features
-            found -= (chances @ features)[:, np.newaxis, :]
-            return found
+            for column, free in enumerate(self.free, start=1):
+                features[:, column] = np.abs(self.levels) == self.magnitudes[free]
+            slopes += features
+            slopes -= (chances @ features)[:, np.newaxis, :]
+            return slopes
         under, pull = self._under(difference, cuts), self._pull(len(cuts))
         density = under * (1 - under)
-        found += density[:, 1:, np.newaxis] * pull[1:] - density[:, :-1, np.newaxis] * pull[:-1]
-        found /= chances[:, :, np.newaxis]
-        found[:, :, 0] = under[:, 1:] + under[:, :-1] - 1  # the same, without a quotient of small numbers
-        return found
+        slopes += density[:, 1:, np.newaxis] * pull[1:] - density[:, :-1, np.newaxis] * pull[:-1]
+        slopes /= chances[:, :, np.newaxis]
+        slopes[:, :, 0] = under[:, 1:] + under[:, :-1] - 1  # the same, without a quotient of small numbers
+        return slopes
 
     def information(
         self, difference: Floats, cuts: Floats, chances: Floats, slopes: Floats, counts: Floats
@@ -176,12 +176,12 @@ class _Model:
 
     def _pull(self, cuts: int) -> Floats:
         bounds = len(self.levels) + 1
-        found = np.zeros((bounds, 1 + cuts))
-        found[1:-1, 0] = -1
-        for place in range(cuts):
-            found[bounds - 1 - cuts + place, 1 + place] = 1
-            found[cuts - place, 1 + place] = -1
-        return found
+        pull = np.zeros((bounds, 1 + cuts))
+        pull[1:-1, 0] = -1
+        for cut in range(cuts):
+            pull[bounds - 1 - cuts + cut, 1 + cut] = 1
+            pull[cuts - cut, 1 + cut] = -1
+        return pull
 
     def _offsets(self, cuts: Floats) -> Floats:
         by_magnitude = np.zeros(len(self.magnitudes))
@@ -246,35 +246,37 @@ class _Rows:
         covariates: ArrayLike | None,
         weights: ArrayLike | None,
     ) -> _Rows:
-        items, one, two = encode_both(first, second, "first", "second")
-        given = finite_vector(preferences, "preferences")
-        same_length(first=one, preferences=given)
-        if (one == two).any():
-            row = int(np.flatnonzero(one == two)[0])
-            raise BadValue(f"row {row} sets {items.tolist()[one[row]]!r} against itself, expected two items")
-        whole = given.astype(np.int64)
-        if (whole != given).any() or (np.abs(whole) > MOST_LEVELS).any():
-            row = int(np.flatnonzero((whole != given) | (np.abs(given) > MOST_LEVELS))[0])
-            raise BadValue(f"preferences[{row}] is {given[row]:g}, expected a whole number, -2 to 2")
+        items, first_item, second_item = encode_both(first, second, "first", "second")
+        preference = finite_vector(preferences, "preferences")
+        same_length(first=first_item, preferences=preference)
+        if (first_item == second_item).any():
+            row = int(np.flatnonzero(first_item == second_item)[0])
+            raise BadValue(
+                f"row {row} sets {items.tolist()[first_item[row]]!r} against itself, expected two items"
+            )
+        whole = preference.astype(np.int64)
+        if (whole != preference).any() or (np.abs(whole) > MOST_LEVELS).any():
+            row = int(np.flatnonzero((whole != preference) | (np.abs(preference) > MOST_LEVELS))[0])
+            raise BadValue(f"preferences[{row}] is {preference[row]:g}, expected a whole number, -2 to 2")
         if len(np.unique(np.abs(whole[whole != 0]))) == 1:
             whole = np.sign(whole)  # one strength for all is no strength, and keeps the scale of log-odds
         seen = np.unique(np.abs(whole))
         levels = np.unique(np.r_[-seen, seen])
-        table = np.zeros((len(one), 0))
+        table = np.zeros((len(first_item), 0))
         if covariates is not None:
             table = floats_of(covariates, "covariates", "something that is no number, expected numbers")
             table = table[:, np.newaxis] if table.ndim == 1 else table
-            if table.ndim != 2 or len(table) != len(one):
+            if table.ndim != 2 or len(table) != len(first_item):
                 raise BadShape(f"covariates is of shape {table.shape}, expected a row for each comparison")
             if not np.isfinite(table).all():
                 raise BadValue("covariates holds a number that is not finite")
-        weight = np.ones(len(one))
+        weight = np.ones(len(first_item))
         if weights is not None:
             weight = finite_vector(weights, "weights")
-            same_length(first=one, weights=weight)
+            same_length(first=first_item, weights=weight)
             if (weight <= 0).any():
                 raise BadValue("weights holds a number that is not above zero")
-        return cls(items, one, two, levels, np.searchsorted(levels, whole), table, weight)
+        return cls(items, first_item, second_item, levels, np.searchsorted(levels, whole), table, weight)
 
     def no_maximum_reason(self) -> str:
         count = len(self.items)
@@ -441,13 +443,15 @@ def _scores(rows: _Rows, model: _Model, fit: _Fit) -> scipy.sparse.csr_array:
     items, n, width = len(rows.items), len(rows.first), rows.covariates.shape[1]
     difference = fit.linear[rows.first] - fit.linear[rows.second] + rows.covariates @ fit.linear[items:]
     chances = model.chances(difference, fit.cuts)
-    own = model.slopes(difference, fit.cuts, chances)[np.arange(n), rows.level] * rows.weights[:, np.newaxis]
-    dense = np.concatenate([own[:, :1] * rows.covariates, own[:, 1:]], axis=1)
+    residual = (
+        model.slopes(difference, fit.cuts, chances)[np.arange(n), rows.level] * rows.weights[:, np.newaxis]
+    )
+    dense = np.concatenate([residual[:, :1] * rows.covariates, residual[:, 1:]], axis=1)
     row = np.arange(n)
     places = np.tile(items + np.arange(width + len(fit.cuts)), n)
     return scipy.sparse.csr_array(
         (
-            np.concatenate([own[:, 0], -own[:, 0], dense.ravel()]),
+            np.concatenate([residual[:, 0], -residual[:, 0], dense.ravel()]),
             (
                 np.concatenate([row, row, np.repeat(row, dense.shape[1])]),
                 np.concatenate([rows.first, rows.second, places]),

@@ -183,23 +183,23 @@ def confidence_vote(
     names, unit = encode(units, "units")
     people, worker = encode(workers, "workers")
     scale, value = encode_on_scale(values, labels)
-    said = np.nan_to_num(np.asarray(confidences, dtype=np.float64), nan=0.0)
-    same_length(units=unit, workers=worker, values=value, confidences=said)
-    levels, level = encode(said, "confidences")
+    stated = np.nan_to_num(np.asarray(confidences, dtype=np.float64), nan=0.0)
+    same_length(units=unit, workers=worker, values=value, confidences=stated)
+    levels, level = encode(stated, "confidences")
     right = agrees_with_others(unit, value)
     known = ~np.isnan(right)
     hits = np.bincount(level[known], weights=right[known], minlength=len(levels)).astype(np.int64)
     compared = np.bincount(level[known], minlength=len(levels))
     weights = accuracy_weights(hits, compared, max(len(scale), 2))
-    found = _vote(unit, value, weights[level], list(range(len(scale))), "none", 0)
-    assert found.weight is not None
-    total = found.weight.sum(axis=1, keepdims=True)
-    shares = np.where(total > 0, found.weight, 1.0) / np.where(total > 0, total, len(scale))
+    vote = _vote(unit, value, weights[level], list(range(len(scale))), "none", 0)
+    assert vote.weight is not None
+    total = vote.weight.sum(axis=1, keepdims=True)
+    shares = np.where(total > 0, vote.weight, 1.0) / np.where(total > 0, total, len(scale))
     judgments = np.bincount(worker, minlength=len(people))
     return ConfidenceResult(
         units=names,
         labels=scale,
-        winner=found.winner,
+        winner=vote.winner,
         posterior=shares,
         levels=levels.astype(np.int64),
         answers=np.bincount(level, minlength=len(levels)),
@@ -207,7 +207,7 @@ def confidence_vote(
         compared=compared,
         weights=weights,
         workers=people,
-        confidence=np.bincount(worker, weights=said, minlength=len(people)) / judgments,
+        confidence=np.bincount(worker, weights=stated, minlength=len(people)) / judgments,
         judgments=judgments,
     )
 
@@ -353,9 +353,9 @@ def outcomes_of(winners: ArrayLike) -> Ints:
     """Return (N,) int64 winners; raise BadValue."""
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
         named = np.asarray(winners, dtype=object)
-        for place, winner in enumerate(named.tolist() if named.ndim == 1 else []):
+        for position, winner in enumerate(named.tolist() if named.ndim == 1 else []):
             if winner is None or isinstance(winner, str | bytes):
-                raise BadValue(f"winners[{place}] is {winner!r}, expected 1, 2, or 0 for a tie")
+                raise BadValue(f"winners[{position}] is {winner!r}, expected 1, 2, or 0 for a tie")
     whole = isinstance(winners, np.ndarray) and winners.dtype.kind in "iu" and winners.ndim == 1
     outcome = np.asarray(winners) if whole else finite_vector(winners, "winners")
     if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):
@@ -395,15 +395,15 @@ CONFIDENCES = (1, 2, 3)
 
 def sides_of(answers: ArrayLike) -> Ints:
     """Return (N,) sides: 1, 2, 0 for no difference, or 3 for neither. Raise BadValue for any other answer."""
-    given = np.asarray(answers, dtype=np.float64)
-    whole = np.nan_to_num(given, nan=-1.0).astype(np.int64)
+    answer = np.asarray(answers, dtype=np.float64)
+    whole = np.nan_to_num(answer, nan=-1.0).astype(np.int64)
     side, strength, confidence = whole % 10, whole // MUCH % 10, whole // SURE
     sided = (side == FIRST) | (side == SECOND)
-    right = (given == whole) & (whole >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
+    right = (answer == whole) & (whole >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
     right &= (strength == 0) | ((strength == 1) & sided)
     if not right.all():
         where = int(np.flatnonzero(~right)[0])
-        raise BadValue(f"answer {where} is {given[where]:g}, expected a side, and 10 more for much")
+        raise BadValue(f"answer {where} is {answer[where]:g}, expected a side, and 10 more for much")
     return side
 
 
@@ -418,5 +418,5 @@ def preferences_of(answers: ArrayLike) -> Floats:
 def confidences_of(answers: ArrayLike) -> Floats:
     """Return (N,) confidences from 1 (a guess) to 3 (certain); nan where not given."""
     sides_of(answers)
-    said = np.asarray(answers, dtype=np.int64) // SURE
-    return np.where(said > 0, said, np.nan)
+    confidence = np.asarray(answers, dtype=np.int64) // SURE
+    return np.where(confidence > 0, confidence, np.nan)

@@ -246,25 +246,27 @@ def glad(
         right = alpha * beta
         posterior, total = answers.posterior(right + others)
         wrong = scipy.special.log_expit(-right) - others
-        off = point - PRIOR_MEAN
-        found = float(total.sum() + wrong.sum() - n_units * np.log(n_labels) - 0.5 * (off * off).sum())
-        surplus = posterior[answers.unit, answers.value] - scipy.special.expit(right)
-        of_alpha = np.bincount(answers.worker, weights=surplus * beta, minlength=n_workers)
-        of_beta = np.bincount(answers.unit, weights=surplus * right, minlength=n_units)
-        return found, np.concatenate([of_alpha, of_beta]) - off
+        deviation = point - PRIOR_MEAN
+        log_posterior = float(
+            total.sum() + wrong.sum() - n_units * np.log(n_labels) - 0.5 * (deviation * deviation).sum()
+        )
+        residual = posterior[answers.unit, answers.value] - scipy.special.expit(right)
+        of_alpha = np.bincount(answers.worker, weights=residual * beta, minlength=n_workers)
+        of_beta = np.bincount(answers.unit, weights=residual * right, minlength=n_units)
+        return log_posterior, np.concatenate([of_alpha, of_beta]) - deviation
 
     generator = np.random.default_rng(seed)
     drawn = (generator.normal(PRIOR_MEAN, 1.0, n_workers + n_units) for _ in range(restarts - 1))
-    found = climb(
+    optimum = climb(
         height,
         [np.full(n_workers + n_units, PRIOR_MEAN), *drawn],
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
-    ability, beta = found.point[:n_workers], np.exp(found.point[n_workers:])
+    ability, beta = optimum.point[:n_workers], np.exp(optimum.point[n_workers:])
     right = ability[answers.worker] * beta[answers.unit]
     posterior, _ = answers.posterior(right + others)
-    shared = answers.fitted(posterior, found)
+    shared = answers.fitted(posterior, optimum)
     hits = np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
     return GladResult(ability=ability, difficulty=1.0 / beta, accuracy=hits / shared["judgments"], **shared)
 
@@ -323,20 +325,20 @@ def mace(
     _, n_workers, width = answers.shape
     generator = np.random.default_rng(seed)
     drawn = (generator.normal(0.0, _SCATTER, n_workers * (width + 1)) for _ in range(restarts - 1))
-    found = climb(
+    optimum = climb(
         objective.height,
         [objective.start(logits) for logits in (np.zeros(n_workers * (width + 1)), *drawn)],
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
-    posterior, _, _, _ = _expect(answers, *objective.weights(found.point))
-    competence, guesses = objective.means(found.point)
+    posterior, _, _, _ = _expect(answers, *objective.weights(optimum.point))
+    competence, guesses = objective.means(optimum.point)
     return MaceResult(
         entropy=scipy.special.entr(posterior).sum(axis=1),
         competence=competence,
         guesses=guesses,
         training=training,
-        **answers.fitted(posterior, found),
+        **answers.fitted(posterior, optimum),
     )
 
 
@@ -409,7 +411,7 @@ class _Variational:
         return both[:cut].reshape(-1, 2), both[cut:].reshape(self.workers, self.width)
 
     def weights(self, point: Floats) -> tuple[Floats, Floats]:
-        beta, dirichlet = (_mean_logs(one) for one in self._split(point))
+        beta, dirichlet = (_mean_logs(parameters) for parameters in self._split(point))
         return beta[:, 0], beta[:, 1:] + dirichlet
 
     def means(self, point: Floats) -> tuple[Floats, Floats]:
@@ -421,14 +423,14 @@ class _Variational:
         _, height, knew, guessed = _expect(self.answers, *self.weights(point))
         counts = np.stack([knew, guessed.sum(axis=1)], axis=1)
         parts = []
-        for own, prior, count in ((beta, KNOWING, counts), (dirichlet, GUESSING, guessed)):
-            height -= _divergence(own, prior)
-            miss = prior + count - own
-            fisher = scipy.special.polygamma(1, own) * miss
-            fisher -= scipy.special.polygamma(1, own.sum(axis=1, keepdims=True)) * miss.sum(
+        for parameters, prior, count in ((beta, KNOWING, counts), (dirichlet, GUESSING, guessed)):
+            height -= _divergence(parameters, prior)
+            miss = prior + count - parameters
+            fisher = scipy.special.polygamma(1, parameters) * miss
+            fisher -= scipy.special.polygamma(1, parameters.sum(axis=1, keepdims=True)) * miss.sum(
                 axis=1, keepdims=True
             )
-            parts.append((own * fisher).ravel())
+            parts.append((parameters * fisher).ravel())
         return height, np.concatenate(parts)
 
 
@@ -436,8 +438,8 @@ def _mean_logs(dirichlet: Floats) -> Floats:
     return scipy.special.digamma(dirichlet) - scipy.special.digamma(dirichlet.sum(axis=1, keepdims=True))
 
 
-def _divergence(own: Floats, prior: float) -> float:
-    width = own.shape[1]
-    constants = scipy.special.gammaln(own.sum(axis=1)) - scipy.special.gammaln(own).sum(axis=1)
+def _divergence(parameters: Floats, prior: float) -> float:
+    width = parameters.shape[1]
+    constants = scipy.special.gammaln(parameters.sum(axis=1)) - scipy.special.gammaln(parameters).sum(axis=1)
     constants -= scipy.special.gammaln(prior * width) - width * scipy.special.gammaln(prior)
-    return float(constants.sum() + ((own - prior) * _mean_logs(own)).sum())
+    return float(constants.sum() + ((parameters - prior) * _mean_logs(parameters)).sum())

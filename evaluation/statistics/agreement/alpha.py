@@ -195,9 +195,9 @@ class AlphaOfParts:
 
     def influences(self, data: Parts) -> Influences | None:
         _, unit, cells = _cells(data)
-        found = alpha_influences(cells, self.level)
+        influences = alpha_influences(cells, self.level)
         # The parts of a unit are answered together.
-        return found and replace(found, items=unit[found.counts])
+        return influences and replace(influences, items=unit[influences.counts])
 
 
 def _cells(data: Parts) -> tuple[int, Ints, Ratings]:

@@ -80,11 +80,11 @@ class Compared:
     def of(cls, ratings: Ratings, kind: int, positions: Floats) -> Compared:
         several = np.bincount(ratings.unit, minlength=len(ratings.units)) >= 2
         counts = several[ratings.unit]
-        found = ratings if several.all() else ratings.kept(counts)
-        apart = distances_within(found.unit, found.code, kind, positions)
-        sizes = np.bincount(found.unit).astype(np.float64)
-        disagreement = np.bincount(found.unit, weights=apart).astype(np.float64)
-        return cls(counts, found.unit, found.rater, found.code, apart, sizes, disagreement)
+        compared = ratings if several.all() else ratings.subset(counts)
+        apart = distances_within(compared.unit, compared.code, kind, positions)
+        sizes = np.bincount(compared.unit).astype(np.float64)
+        disagreement = np.bincount(compared.unit, weights=apart).astype(np.float64)
+        return cls(counts, compared.unit, compared.rater, compared.code, apart, sizes, disagreement)
 
     def influences(self, values: Floats, shift: tuple[float, float] = (0.0, 0.0)) -> Influences:
         values -= values.mean()
@@ -114,32 +114,34 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, ratings.labels)
     if np.count_nonzero(totals) < 2:
         return None
-    found = Compared.of(ratings, kind, positions)
-    n, less = totals.sum(), found.sizes - 1
-    observed = float((found.disagreement / less).sum())
+    compared = Compared.of(ratings, kind, positions)
+    n, less = totals.sum(), compared.sizes - 1
+    observed = float((compared.disagreement / less).sum())
     from_all = np.empty(values)
     value_distances(kind, positions, totals, from_all)
     expected = float(totals @ from_all)
     if not expected > 0:
         return None
-    rows = 2 * found.apart
-    rows -= (found.disagreement / found.sizes)[found.unit]
-    rows /= less[found.unit]
+    rows = 2 * compared.apart
+    rows -= (compared.disagreement / compared.sizes)[compared.unit]
+    rows /= less[compared.unit]
     of_expected = 2 * from_all
     if level == "ordinal":
-        rows += _of_ranks(_observed_slopes(found, positions))[found.code]
+        rows += _of_ranks(_observed_slopes(compared, positions))[compared.code]
         mean = float(totals @ positions) / n
         of_expected += _of_ranks(4 * n * totals * (positions - mean))
     rows *= (1 - n) / expected
-    rows += ((n - 1) * observed / expected**2 * of_expected - observed / expected)[found.code]
-    return found.influences(rows, _shift(found, kind, positions, expected, observed))
+    rows += ((n - 1) * observed / expected**2 * of_expected - observed / expected)[compared.code]
+    return compared.influences(rows, _shift(compared, kind, positions, expected, observed))
 
 
-def _observed_slopes(found: Compared, positions: Floats) -> Floats:
-    at = positions[found.code]
-    sums = np.bincount(found.unit, weights=at)
-    moves = 4 * (found.sizes[found.unit] * at - sums[found.unit]) / (found.sizes - 1)[found.unit]
-    return np.bincount(found.code, weights=moves, minlength=len(positions)).astype(np.float64)
+def _observed_slopes(compared: Compared, positions: Floats) -> Floats:
+    at = positions[compared.code]
+    sums = np.bincount(compared.unit, weights=at)
+    moves = (
+        4 * (compared.sizes[compared.unit] * at - sums[compared.unit]) / (compared.sizes - 1)[compared.unit]
+    )
+    return np.bincount(compared.code, weights=moves, minlength=len(positions)).astype(np.float64)
 
 
 def _of_ranks(slopes: Floats) -> Floats:
@@ -149,22 +151,22 @@ def _of_ranks(slopes: Floats) -> Floats:
 
 
 def _shift(
-    found: Compared, kind: int, positions: Floats, expected: float, observed: float
+    compared: Compared, kind: int, positions: Floats, expected: float, observed: float
 ) -> tuple[float, float]:
     """Return the shifts of `Influences`.
 
     E counts pairs of one unit and of one rater, which agree more often: few units and raters make alpha too low.
     """
-    n = float(len(found.code))
-    by_rater = np.bincount(found.rater)
-    own = distances_within(found.rater, found.code, kind, positions)
+    n = float(len(compared.code))
+    by_rater = np.bincount(compared.rater)
+    apart_by_rater = distances_within(compared.rater, compared.code, kind, positions)
     value = 1 - (n - 1) * observed / expected
-    between = expected - float(found.disagreement.sum())
-    pairs = n**2 - float((found.sizes**2).sum())
+    between = expected - float(compared.disagreement.sum())
+    pairs = n**2 - float((compared.sizes**2).sum())
     shifts = []
     for distances, number in (
         (between, pairs),
-        (between - float(own.sum()), pairs - float((by_rater.astype(np.float64) ** 2).sum()) + n),
+        (between - float(apart_by_rater.sum()), pairs - float((by_rater.astype(np.float64) ** 2).sum()) + n),
     ):
         known = number > 0 and distances > 0
         shifts.append(1 - observed / n * number / distances - value if known else 0.0)
@@ -173,18 +175,18 @@ def _shift(
 
 def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: float) -> Influences | None:
     """Return the influences on percent agreement, the mean over units of 1 - P / (m (m - 1) longest)."""
-    found = Compared.of(ratings, kind, positions)
-    if not len(found.sizes):
+    compared = Compared.of(ratings, kind, positions)
+    if not len(compared.sizes):
         return None
-    pairs = found.sizes * (found.sizes - 1)
-    share = 1 - found.disagreement / pairs / longest
-    each = len(share) * found.sizes
+    pairs = compared.sizes * (compared.sizes - 1)
+    share = 1 - compared.disagreement / pairs / longest
+    each = len(share) * compared.sizes
     of_unit = (share - share.mean()) / each
-    within = found.disagreement / (found.sizes * pairs)
-    rows = found.apart / pairs[found.unit]
+    within = compared.disagreement / (compared.sizes * pairs)
+    rows = compared.apart / pairs[compared.unit]
     rows *= -2 / longest / len(share)
-    rows += (of_unit + 2 / longest / len(share) * within)[found.unit]
-    return found.influences(rows)
+    rows += (of_unit + 2 / longest / len(share) * within)[compared.unit]
+    return compared.influences(rows)
 
 
 NO_PAIRS = "no unit has two judgments"
@@ -342,7 +344,7 @@ def agreement(
 
 def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) -> Clusters:
     if isinstance(clusters, Clusters):
-        return clusters.kept(influences.counts)
+        return clusters.subset(influences.counts)
     if not isinstance(clusters, str):
         return Clusters.of(clusters, len(influences.counts), influences.counts)
     by_name = {ITEM: influences.items, RATER: influences.raters}
@@ -372,8 +374,8 @@ def _draw_raters(
             once = frequency.astype(np.float64)
             draws[start:stop] = np.array([value_of(way.astype(np.float64), once) for way in ways])[which]
         else:
-            for place, way in enumerate(drawn, start):
-                draws[place] = value_of(way.astype(np.float64), next(times))
+            for resample, way in enumerate(drawn, start):
+                draws[resample] = value_of(way.astype(np.float64), next(times))
     return draws
 
 
@@ -384,17 +386,17 @@ def _merged(ratings: Ratings) -> tuple[Ratings, Ints]:
     keys = np.zeros(units, dtype=np.int64)
     np.add.at(keys, ratings.unit, (ratings.code + 1) * np.int64(base) ** ratings.rater)
     _, chosen, frequency = np.unique(keys, return_index=True, return_counts=True)
-    place = np.full(units, -1, dtype=np.int64)
-    place[chosen] = np.arange(len(chosen))
-    kept = place[ratings.unit] >= 0
+    pattern_of = np.full(units, -1, dtype=np.int64)
+    pattern_of[chosen] = np.arange(len(chosen))
+    representative = pattern_of[ratings.unit] >= 0
     return (
         Ratings(
             ratings.units[chosen],
             ratings.raters,
             ratings.labels,
-            place[ratings.unit[kept]],
-            ratings.rater[kept],
-            ratings.code[kept],
+            pattern_of[ratings.unit[representative]],
+            ratings.rater[representative],
+            ratings.code[representative],
         ),
         frequency,
     )

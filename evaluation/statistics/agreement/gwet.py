@@ -183,8 +183,8 @@ class Gwet:
     def influences(self, data: Data) -> Influences | None:
         ratings = ratings_of(data)
         scale = scale_of(ratings.labels, self.level, self.categories)
-        found = percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
-        if found is None or len(scale.positions) < 2:
+        on_percent = percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
+        if on_percent is None or len(scale.positions) < 2:
             return None
         sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
         each = 1 / sizes[ratings.unit]
@@ -196,9 +196,9 @@ class Gwet:
         slopes = factor * (1 - 2 * shares)
         of_expected = (slopes[ratings.code] - float(slopes @ shares)) * each / units
         rows = -(1 - observed) / (1 - expected) ** 2 * of_expected
-        rows[found.counts] += found.values / (1 - expected)
+        rows[on_percent.counts] += on_percent.values / (1 - expected)
         every = np.ones(len(rows), dtype=np.bool_)
-        return Influences(rows, every, ratings.unit, ratings.rater, found.judges)
+        return Influences(rows, every, ratings.unit, ratings.rater, on_percent.judges)
 
     def of_raters(self, ratings: Ratings) -> OfRaters:
         units = WeightedUnits(ratings)

@@ -189,12 +189,12 @@ class FleissKappa:
     def influences(self, data: ArrayLike | Ratings) -> Influences | None:
         """Return those on nominal alpha, without its correction (n - 1) / n; a table names no raters."""
         ratings = data if isinstance(data, Ratings) else _ratings(np.asarray(data).astype(np.int64))
-        found = alpha_influences(ratings, "nominal")
-        if found is None:
+        influences = alpha_influences(ratings, "nominal")
+        if influences is None:
             return None
-        n = len(found.values)
-        raters = found.raters if isinstance(data, Ratings) else None
-        return replace(found, values=found.values * n / (n - 1), raters=raters)
+        n = len(influences.values)
+        raters = influences.raters if isinstance(data, Ratings) else None
+        return replace(influences, values=influences.values * n / (n - 1), raters=raters)
 
 
 def _counts(ratings: Ratings) -> Ints:
@@ -434,13 +434,13 @@ def threshold_kappa(
 def _clustered(
     first: Flags, second: Flags, value: Floats, clusters: Clusters, confidence: float
 ) -> list[tuple[float, float]]:
-    found = CohenKappa().influences((first, second))
+    influences = CohenKappa().influences((first, second))
     low = high = math.nan
-    if found is not None:
-        spread = clusters.spread(found.values)
+    if influences is not None:
+        spread = clusters.spread(influences.values)
         low, high = coefficient_interval(float(value[0]), spread, confidence)
     intervals = [(low, high)]
-    columns = {str(place): codes for place, codes in enumerate(clusters.codes[:2])}
+    columns = {str(number): codes for number, codes in enumerate(clusters.codes[:2])}
     yeses = first.astype(np.float64) + second
     for right, keep, weights in (
         (second, first, None),

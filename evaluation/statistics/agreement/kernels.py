@@ -27,7 +27,7 @@ _BLOCK = 2048
 
 
 @compiled
-def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, given: Ints) -> bool:
+def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, answers: Ints) -> bool:
     """Add 1 << (v - low) * bits to keys (U,), and 1 to given (R,), for each answer v of a (R, U) matrix.
 
     Both are zero at first. Return False if an answer is not whole.
@@ -44,11 +44,11 @@ def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, given: Ints) ->
                 # Without branches, and in 32 bits, as processors without AVX-512 convert several of those at once.
                 value = row[unit]
                 there = value == value
-                place = np.int32(value - low) if there else np.int32(0)
-                fractions += 1 if there and low + place != value else 0
-                key[unit] += np.int64(there) << np.int64(place * bits)
+                digit = np.int32(value - low) if there else np.int32(0)
+                fractions += 1 if there and low + digit != value else 0
+                key[unit] += np.int64(there) << np.int64(digit * bits)
                 answered += 1 if there else 0
-            given[rater] += answered
+            answers[rater] += answered
     return fractions == 0
 
 
@@ -75,11 +75,11 @@ def distance(kind: int, first: float, second: float) -> float:
 @compiled
 def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
     mean = 0.0
-    for place in range(len(positions)):
-        mean += amounts[place] * (positions[place] / size)
+    for value in range(len(positions)):
+        mean += amounts[value] * (positions[value] / size)
     total = 0.0
-    for place in range(len(positions)):
-        total += 2.0 * size * amounts[place] * (positions[place] - mean) ** 2
+    for value in range(len(positions)):
+        total += 2.0 * size * amounts[value] * (positions[value] - mean) ** 2
     return total
 
 
@@ -97,16 +97,16 @@ def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
         # Each gap between neighbours parts what lies below it from what lies above; s (s + 1) / 2 steps are
         # half of s and half of its square.
         below = 0.0
-        for place in range(len(positions) - 1):
-            below += amounts[place]
-            total += 2.0 * below * (size - below) * (positions[place + 1] - positions[place])
+        for value in range(len(positions) - 1):
+            below += amounts[value]
+            total += 2.0 * below * (size - below) * (positions[value + 1] - positions[value])
         if kind == STEPS:
             total = (total + all_squares(positions, amounts, size)) / 2.0
     else:
-        for one in range(len(positions)):
-            for other in range(one):
-                apart = distance(kind, positions[one], positions[other])
-                total += 2.0 * amounts[one] * amounts[other] * apart
+        for higher in range(len(positions)):
+            for lower in range(higher):
+                apart = distance(kind, positions[higher], positions[lower])
+                total += 2.0 * amounts[higher] * amounts[lower] * apart
     return total
 
 
@@ -126,38 +126,42 @@ def unit_disagreement(
     With n_v the amount of value v, disagreement, sizes and most (U,) get sum n_v n_w d(v, w), sum n_v, and max n_v.
     """
     counted = np.zeros(len(positions))
-    found = np.empty(len(positions), dtype=np.int64)
+    occurring = np.empty(len(positions), dtype=np.int64)
     for unit in range(len(starts) - 1):
+        # Count how often each value occurs.
         kinds = 0
         size = 0.0
         for row in range(starts[unit], starts[unit + 1]):
             if amounts[row] > 0:
                 code = codes[row]
                 if counted[code] == 0:
-                    found[kinds] = code
+                    occurring[kinds] = code
                     kinds += 1
                 counted[code] += amounts[row]
                 size += amounts[row]
         total = 0.0
         highest = 0.0
+        # Sum the distances over all ordered pairs of answers.
         if kind == DIFFERENT:
-            for one in range(kinds):
-                total += counted[found[one]] * (size - counted[found[one]])
+            for code in occurring[:kinds]:
+                total += counted[code] * (size - counted[code])
         elif kind == SQUARED:
             mean = 0.0
-            for one in range(kinds):
-                mean += counted[found[one]] * (positions[found[one]] / size)
+            for code in occurring[:kinds]:
+                mean += counted[code] * (positions[code] / size)
             if kinds > 1:  # rounding of the mean must not part equal answers
-                for one in range(kinds):
-                    total += 2.0 * size * counted[found[one]] * (positions[found[one]] - mean) ** 2
+                for code in occurring[:kinds]:
+                    total += 2.0 * size * counted[code] * (positions[code] - mean) ** 2
         else:
-            for one in range(kinds):
-                for other in range(one):
-                    apart = distance(kind, positions[found[one]], positions[found[other]])
-                    total += 2.0 * counted[found[one]] * counted[found[other]] * apart
-        for one in range(kinds):
-            highest = max(highest, counted[found[one]])
-            counted[found[one]] = 0.0
+            for number in range(kinds):
+                code = occurring[number]
+                for other in occurring[:number]:
+                    apart = distance(kind, positions[code], positions[other])
+                    total += 2.0 * counted[code] * counted[other] * apart
+        # Leave the counts at zero for the next unit.
+        for code in occurring[:kinds]:
+            highest = max(highest, counted[code])
+            counted[code] = 0.0
         disagreement[unit] = total
         sizes[unit] = size
         most[unit] = highest
@@ -181,38 +185,38 @@ def judgment_distances(
     """Fill apart (N,) with each judgment's summed distance from its group; starts and rows as in `group_rows`."""
     counted = np.zeros(len(positions))
     sums = np.empty(len(positions))
-    found = np.empty(len(positions), dtype=np.int64)
+    occurring = np.empty(len(positions), dtype=np.int64)
     for group in range(len(starts) - 1):
+        # Count how often each value occurs.
         kinds = 0
         for row in rows[starts[group] : starts[group + 1]]:
             code = codes[row]
             if counted[code] == 0:
-                found[kinds] = code
+                occurring[kinds] = code
                 kinds += 1
             counted[code] += 1.0
         size = float(starts[group + 1] - starts[group])
         mean = 0.0
         squares = 0.0
         if kind == SQUARED:
-            for one in range(kinds):
-                mean += counted[found[one]] * positions[found[one]] / size
-            for one in range(kinds):
-                squares += counted[found[one]] * (positions[found[one]] - mean) ** 2
-        for one in range(kinds):
-            code = found[one]
+            for code in occurring[:kinds]:
+                mean += counted[code] * positions[code] / size
+            for code in occurring[:kinds]:
+                squares += counted[code] * (positions[code] - mean) ** 2
+        # Sum each value's distances from all answers of the group.
+        for code in occurring[:kinds]:
             if kind == DIFFERENT:
                 sums[code] = size - counted[code]
             elif kind == SQUARED:
                 sums[code] = squares + size * (positions[code] - mean) ** 2 if kinds > 1 else 0.0
             else:
                 sums[code] = 0.0
-                for other in range(kinds):
-                    apart_by = distance(kind, positions[code], positions[found[other]])
-                    sums[code] += counted[found[other]] * apart_by
+                for other in occurring[:kinds]:
+                    sums[code] += counted[other] * distance(kind, positions[code], positions[other])
         for row in rows[starts[group] : starts[group + 1]]:
             apart[row] = sums[codes[row]]
-        for one in range(kinds):
-            counted[found[one]] = 0.0
+        for code in occurring[:kinds]:
+            counted[code] = 0.0
 
 
 @compiled
@@ -222,19 +226,19 @@ def value_distances(kind: int, positions: Floats, amounts: Floats, sums: Floats)
     mean = 0.0
     squares = 0.0
     if kind == SQUARED:
-        for place in range(len(positions)):
-            mean += amounts[place] * (positions[place] / size)
-        for place in range(len(positions)):
-            squares += amounts[place] * (positions[place] - mean) ** 2
-    for one in range(len(positions)):
+        for value in range(len(positions)):
+            mean += amounts[value] * (positions[value] / size)
+        for value in range(len(positions)):
+            squares += amounts[value] * (positions[value] - mean) ** 2
+    for code in range(len(positions)):
         if kind == DIFFERENT:
-            sums[one] = size - amounts[one]
+            sums[code] = size - amounts[code]
         elif kind == SQUARED:
-            sums[one] = squares + size * (positions[one] - mean) ** 2
+            sums[code] = squares + size * (positions[code] - mean) ** 2
         else:
-            sums[one] = 0.0
+            sums[code] = 0.0
             for other in range(len(positions)):
-                sums[one] += amounts[other] * distance(kind, positions[one], positions[other])
+                sums[code] += amounts[other] * distance(kind, positions[code], positions[other])
 
 
 @compiled
@@ -257,8 +261,8 @@ def count_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
     longest = 0
     for first in range(raters):
         rows = 0
-        for place in range(rater_starts[first], rater_starts[first + 1]):
-            unit = rater_units[place]
+        for judgment in range(rater_starts[first], rater_starts[first + 1]):
+            unit = rater_units[judgment]
             for row in range(unit_starts[unit], unit_starts[unit + 1]):
                 second = unit_raters[row]
                 if second > first:
@@ -296,9 +300,10 @@ def pair_figures(
     scratch = np.zeros((2, len(positions)))
     out = 0
     for first in range(raters):
+        # Find the later raters who share units with the first, and count those units.
         met = 0
-        for place in range(rater_starts[first], rater_starts[first + 1]):
-            unit = rater_units[place]
+        for judgment in range(rater_starts[first], rater_starts[first + 1]):
+            unit = rater_units[judgment]
             for row in range(unit_starts[unit], unit_starts[unit + 1]):
                 second = unit_raters[row]
                 if second > first:
@@ -306,132 +311,148 @@ def pair_figures(
                         partners[met] = second
                         met += 1
                     shared[second] += 1
+        # Reserve a stretch of `left` and `right` for each partner.
         ordered = np.sort(partners[:met])
         end = 0
         for second in ordered:
             begin[second] = end
             end += shared[second]
             shared[second] = 0
-        for place in range(rater_starts[first], rater_starts[first + 1]):
-            unit = rater_units[place]
+        # Lay both raters' codes of the common units side by side.
+        for judgment in range(rater_starts[first], rater_starts[first + 1]):
+            unit = rater_units[judgment]
             for row in range(unit_starts[unit], unit_starts[unit + 1]):
                 second = unit_raters[row]
                 if second > first:
-                    left[begin[second] + shared[second]] = rater_codes[place]
+                    left[begin[second] + shared[second]] = rater_codes[judgment]
                     right[begin[second] + shared[second]] = unit_codes[row]
                     shared[second] += 1
         for second in ordered:
             stop = begin[second] + shared[second]
-            one, other = left[begin[second] : stop], right[begin[second] : stop]
+            first_codes, second_codes = left[begin[second] : stop], right[begin[second] : stop]
             pairs[out, 0], pairs[out, 1], pairs[out, 2] = first, second, shared[second]
-            figures[out] = two_raters(one, other, positions, weights, level, scratch)
+            figures[out] = two_raters(first_codes, second_codes, positions, weights, level, scratch)
             shared[second] = 0
             out += 1
 
 
 @compiled
 def two_raters(
-    one: NDArray[Any], other: NDArray[Any], positions: Floats, weights: int, level: int, scratch: Floats
+    first_codes: NDArray[Any],
+    second_codes: NDArray[Any],
+    positions: Floats,
+    weights: int,
+    level: int,
+    scratch: Floats,
 ) -> Floats:
     """Return percent, kappa and alpha of two raters' codes; scratch (2, V) is zero before and after."""
-    units = len(one)
-    first, second = scratch[0], scratch[1]
-    found = np.empty(min(2 * units, len(positions)), dtype=np.int64)
+    units = len(first_codes)
+    first_counts, second_counts = scratch[0], scratch[1]
+    occurring = np.empty(min(2 * units, len(positions)), dtype=np.int64)
     kinds = 0
-    for code in one:
-        if first[code] == 0:
-            found[kinds] = code
+    for code in first_codes:
+        if first_counts[code] == 0:
+            occurring[kinds] = code
             kinds += 1
-        first[code] += 1
-    for code in other:
-        if first[code] == 0 and second[code] == 0:
-            found[kinds] = code
+        first_counts[code] += 1
+    for code in second_codes:
+        if first_counts[code] == 0 and second_counts[code] == 0:
+            occurring[kinds] = code
             kinds += 1
-        second[code] += 1
-    found = np.sort(found[:kinds])
+        second_counts[code] += 1
+    occurring = np.sort(occurring[:kinds])
     same = 0
     for unit in range(units):
-        if one[unit] == other[unit]:
+        if first_codes[unit] == second_codes[unit]:
             same += 1
     figures = np.array([same / units, math.nan, math.nan])
     if kinds > 1:
-        figures[1] = _kappa(one, other, found, first, second, weights)
-        figures[2] = _alpha(one, other, found, first, second, positions, level)
-    for code in found:
-        first[code] = 0
-        second[code] = 0
+        figures[1] = _kappa(first_codes, second_codes, occurring, first_counts, second_counts, weights)
+        figures[2] = _alpha(
+            first_codes, second_codes, occurring, first_counts, second_counts, positions, level
+        )
+    for code in occurring:
+        first_counts[code] = 0
+        second_counts[code] = 0
     return figures
 
 
 @compiled
 def _kappa(
-    one: NDArray[Any], other: NDArray[Any], found: Ints, first: Floats, second: Floats, weights: int
+    first_codes: NDArray[Any],
+    second_codes: NDArray[Any],
+    occurring: Ints,
+    first_counts: Floats,
+    second_counts: Floats,
+    weights: int,
 ) -> float:
-    n = float(len(one))
+    n = float(len(first_codes))
     kind = DIFFERENT if weights == PLAIN else ABSOLUTE if weights == LINEAR else SQUARED
     observed = 0.0
-    for unit in range(len(one)):
-        observed += distance(kind, float(one[unit]), float(other[unit]))
+    for unit in range(len(first_codes)):
+        observed += distance(kind, float(first_codes[unit]), float(second_codes[unit]))
     expected = 0.0
     if weights == PLAIN:
         expected = n * n
-        for code in found:
-            expected -= first[code] * second[code]
+        for code in occurring:
+            expected -= first_counts[code] * second_counts[code]
     elif weights == LINEAR:
         below_first = below_second = 0.0
-        for place in range(len(found) - 1):
-            below_first += first[found[place]]
-            below_second += second[found[place]]
-            gap = found[place + 1] - found[place]
+        for nth in range(len(occurring) - 1):
+            below_first += first_counts[occurring[nth]]
+            below_second += second_counts[occurring[nth]]
+            gap = occurring[nth + 1] - occurring[nth]
             expected += gap * (below_first * (n - below_second) + below_second * (n - below_first))
     else:
         mean_first = mean_second = 0.0
-        for code in found:
-            mean_first += first[code] * code / n
-            mean_second += second[code] * code / n
-        for code in found:
-            expected += n * first[code] * (code - mean_first) ** 2
-            expected += n * second[code] * (code - mean_second) ** 2
+        for code in occurring:
+            mean_first += first_counts[code] * code / n
+            mean_second += second_counts[code] * code / n
+        for code in occurring:
+            expected += n * first_counts[code] * (code - mean_first) ** 2
+            expected += n * second_counts[code] * (code - mean_second) ** 2
         expected += (n * (mean_first - mean_second)) ** 2
     return 1.0 - n * observed / expected
 
 
 @compiled
 def _alpha(
-    one: NDArray[Any],
-    other: NDArray[Any],
-    found: Ints,
-    first: Floats,
-    second: Floats,
+    first_codes: NDArray[Any],
+    second_codes: NDArray[Any],
+    occurring: Ints,
+    first_counts: Floats,
+    second_counts: Floats,
     positions: Floats,
     level: int,
 ) -> float:
-    n = 2.0 * len(one)
+    n = 2.0 * len(first_codes)
     kind = DIFFERENT if level == NOMINAL else RATIO if level == RATIOS else SQUARED
-    place = positions
+    at = positions
     if level == ORDINAL:
-        place = np.zeros(len(positions))
+        at = np.zeros(len(positions))
         below = 0.0
-        for code in found:
-            place[code] = below + (first[code] + second[code]) / 2.0
-            below += first[code] + second[code]
+        for code in occurring:
+            at[code] = below + (first_counts[code] + second_counts[code]) / 2.0
+            below += first_counts[code] + second_counts[code]
     observed = 0.0
-    for unit in range(len(one)):
-        observed += 2.0 * distance(kind, place[one[unit]], place[other[unit]])
+    for unit in range(len(first_codes)):
+        observed += 2.0 * distance(kind, at[first_codes[unit]], at[second_codes[unit]])
     expected = 0.0
     if level == NOMINAL:
         expected = n * n
-        for code in found:
-            expected -= (first[code] + second[code]) ** 2
+        for code in occurring:
+            expected -= (first_counts[code] + second_counts[code]) ** 2
     elif level == RATIOS:
-        for left in found:
-            for right in found:
-                both = (first[left] + second[left]) * (first[right] + second[right])
-                expected += both * distance(RATIO, place[left], place[right])
+        for left in occurring:
+            for right in occurring:
+                both = (first_counts[left] + second_counts[left]) * (
+                    first_counts[right] + second_counts[right]
+                )
+                expected += both * distance(RATIO, at[left], at[right])
     else:
         mean = 0.0
-        for code in found:
-            mean += (first[code] + second[code]) * (place[code] / n)
-        for code in found:
-            expected += 2.0 * n * (first[code] + second[code]) * (place[code] - mean) ** 2
+        for code in occurring:
+            mean += (first_counts[code] + second_counts[code]) * (at[code] / n)
+        for code in occurring:
+            expected += 2.0 * n * (first_counts[code] + second_counts[code]) * (at[code] - mean) ** 2
     return 1.0 - (n - 1.0) * observed / expected if expected > 0 else math.nan

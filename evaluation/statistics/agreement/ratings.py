@@ -46,13 +46,13 @@ class Ratings:
         """Return (N,) bool: the judgments of units with at least `times`."""
         return np.asarray((np.bincount(self.unit) >= times)[self.unit])
 
-    def kept(self, rows: Flags) -> Ratings:
+    def subset(self, rows: Flags) -> Ratings:
         units, unit = encode(self.unit[rows], "units")
         raters, rater = encode(self.rater[rows], "raters")
         return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[rows])
 
     def judged_at_least(self, times: int) -> Ratings:
-        return self.kept(self.answered(times))
+        return self.subset(self.answered(times))
 
     def by_unit(self) -> tuple[Ints, Ints, Ints]:
         """Return starts (U + 1,), raters (N,), codes (N,), unit by unit."""
@@ -86,11 +86,11 @@ def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
     if isinstance(data, Ratings):
         return check_numeric(data) if numeric else data
     matrix = table_of(data, numeric=numeric)
-    given = is_given(matrix)
+    answered = is_given(matrix)
     if matrix.dtype.kind == "f" and np.isinf(matrix).any():
         raise BadValue(INFINITE)
-    rater, unit = np.nonzero(given)
-    labels, codes = encode(matrix[given], "reliability_data")
+    rater, unit = np.nonzero(answered)
+    labels, codes = encode(matrix[answered], "reliability_data")
     return Ratings(np.arange(matrix.shape[1]), np.arange(matrix.shape[0]), labels, unit, rater, codes)
 
 
@@ -201,9 +201,9 @@ def patterns_of(data: Data, *, numeric: bool) -> Patterns:
     table = table_of(data, numeric=numeric)
     if table.dtype.kind == "f":
         return _of_numbers(table)
-    given = is_given(table)
-    labels, codes = encode(table[given], "reliability_data")
-    rater, unit = np.nonzero(given)
+    answered = is_given(table)
+    labels, codes = encode(table[answered], "reliability_data")
+    rater, unit = np.nonzero(answered)
     return patterns_of_rows(unit, codes, labels, raters=len(np.unique(rater)))
 
 
@@ -250,28 +250,30 @@ def _of_numbers(matrix: Floats) -> Patterns:
     bits = len(matrix).bit_length()
     most = _BITS // bits  # values whose counts fit into one number
     if low.is_integer() and high - low < most and abs(low) + most < 2.0**53:
-        found = _keys(matrix, low, bits)
-        if found is not None:
-            return _of_keys(found[0], bits, np.arange(low, high + 1), found[1])
-    given = ~np.isnan(matrix)
-    labels, codes = encode(matrix[given], "reliability_data")
+        keyed = _keys(matrix, low, bits)
+        if keyed is not None:
+            return _of_keys(keyed[0], bits, np.arange(low, high + 1), keyed[1])
+    answered = ~np.isnan(matrix)
+    labels, codes = encode(matrix[answered], "reliability_data")
     if len(labels) > most:
-        return patterns_of_rows(np.nonzero(given)[1], codes, labels, raters=int(given.any(axis=1).sum()))
+        return patterns_of_rows(
+            np.nonzero(answered)[1], codes, labels, raters=int(answered.any(axis=1).sum())
+        )
     numbered = np.full(matrix.shape, np.nan)
-    numbered[given] = codes
-    found = _keys(numbered, 0.0, bits)
-    assert found is not None, "positions are whole numbers"
-    return _of_keys(found[0], bits, labels, found[1])
+    numbered[answered] = codes
+    keyed = _keys(numbered, 0.0, bits)
+    assert keyed is not None, "positions are whole numbers"
+    return _of_keys(keyed[0], bits, labels, keyed[1])
 
 
 def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
     from evaluation.statistics.agreement.kernels import unit_keys
 
     keys = np.zeros(matrix.shape[1], dtype=np.int64)
-    given = np.zeros(len(matrix), dtype=np.int64)
-    if not unit_keys(matrix, low, bits, keys, given):
+    answers = np.zeros(len(matrix), dtype=np.int64)
+    if not unit_keys(matrix, low, bits, keys, answers):
         return None
-    return keys, int(np.count_nonzero(given))
+    return keys, int(np.count_nonzero(answers))
 
 
 def _of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> Patterns:

@@ -124,9 +124,9 @@ def span_f1(
     shared, marked = np.zeros(len(marks.item)), np.zeros(len(marks.item))
     for judgment, start, end in marks.labels:
         text = marks.text[judgment]
-        one, other = _meetings(marks, judgment, start, end)
-        both = np.minimum(end[one], end[other]) - np.maximum(start[one], start[other])
-        np.add.at(shared, text[one], both)  # each two raters come twice, once from each side
+        span, other_span = _meetings(marks, judgment, start, end)
+        both = np.minimum(end[span], end[other_span]) - np.maximum(start[span], start[other_span])
+        np.add.at(shared, text[span], both)  # each two raters come twice, once from each side
         np.add.at(marked, text, (end - start) * others[text])
 
     def value(weights: Floats) -> float:
@@ -164,10 +164,12 @@ class _PartOfAlpha:
 
 def _part_of_alpha(marks: _Marks, others: Ints, judgment: Ints, start: Ints, end: Ints) -> _PartOfAlpha:
     text, size = marks.text[judgment], (end - start).astype(np.float64)
-    one, other = _meetings(marks, judgment, start, end)
+    span, other_span = _meetings(marks, judgment, start, end)
     observed = np.zeros(len(marks.item))
-    np.add.at(observed, text[one], (start[one] - start[other]) ** 2 + (end[one] - end[other]) ** 2)
-    met = np.unique(np.stack([one, judgment[other]]), axis=1)[0]
+    np.add.at(
+        observed, text[span], (start[span] - start[other_span]) ** 2 + (end[span] - end[other_span]) ** 2
+    )
+    met = np.unique(np.stack([span, judgment[other_span]]), axis=1)[0]
     alone = others[text] - np.bincount(met, minlength=len(size))  # raters in a gap of whom the span lies
     np.add.at(observed, text, 2 * size**2 * alone)  # seen from either side, as meetings are
     observed /= others
@@ -183,11 +185,15 @@ def _meetings(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[In
     order = np.argsort(text, kind="stable")
     first = np.searchsorted(text[order], text, side="left")
     number = np.searchsorted(text[order], text, side="right") - first
-    one = np.repeat(np.arange(len(text)), number)
-    within = np.arange(len(one)) - np.repeat(np.cumsum(number) - number, number)
-    other = order[np.repeat(first, number) + within]
-    met = (judgment[one] != judgment[other]) & (start[one] < end[other]) & (start[other] < end[one])
-    return one[met], other[met]
+    span = np.repeat(np.arange(len(text)), number)
+    within = np.arange(len(span)) - np.repeat(np.cumsum(number) - number, number)
+    other_span = order[np.repeat(first, number) + within]
+    met = (
+        (judgment[span] != judgment[other_span])
+        & (start[span] < end[other_span])
+        & (start[other_span] < end[span])
+    )
+    return span[met], other_span[met]
 
 
 def _gaps(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
@@ -258,38 +264,38 @@ def _read(
             raise BadValue(f"{name} differs between judgments of one text, expected one a text")
     if len(np.unique(np.stack([text, rater]), axis=1)[0]) != len(text):
         raise BadValue("a rater has two judgments of one text, expected one")
-    kept = np.flatnonzero(np.bincount(text)[text] > 1) if len(text) else text
+    compared = np.flatnonzero(np.bincount(text)[text] > 1) if len(text) else text
     by_label: dict[Any, list[tuple[int, int, int]]] = {}
-    for number, place in enumerate(kept.tolist()):
-        own = [None] * len(spans[place]) if labels is None else labels[place]
-        if len(own) != len(spans[place]):
+    for number, row in enumerate(compared.tolist()):
+        span_labels = [None] * len(spans[row]) if labels is None else labels[row]
+        if len(span_labels) != len(spans[row]):
             raise BadShape(
-                f"labels of judgment {place} are {len(own)}, expected {len(spans[place])}, one a span"
+                f"labels of judgment {row} are {len(span_labels)}, expected {len(spans[row])}, one a span"
             )
-        for name in dict.fromkeys(own):
-            named = [span for span, label in zip(spans[place], own, strict=True) if label == name]
-            joined = joined_spans(named, int(length[place]))
+        for name in dict.fromkeys(span_labels):
+            named = [span for span, label in zip(spans[row], span_labels, strict=True) if label == name]
+            joined = joined_spans(named, int(length[row]))
             by_label.setdefault(name, []).extend((number, *span) for span in joined)
-    found = [np.array(rows, dtype=np.int64).T for rows in by_label.values()]
-    known, own_text = np.unique(text[kept], return_inverse=True)
+    tables = [np.array(rows, dtype=np.int64).T for rows in by_label.values()]
+    known, own_text = np.unique(text[compared], return_inverse=True)
     first = np.unique(text, return_index=True)[1]
     return _Marks(
         text=own_text.astype(np.int64),
-        rater=rater[kept],
-        length=length[kept],
+        rater=rater[compared],
+        length=length[compared],
         item=np.unique(item[first][known], return_inverse=True)[1].astype(np.int64),
-        labels=tuple((judgment, start, end) for judgment, start, end in found),
+        labels=tuple((judgment, start, end) for judgment, start, end in tables),
     )
 
 
 def joined_spans(spans: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
     """Return the spans in order, overlapping ones as one; spans that only touch stay two."""
-    found: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if not 0 <= start < end <= length:
             raise BadValue(f"the span {start} to {end} is none of a text of {length} characters")
-        if found and start < found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
         else:
-            found.append((start, end))
-    return found
+            joined.append((start, end))
+    return joined

@@ -131,8 +131,8 @@ def grouped_correlation(
     units = len(table.system_names if over == "systems" else table.item_names)
     inference = chosen.undefined("" if defined.any() else NO_GROUP)
     if chosen.columns and defined.any():
-        given = paired_observations(first, second, missing)[2]
-        grouped = Clusters.of(chosen.columns, len(given), given)
+        complete = paired_observations(first, second, missing)[2]
+        grouped = Clusters.of(chosen.columns, len(complete), complete)
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
         spread = grouped.spread(_influences(x, y, codes, coefficient, values))
         inference = chosen.clustered(grouped, coefficient_interval(value, spread, chosen.confidence))
@@ -163,30 +163,30 @@ def _influences(x: Floats, y: Floats, codes: Ints, coefficient: str, values: Flo
     """
     defined = ~np.isnan(values)
     mean, count = float(values[defined].mean()), int(defined.sum())
-    found = np.zeros(len(x))
+    influences = np.zeros(len(x))
     order = np.argsort(codes, kind="stable")
     bounds = starts_of(np.bincount(codes))
     for group in np.flatnonzero(defined).tolist():
         rows = order[bounds[group] : bounds[group + 1]]
         within = correlation_influences(x[rows], y[rows], coefficient, float(values[group]))
-        found[rows] = (within + (values[group] - mean) / len(rows)) / count
-    return found
+        influences[rows] = (within + (values[group] - mean) / len(rows)) / count
+    return influences
 
 
 def long_table(
     first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
 ) -> tuple[Floats, Floats, Table]:
-    x, y, given = paired_observations(first, second, missing)
+    x, y, complete = paired_observations(first, second, missing)
     columns = []
     for values, name in ((items, "items"), (systems, "systems")):
         names, codes = encode(values, name)
         same_length(first=x, **{name: codes})
         # Only those that have a row left are numbered.
-        kept, codes = np.unique(codes[given], return_inverse=True)
-        columns.append((names[kept], codes.astype(np.int64, copy=False)))
+        present, codes = np.unique(codes[complete], return_inverse=True)
+        columns.append((names[present], codes.astype(np.int64, copy=False)))
     (item_names, item_codes), (system_names, system_codes) = columns
-    table = Table(item_codes, system_codes, item_names, system_names, int((~given).sum()))
-    return x[given], y[given], table
+    table = Table(item_codes, system_codes, item_names, system_names, int((~complete).sum()))
+    return x[complete], y[complete], table
 
 
 def rounded(means: Floats, scores: Floats) -> Floats:
@@ -262,8 +262,8 @@ def _mean_of(values: Floats) -> _Statistic:
 
 
 def _rows(x: Floats, y: Floats, coefficient: str) -> Floats:
-    given = ~np.isnan(x)
-    return group_coefficients(x[given], y[given], starts_of(given.sum(axis=1)), coefficient)
+    defined = ~np.isnan(x)
+    return group_coefficients(x[defined], y[defined], starts_of(defined.sum(axis=1)), coefficient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,23 +311,25 @@ def paired_correlation_test(
     one_of(alternative, ALTERNATIVES, "alternative")
     positive(reassignments, "reassignments")
     generator, reported = generator_of(seed)
-    one, human, table = long_table(first, people, items, systems, "refuse")
-    two = score_vector(second, "second")
-    same_length(first=one, second=two)
-    if not len(one):
+    first_scores, human, table = long_table(first, people, items, systems, "refuse")
+    second_scores = score_vector(second, "second")
+    same_length(first=first_scores, second=second_scores)
+    if not len(first_scores):
         raise BadShape("first is empty, expected one score or more")
-    statistic = _Swapped(_standardised(one), _standardised(two), human, table, coefficient, grouping)
-    observed = statistic(np.zeros(len(one), dtype=np.bool_))
+    statistic = _Swapped(
+        _standardised(first_scores), _standardised(second_scores), human, table, coefficient, grouping
+    )
+    observed = statistic(np.zeros(len(first_scores), dtype=np.bool_))
     reason = "; ".join(
         UNDEFINED.format(name) for name, r in zip(("first", "second"), observed, strict=True) if math.isnan(r)
     )
     difference = p = math.nan
     as_extreme = undefined = 0
-    grouped = moving_together(columns_of(clusters), len(one))
+    grouped = moving_together(columns_of(clusters), len(first_scores))
     if not reason:
         difference = observed[0] - observed[1]
         owners = (
-            (np.arange(len(one)),)
+            (np.arange(len(first_scores)),)
             if grouped is None
             else tuple(codes[statistic.order] for codes in grouped.codes)
         )
@@ -347,7 +349,7 @@ def paired_correlation_test(
         undefined_reassignments=undefined,
         reassignments=reassignments,
         alternative=alternative,
-        n=len(one),
+        n=len(first_scores),
         seed=reported,
         reason=reason,
         clusters={} if grouped is None else grouped.counts,
@@ -361,9 +363,9 @@ def _swapped_differences(
     coins = int(owner.max()) + 1
     drawn = np.empty(reassignments)
     difference = statistic.differences(owner)
-    for place in range(reassignments):
+    for reassignment in range(reassignments):
         tossed = np.unpackbits(coin_tosses(generator, 1, (coins + 7) // 8), count=coins).astype(bool)
-        drawn[place] = difference(tossed)
+        drawn[reassignment] = difference(tossed)
     return drawn
 
 
@@ -379,15 +381,15 @@ class _Swapped:
     """Both metrics' correlations with people after swaps, which sort and code nothing again."""
 
     def __init__(
-        self, one: Floats, two: Floats, human: Floats, table: Table, coefficient: str, grouping: str
+        self, first: Floats, second: Floats, human: Floats, table: Table, coefficient: str, grouping: str
     ) -> None:
         self._coefficient = coefficient
         self._by_system = grouping == "system-level"
-        codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(one), np.int64))
+        codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(first), np.int64))
         self.order = order = np.lexsort((human, codes))
         groups = codes[order]
         self._starts = starts_of(np.bincount(groups))
-        self._one, self._two, self._human = one[order], two[order], human[order]
+        self._one, self._two, self._human = first[order], second[order], human[order]
         if self._by_system:
             self._systems = table.systems[order]
             self._counts = np.bincount(self._systems)
@@ -416,8 +418,8 @@ class _Swapped:
             return self._kendall_differences(owner)
 
         def plain(tossed: Flags) -> float:
-            one, two = self(tossed[owner])
-            return one - two
+            first_value, second_value = self(tossed[owner])
+            return first_value - second_value
 
         return plain
 
@@ -447,8 +449,8 @@ class _Swapped:
             second = first.copy()
             second[0, 0] -= whole - 2 * float(terms[tossed].sum())
             second[0, 3], second[0, 5] = np.square(other).sum(), np.count_nonzero(other)
-            one, two = taus(np.concatenate([first, second]), self._coefficient).tolist()
-            return float(one - two)
+            first_tau, second_tau = taus(np.concatenate([first, second]), self._coefficient).tolist()
+            return float(first_tau - second_tau)
 
         return tied
 

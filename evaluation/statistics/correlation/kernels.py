@@ -10,20 +10,20 @@ from evaluation.compiled import compiled
 def weight_below(tree: Floats, column: int) -> float:
     """Return the weight below a column of a binary indexed tree (Fenwick 1994)."""
     below = 0.0
-    place = column
-    while place > 0:
-        below += tree[place]
-        place -= place & -place
+    node = column
+    while node > 0:
+        below += tree[node]
+        node -= node & -node
     return below
 
 
 @compiled
 def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
     """Add a weight at column c of the tree, which is stored at c + 1."""
-    place = column + 1
-    while place <= levels:
-        tree[place] += weight
-        place += place & -place
+    node = column + 1
+    while node <= levels:
+        tree[node] += weight
+        node += node & -node
 
 
 @compiled
@@ -116,19 +116,19 @@ def balances(rows: Ints, columns: Ints, levels: int) -> Floats:
     rows ascend; columns lie between 0 and `levels`.
     """
     n = len(rows)
-    found = np.zeros(n)
+    balance = np.zeros(n)
     for side in (1, -1):
         tree = np.zeros(levels + 1)
         total = 0.0
-        place = 0 if side == 1 else n - 1
-        while 0 <= place < n:
-            end = place
-            while 0 <= end < n and rows[end] == rows[place]:
+        observation = 0 if side == 1 else n - 1
+        while 0 <= observation < n:
+            end = observation
+            while 0 <= end < n and rows[end] == rows[observation]:
                 below, up_to = weight_below(tree, columns[end]), weight_below(tree, columns[end] + 1)
-                found[end] += side * (below - (total - up_to))
+                balance[end] += side * (below - (total - up_to))
                 end += side
-            while place != end:
-                add_weight(tree, levels, columns[place], 1.0)
+            while observation != end:
+                add_weight(tree, levels, columns[observation], 1.0)
                 total += 1.0
-                place += side
-    return found
+                observation += side
+    return balance

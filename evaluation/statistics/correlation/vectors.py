@@ -78,8 +78,8 @@ def correlation(
     """
     chosen = Options.of(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
-    x, y, given = paired_observations(first, second, missing)
-    x, y = x[given], y[given]
+    x, y, complete = paired_observations(first, second, missing)
+    x, y = x[complete], y[complete]
     value = p = math.nan
     inference = chosen.undefined(_undefined(x, y))
     if not inference.reason:
@@ -89,14 +89,14 @@ def correlation(
             value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0])
             p = _linear_p(value, len(x))
         if chosen.columns:
-            grouped = Clusters.of(chosen.columns, len(given), given)
+            grouped = Clusters.of(chosen.columns, len(complete), complete)
             spread = _spread(x, y, coefficient, value, grouped)
             p = spread.p(value)
             inference = chosen.clustered(grouped, coefficient_interval(value, spread, chosen.confidence))
         elif chosen.resamples:
             patterns = Patterns(x, y, coefficient)
             inference = chosen.resampled(patterns, patterns.frequency, len(patterns.frequency))
-    left_out = int((~given).sum())
+    left_out = int((~complete).sum())
     return CorrelationResult(coefficient, value, p, len(x), left_out, **inference.shared())
 
 
@@ -136,20 +136,20 @@ def correlation_difference(
     """
     options = Options.without_draws(confidence, clusters)
     one_of(coefficient, COEFFICIENTS, "coefficient")
-    one, two = score_vector(first, "first"), score_vector(second, "second")
+    first_scores, second_scores = score_vector(first, "first"), score_vector(second, "second")
     human = score_vector(people, "people")
-    n = same_length(first=one, second=two, people=human)
-    reasons = (_undefined(one, human), _undefined(two, human))
+    n = same_length(first=first_scores, second=second_scores, people=human)
+    reasons = (_undefined(first_scores, human), _undefined(second_scores, human))
     values = [
         math.nan if why else float(group_coefficients(scores, human, np.array([0, n]), coefficient)[0])
-        for scores, why in zip((one, two), reasons, strict=True)
+        for scores, why in zip((first_scores, second_scores), reasons, strict=True)
     ]
     difference, p = values[0] - values[1], math.nan
     inference = options.undefined(reasons[0] or reasons[1].replace("first", "second metric's"))
     if not inference.reason:
         influences = [
             correlation_influences(scores, human, coefficient, value)
-            for scores, value in zip((one, two), values, strict=True)
+            for scores, value in zip((first_scores, second_scores), values, strict=True)
         ]
         inference, p = options.of_difference(difference, influences[0] - influences[1], "observation")
         if not inference.reason and math.isnan(p):
@@ -247,8 +247,10 @@ def williams_test(first: ArrayLike, second: ArrayLike, people: ArrayLike) -> Wil
         name = f"the {constant[0]}".replace("the people", "people's") if constant else ""
         reason = FEWER_THAN_FOUR if n < 4 else CONSTANT_SCORES.format(name)
         return _no_test(math.nan, math.nan, math.nan, n, reason)
-    one, two, human = vectors.values()
-    return williams_correlations(pearson(one, human), pearson(two, human), pearson(one, two), n)
+    first_scores, second_scores, human = vectors.values()
+    return williams_correlations(
+        pearson(first_scores, human), pearson(second_scores, human), pearson(first_scores, second_scores), n
+    )
 
 
 @signed("williams", input="correlations")

@@ -64,8 +64,8 @@ class Halves:
 
     def reached(self, answers: Ints) -> Floats:
         """Return (P,) how often a half names the answers 1 or 2; 0 is a tie, and wrong."""
-        said = np.where(answers == 1, self.first, np.where(answers == 2, self.second, 0.0))
-        return np.where(np.isnan(self.first), np.nan, said)
+        chance = np.where(answers == 1, self.first, np.where(answers == 2, self.second, 0.0))
+        return np.where(np.isnan(self.first), np.nan, chance)
 
 
 def halves_of_votes(won: ArrayLike, lost: ArrayLike, tied: ArrayLike) -> Halves:
@@ -89,13 +89,21 @@ def _chances(won: int, lost: int, tied: int) -> tuple[float, float, float]:
     if n < 2:
         return (np.nan,) * 3
     size = n // 2
-    one = np.arange(min(won, size) + 1)[:, np.newaxis]
-    two = np.arange(min(lost, size) + 1)[np.newaxis]
-    rest = size - one - two
+    first_votes = np.arange(min(won, size) + 1)[:, np.newaxis]
+    second_votes = np.arange(min(lost, size) + 1)[np.newaxis]
+    rest = size - first_votes - second_votes
     possible = (rest >= 0) & (rest <= tied)
-    ways = _ways(won, one) + _ways(lost, two) + _ways(tied, np.clip(rest, 0, tied)) - _ways(n, np.array(size))
+    ways = (
+        _ways(won, first_votes)
+        + _ways(lost, second_votes)
+        + _ways(tied, np.clip(rest, 0, tied))
+        - _ways(n, np.array(size))
+    )
     chance = np.where(possible, np.exp(ways), 0.0)
-    smaller, larger = np.sign(one - two), np.sign((won - one) - (lost - two))
+    smaller, larger = (
+        np.sign(first_votes - second_votes),
+        np.sign((won - first_votes) - (lost - second_votes)),
+    )
     agree = float(chance[(smaller == larger) & (smaller != 0)].sum())
     named = [float((chance[smaller == side].sum() + chance[larger == side].sum()) / 2) for side in (1, -1)]
     return min(agree, 1.0), min(named[0], 1.0), min(named[1], 1.0)
@@ -261,10 +269,10 @@ def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
     if kinds is not None:
         labels, codes = encode(kinds, "kinds")
         same_length(winners=np.empty(pairs), kinds=codes)
-        for place, label in enumerate(labels.tolist()):
+        for code, label in enumerate(labels.tolist()):
             if str(label) == "all":
                 raise BadValue("kinds holds 'all', expected names of pair kinds; 'all' names the total")
-            members[str(label)] = codes == place
+            members[str(label)] = codes == code
     members["all"] = np.ones(pairs, dtype=np.bool_)
     return members
 

@@ -94,15 +94,15 @@ def pairwise_accuracy(
     calibrate = isinstance(epsilon, str) and epsilon == CALIBRATE
     if not calibrate and not (is_real(epsilon) and 0 <= epsilon < math.inf):
         raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATE}")
-    given_scores, given_people, given = paired_observations(scores, people, missing)
-    codes = np.zeros(len(given), dtype=np.int64)
+    metric, human, complete = paired_observations(scores, people, missing)
+    codes = np.zeros(len(complete), dtype=np.int64)
     if groups is not None:
         codes = encode(groups, "groups")[1]
-        same_length(scores=given_scores, groups=codes)
+        same_length(scores=metric, groups=codes)
     # Only groups that have an observation left are numbered.
-    _, firsts, codes = np.unique(codes[given], return_index=True, return_inverse=True)
+    _, firsts, codes = np.unique(codes[complete], return_index=True, return_inverse=True)
     codes = codes.astype(np.int64, copy=False)
-    data = _Groups(given_scores[given], given_people[given], codes)
+    data = _Groups(metric[complete], human[complete], codes)
     searched = 0
     tie = 0.0 if calibrate else float(epsilon)
     if calibrate and data.pairs.sum():
@@ -114,7 +114,7 @@ def pairwise_accuracy(
     inference = options.undefined("" if len(accuracies) else NO_PAIR)
     if options.columns and len(accuracies):
         columns = {
-            name: _of_groups(values, name, given, codes, firsts)[paired]
+            name: _of_groups(values, name, complete, codes, firsts)[paired]
             for name, values in options.columns.items()
         }
         mean = share_of_rows(accuracies, columns, confidence)
@@ -136,20 +136,20 @@ def pairwise_accuracy(
         tied_people=people_only,
         pairs=int(data.pairs.sum()),
         pairs_searched=searched,
-        n=int(given.sum()),
-        left_out=int((~given).sum()),
+        n=int(complete.sum()),
+        left_out=int((~complete).sum()),
         groups=len(paired),
         undefined_groups=int((~paired).sum()),
         **inference.shared(),
     )
 
 
-def _of_groups(values: Iterable[Any], name: str, given: Flags, codes: Ints, firsts: Ints) -> Ints:
+def _of_groups(values: Iterable[Any], name: str, complete: Flags, codes: Ints, firsts: Ints) -> Ints:
     """Return the (G,) cluster of each group; raise BadValue for a group in two."""
     column = f"clusters[{name!r}]"
     _, clusters = encode(values, column)
-    same_length(scores=given, **{column: clusters})
-    clusters = clusters[given]
+    same_length(scores=complete, **{column: clusters})
+    clusters = clusters[complete]
     if (clusters != clusters[firsts][codes]).any():
         raise BadValue(f"{column} differs within a group, expected one {name} for each of groups")
     return clusters[firsts]
@@ -192,9 +192,9 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
     order = data.people[upper] - data.people[lower]
     changes = np.where(order == 0, weights, np.where(order > 0, -weights, 0.0))
     changes[(order != 0) & (gaps <= data.slack)] = 0.0  # tied from the start, and wrong
-    place = np.argsort(gaps)
-    gaps = gaps[place]
-    gains = np.cumsum(changes[place])
+    order_of_gaps = np.argsort(gaps)
+    gaps = gaps[order_of_gaps]
+    gains = np.cumsum(changes[order_of_gaps])
     # Equal gaps are passed together.
     last = np.append(np.diff(gaps) > data.slack, True)
     gaps, gains = np.append(0.0, gaps[last]), np.append(-np.inf, gains[last])
@@ -212,19 +212,19 @@ def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tup
     if total > max_pairs:
         ends = np.cumsum(data.pairs)
         group = np.searchsorted(ends, generator.integers(0, total, size=max_pairs), side="right")
-        one = generator.integers(0, data.sizes[group])
-        two = generator.integers(0, data.sizes[group] - 1)
-        two += two >= one
+        member = generator.integers(0, data.sizes[group])
+        other_member = generator.integers(0, data.sizes[group] - 1)
+        other_member += other_member >= member
         first = data.starts[group]
-        return first + np.minimum(one, two), first + np.maximum(one, two), part[group]
+        return first + np.minimum(member, other_member), first + np.maximum(member, other_member), part[group]
     lower, upper, weights = [], [], []
     for size in np.unique(data.sizes[data.pairs > 0]):
         alike = np.flatnonzero(data.sizes == size)
-        one, two = np.triu_indices(size, 1)
+        member, other_member = np.triu_indices(size, 1)
         first = data.starts[alike][:, np.newaxis]
-        lower.append((first + one).ravel())
-        upper.append((first + two).ravel())
-        weights.append(np.repeat(part[alike], len(one)))
+        lower.append((first + member).ravel())
+        upper.append((first + other_member).ravel())
+        weights.append(np.repeat(part[alike], len(member)))
     return np.concatenate(lower), np.concatenate(upper), np.concatenate(weights)
 
 
@@ -273,21 +273,21 @@ def soft_pairwise_accuracy(
     one_of(missing, ("refuse", "leave-out"), "missing")
     positive(reassignments, "reassignments")
     generator, reported = generator_of(seed)
-    given, human = _table(scores, "scores", missing), _table(people, "people", missing)
-    if given.shape != human.shape:
-        raise BadShape(f"scores has shape {given.shape} and people {human.shape}, expected the same")
-    kept: Flags = ~np.isnan(np.concatenate([given, human])).any(axis=0)
-    given, human = given[:, kept], human[:, kept]
-    systems, n = given.shape
+    metric, human = _table(scores, "scores", missing), _table(people, "people", missing)
+    if metric.shape != human.shape:
+        raise BadShape(f"scores has shape {metric.shape} and people {human.shape}, expected the same")
+    complete: Flags = ~np.isnan(np.concatenate([metric, human])).any(axis=0)
+    metric, human = metric[:, complete], human[:, complete]
+    systems, n = metric.shape
     upper = np.triu_indices(systems, 1)
     value = pairwise = math.nan
     p_scores, p_people = np.full((2, systems, systems), np.nan)
     reason = TOO_FEW_SYSTEMS if systems < 2 else "" if n else NO_ITEM
     if not reason:
-        both = np.concatenate([given, human])
+        both = np.concatenate([metric, human])
         p_scores, p_people = _one_sided(both, systems, reassignments, generator)
         value = float(1 - np.abs(p_people - p_scores)[upper].mean())
-        orders = [np.sign(_gaps(table))[upper] for table in (given, human)]
+        orders = [np.sign(_gaps(table))[upper] for table in (metric, human)]
         pairwise = float((orders[0] == orders[1]).mean())
     return SoftAccuracyResult(
         value=value,
@@ -297,7 +297,7 @@ def soft_pairwise_accuracy(
         systems=systems,
         pairs=len(upper[0]),
         n=n,
-        left_out=int((~kept).sum()),
+        left_out=int((~complete).sum()),
         reassignments=reassignments,
         seed=reported,
         reason=reason,
@@ -376,21 +376,21 @@ def soft_accuracy_of_comparisons(
     """
     positive(reassignments, "reassignments")
     generator, reported = generator_of(seed)
-    names, one, two = encode_both(first, second, "first", "second")
+    names, first_system, second_system = encode_both(first, second, "first", "second")
     by_metric, by_people = finite_vector(metric, "metric"), finite_vector(people, "people")
-    same_length(first=one, metric=by_metric, people=by_people)
-    apart = one != two
-    sign = np.where(one < two, 1.0, -1.0)[apart]
+    same_length(first=first_system, metric=by_metric, people=by_people)
+    apart = first_system != second_system
+    sign = np.where(first_system < second_system, 1.0, -1.0)[apart]
     differences = np.stack([by_metric[apart], by_people[apart]], axis=1) * sign[:, np.newaxis]
-    low, high = np.minimum(one, two)[apart], np.maximum(one, two)[apart]
+    low, high = np.minimum(first_system, second_system)[apart], np.maximum(first_system, second_system)[apart]
     pairs, pair = np.unique(low * len(names) + high, return_inverse=True)
     p = np.empty((len(pairs), 2))
     agree = np.empty(len(pairs))
-    for place in range(len(pairs)):
-        own = differences[pair == place]
-        total = own.sum(axis=0)
-        p[place] = _p_values(own, total, reassignments, generator)
-        agree[place] = np.sign(total[0]) == np.sign(total[1])
+    for number in range(len(pairs)):
+        of_pair = differences[pair == number]
+        total = of_pair.sum(axis=0)
+        p[number] = _p_values(of_pair, total, reassignments, generator)
+        agree[number] = np.sign(total[0]) == np.sign(total[1])
     return SoftComparisonsResult(
         value=float(1 - np.abs(p[:, 0] - p[:, 1]).mean()) if len(pairs) else math.nan,
         pairwise=float(agree.mean()) if len(pairs) else math.nan,
@@ -404,13 +404,15 @@ def soft_accuracy_of_comparisons(
     )
 
 
-def _p_values(own: Floats, total: Floats, reassignments: int, generator: np.random.Generator) -> Floats:
-    slack = ROUNDING * np.abs(own).sum(axis=0)
+def _p_values(
+    differences: Floats, total: Floats, reassignments: int, generator: np.random.Generator
+) -> Floats:
+    slack = ROUNDING * np.abs(differences).sum(axis=0)
     reached = np.zeros(2)
-    at_once = max(1, CELLS // len(own))
+    at_once = max(1, CELLS // len(differences))
     for start in range(0, reassignments, at_once):
         size = min(at_once, reassignments - start)
-        signs = 2.0 * generator.integers(0, 2, size=(size, len(own))) - 1
-        drawn = signs @ own
+        signs = 2.0 * generator.integers(0, 2, size=(size, len(differences))) - 1
+        drawn = signs @ differences
         reached += (drawn > total + slack).sum(axis=0) + 0.5 * (np.abs(drawn - total) <= slack).sum(axis=0)
     return reached / reassignments

@@ -163,8 +163,8 @@ def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
     chunk = max(1, CELLS // n)
     for start in range(0, n, chunk):
         rows = np.arange(start, min(start + chunk, n))
-        kept = np.broadcast_to(sample, (len(rows), n))[np.arange(n) != rows[:, np.newaxis]]
-        left_out[rows] = function(kept.reshape(len(rows), n - 1))
+        others = np.broadcast_to(sample, (len(rows), n))[np.arange(n) != rows[:, np.newaxis]]
+        left_out[rows] = function(others.reshape(len(rows), n - 1))
     return left_out
 
 

@@ -52,18 +52,18 @@ def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) 
     median = np.empty(2)
     for resample in range(resamples):
         seen[:] = 0
-        found = 0
-        place = 0
-        while found < 2:
-            item = items[place]
-            side = (coins[resample, item >> 3] >> (item & 7) & 1) ^ sides[place]
-            value = values[place]
+        reached = 0
+        rank = 0
+        while reached < 2:
+            item = items[rank]
+            side = (coins[resample, item >> 3] >> (item & 7) & 1) ^ sides[rank]
+            value = values[rank]
             seen[side] += 1
             if seen[side] == upper:
                 median[side] = (last[side] + value) / 2 if even else value
-                found += 1
+                reached += 1
             last[side] = value
-            place += 1
+            rank += 1
         result[resample] = median[0] - median[1]
     return result
 
@@ -74,7 +74,7 @@ def drawn_sums(values: Floats, drawn: NDArray[np.uint32]) -> Floats:
     sums = np.zeros(resamples)
     for resample in range(resamples):
         total = 0.0
-        for place in range(n):
-            total += values[drawn[resample, place]]
+        for draw in range(n):
+            total += values[drawn[resample, draw]]
         sums[resample] = total
     return sums

@@ -92,18 +92,21 @@ class McNemarResult(Result):
 @signed("mcnemar", input="outcomes")
 def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumns = NAIVE) -> McNemarResult:
     """Do McNemar's test (see `mcnemar_counts`) on two (N,) vectors of outcomes 0 or 1."""
-    one, two = _outcomes(first, "first"), _outcomes(second, "second")
-    same_length(first=one, second=two)
+    first_right, second_right = _outcomes(first, "first"), _outcomes(second, "second")
+    same_length(first=first_right, second=second_right)
     columns = columns_of(clusters)
-    found = mcnemar_counts(int(((one == 1) & (two == 0)).sum()), int(((one == 0) & (two == 1)).sum()))
+    result = mcnemar_counts(
+        int(((first_right == 1) & (second_right == 0)).sum()),
+        int(((first_right == 0) & (second_right == 1)).sum()),
+    )
     if not columns:
-        return found
-    differ = one != two
-    grouped = Clusters.of(columns, len(one), differ)
-    p = _discordant_p(one[differ], grouped) if differ.any() else 1.0
+        return result
+    differ = first_right != second_right
+    grouped = Clusters.of(columns, len(first_right), differ)
+    p = _discordant_p(first_right[differ], grouped) if differ.any() else 1.0
     if grouped.alone(int(differ.sum())):
-        p = found.exact_p
-    return replace(found, clusters=grouped.counts, clustered_p=p, note=grouped.note)
+        p = result.exact_p
+    return replace(result, clusters=grouped.counts, clustered_p=p, note=grouped.note)
 
 
 def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
@@ -180,19 +183,21 @@ def randomization_test(
     positive(reassignments, "reassignments")
     one_of(alternative, ALTERNATIVES, "alternative")
     generator, reported = generator_of(seed)
-    one, two = score_vector(first, "first"), score_vector(second, "second")
-    n = same_length(first=one, second=two)
+    first_scores, second_scores = score_vector(first, "first"), score_vector(second, "second")
+    n = same_length(first=first_scores, second=second_scores)
     if not n:
         raise BadShape("first is empty, expected one score or more")
     name, function = row_statistic(statistic)
-    difference = float(function(one[np.newaxis])[0] - function(two[np.newaxis])[0])
+    difference = float(function(first_scores[np.newaxis])[0] - function(second_scores[np.newaxis])[0])
     # A tie must count as extreme: means of three grades differ by rounding where they are equal.
-    scale = max(float(np.abs(one).max()), float(np.abs(two).max()), abs(difference))
+    scale = max(float(np.abs(first_scores).max()), float(np.abs(second_scores).max()), abs(difference))
     grouped = moving_together(columns_of(clusters), n)
     owners = grouped.codes if grouped is not None else (None,)
     # With two kinds of clusters the differences are freed of what is tested, as they only serve a variance.
-    other = two if len(owners) == 1 else two + difference
-    draws = [_differences(one, other, name, function, reassignments, generator, owner) for owner in owners]
+    other = second_scores if len(owners) == 1 else second_scores + difference
+    draws = [
+        _differences(first_scores, other, name, function, reassignments, generator, owner) for owner in owners
+    ]
     as_extreme = None
     if grouped is not None and len(draws) > 1:
         spread = grouped.spread_of([float(np.square(drawn).mean()) for drawn in draws])
@@ -228,8 +233,8 @@ def _p_of_spread(spread: Spread, difference: float, scale: float, alternative: s
 
 
 def _differences(
-    one: Floats,
-    two: Floats,
+    first: Floats,
+    second: Floats,
     name: str,
     function: RowStatistic,
     reassignments: int,
@@ -237,17 +242,17 @@ def _differences(
     owner: Ints | None,
 ) -> Floats:
     """Return (reassignments,) differences; the rows of one `owner` (N,) change sides together."""
-    n = len(one)
+    n = len(first)
     draw: _Draw
     if name == "mean":
-        differences = one - two
+        differences = first - second
         if owner is not None:
             differences = np.bincount(owner, weights=differences).astype(np.float64)
         draw, block = _mean_draw(differences, n), _SUMS
     elif name == "median":
-        draw, block = _median_draw(one, two, owner), max(1, 8 * CELLS // n)
+        draw, block = _median_draw(first, second, owner), max(1, 8 * CELLS // n)
     else:
-        draw, block = _swap_draw(one, two, function, owner), max(1, CELLS // n)
+        draw, block = _swap_draw(first, second, function, owner), max(1, CELLS // n)
     blocks = [min(block, reassignments - start) for start in range(0, reassignments, block)]
     return np.concatenate([draw(generator, size) for size in blocks])
 
@@ -272,11 +277,11 @@ def _mean_draw(differences: Floats, n: int) -> _Draw:
     return draw
 
 
-def _median_draw(one: Floats, two: Floats, owner: Ints | None) -> _Draw:
+def _median_draw(first: Floats, second: Floats, owner: Ints | None) -> _Draw:
     from evaluation.statistics.significance.kernels import median_differences
 
-    n = len(one)
-    both = np.concatenate([one, two])
+    n = len(first)
+    both = np.concatenate([first, second])
     order = np.argsort(both, kind="stable")
     values, items, sides = both[order], order % n, (order >= n).astype(np.uint8)
     coins = n
@@ -289,8 +294,8 @@ def _median_draw(one: Floats, two: Floats, owner: Ints | None) -> _Draw:
     return draw
 
 
-def _swap_draw(one: Floats, two: Floats, function: RowStatistic, owner: Ints | None) -> _Draw:
-    coins = len(one) if owner is None else int(owner.max()) + 1
+def _swap_draw(first: Floats, second: Floats, function: RowStatistic, owner: Ints | None) -> _Draw:
+    coins = len(first) if owner is None else int(owner.max()) + 1
 
     def draw(generator: np.random.Generator, size: int) -> Floats:
         swapped = np.unpackbits(
@@ -298,7 +303,7 @@ def _swap_draw(one: Floats, two: Floats, function: RowStatistic, owner: Ints | N
         ).astype(bool)
         if owner is not None:
             swapped = swapped[:, owner]
-        return function(np.where(swapped, two, one)) - function(np.where(swapped, one, two))
+        return function(np.where(swapped, second, first)) - function(np.where(swapped, first, second))
 
     return draw
 
@@ -319,19 +324,19 @@ def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPVal
     j >= i of m p_(j) / j, and "benjamini-yekutieli" the same times 1 + 1/2 + ... + 1/m.
     """
     one_of(method, CORRECTIONS, "method")
-    given = float_vector(p_values, "p_values")
-    refuse_values(given, (given < 0) | (given > 1), "p_values", "between 0 and 1")
-    defined = np.flatnonzero(~np.isnan(given))
+    p = float_vector(p_values, "p_values")
+    refuse_values(p, (p < 0) | (p > 1), "p_values", "between 0 and 1")
+    defined = np.flatnonzero(~np.isnan(p))
     m = len(defined)
-    values = given.copy()
+    values = p.copy()
     if method == "holm":
-        order = defined[np.argsort(given[defined], kind="stable")]
-        values[order] = np.minimum(np.maximum.accumulate(np.arange(m, 0, -1) * given[order]), 1)
+        order = defined[np.argsort(p[defined], kind="stable")]
+        values[order] = np.minimum(np.maximum.accumulate(np.arange(m, 0, -1) * p[order]), 1)
     elif method == "benjamini-hochberg":
-        values[defined] = scipy.stats.false_discovery_control(given[defined])
+        values[defined] = scipy.stats.false_discovery_control(p[defined])
     elif method == "benjamini-yekutieli" and m:
-        values[defined] = scipy.stats.false_discovery_control(given[defined], method="by")
-    return AdjustedPValues(values, method, m, len(given) - m)
+        values[defined] = scipy.stats.false_discovery_control(p[defined], method="by")
+    return AdjustedPValues(values, method, m, len(p) - m)
 
 
 def holm(p_values: ArrayLike) -> Floats:
@@ -365,10 +370,10 @@ class ClusterResult:
     adjusted_p: Floats
     correction: str
     level: float
-    n: int
-    left_out: int
-    reassignments: int
-    seed: int | None
+    n: int = 0
+    left_out: int = 0
+    reassignments: int = 0
+    seed: int | None = None
     signature: str = ""
 
 
@@ -393,38 +398,33 @@ def system_clusters(
     positive(reassignments, "reassignments")
     generator, reported = generator_of(seed)
     table = score_table(scores, "scores")
-    given = ~np.isnan(table)
-    if missing == "refuse" and not given.all():
-        system, item = np.argwhere(~given)[0]
+    scored = ~np.isnan(table)
+    if missing == "refuse" and not scored.all():
+        system, item = np.argwhere(~scored)[0]
         raise BadValue(f"scores[{system}, {item}] is nan, expected a score (or leave such items out)")
-    complete = given.all(axis=0)
-    kept = table[:, complete]
+    complete = scored.all(axis=0)
+    compared = table[:, complete]
     together = {
         name: np.asarray(one_per_row(column, name), dtype=object)[complete]
         for name, column in columns_of(clusters).items()
     }
-    size, n = kept.shape
+    size, n = compared.shape
     if not n:
         raise BadShape("no item has a score of every system, expected one or more")
     p = np.full((size, size), np.nan)
-    for one in range(size):
-        for two in range(one):
+    for first in range(size):
+        for second in range(first):
             test = randomization_test(
-                kept[one],
-                kept[two],
+                compared[first],
+                compared[second],
                 reassignments=reassignments,
                 seed=generator,
                 clusters=together or NAIVE,
             )
-            p[one, two] = p[two, one] = test.p
-    return _clustered(
-        kept.mean(axis=1),
-        p,
-        names,
-        correction,
-        level,
-        {"n": n, "left_out": table.shape[1] - n, "reassignments": reassignments, "seed": reported},
-    )
+            p[first, second] = p[second, first] = test.p
+    result = _clustered(compared.mean(axis=1), p, names, correction, level)
+    left_out = table.shape[1] - n
+    return replace(result, n=n, left_out=left_out, reassignments=reassignments, seed=reported)
 
 
 @signed("clusters", data=("names",), input="p-values")
@@ -444,37 +444,31 @@ def clusters_of_p_values(
     np.fill_diagonal(p, np.nan)
     if not np.array_equal(p, p.T, equal_nan=True):
         raise BadValue("p_values is not symmetric, expected the same p of both orders of a pair")
-    return _clustered(
-        means, p, names, correction, level, {"n": 0, "left_out": 0, "reassignments": 0, "seed": None}
-    )
+    return _clustered(means, p, names, correction, level)
 
 
 def _clustered(
-    values: Floats,
-    p: Floats,
-    names: Sequence[Any] | None,
-    correction: str,
-    level: float,
-    made: dict[str, Any],
+    values: Floats, p: Floats, names: Sequence[Any] | None, correction: str, level: float
 ) -> ClusterResult:
     one_of(correction, CORRECTIONS, "correction")
     size, level = len(values), check_confidence(level, "level")
-    called = tuple(
-        str(name) for name in (range(1, size + 1) if names is None else one_per_row(names, "names"))
-    )
-    if len(called) != size or len(set(called)) != size:
+    labels = range(1, size + 1) if names is None else one_per_row(names, "names")
+    systems = [str(label) for label in labels]
+    if len(systems) != size or len(set(systems)) != size:
         raise BadShape(
-            f"names holds {len(set(called))} different names, expected one for each of {size} systems"
+            f"names holds {len(set(systems))} different names, expected one for each of {size} systems"
         )
+    # Adjust each p once, above the diagonal.
     upper = np.triu_indices(size, 1)
     adjusted = np.full((size, size), np.nan)
     adjusted[upper] = adjusted_p_values(p[upper], correction).values
     adjusted[upper[::-1]] = adjusted[upper]
+    # Rank the systems, and cut the ranking where all above beat all below.
     order = np.argsort(-values, kind="stable")
     values, p, adjusted = values[order], p[np.ix_(order, order)], adjusted[np.ix_(order, order)]
-    ranked = tuple(called[place] for place in order)
+    ranked = tuple(systems[system] for system in order)
     beats = (adjusted <= level) & (values[:, np.newaxis] > values)
-    bounds = [place for place in range(1, size) if beats[:place, place:].all()]
+    bounds = [rank for rank in range(1, size) if beats[:rank, rank:].all()]
     clusters = tuple(ranked[start:stop] for start, stop in zip([0, *bounds], [*bounds, size], strict=True))
     return ClusterResult(
         names=ranked,
@@ -486,5 +480,4 @@ def _clustered(
         adjusted_p=adjusted,
         correction=correction,
         level=level,
-        **made,
     )

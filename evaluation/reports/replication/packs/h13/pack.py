@@ -12,7 +12,7 @@ from annotation.rehearsal.people import Crowd
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.data.provenance import json_float
 from evaluation.metrics import bleu_pre_matrix, score
-from evaluation.metrics.text.words import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
+from evaluation.metrics.text.tokens import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
 from evaluation.presentation.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from evaluation.reports.replication.published_sets import POOL, Flickr8k, Pairs, read_flickr8k
 from evaluation.reports.replication.running import Run, rehearse
@@ -308,7 +308,7 @@ def _bleu_matrix(data: Flickr8k) -> Floats:
 def _shared_bigrams(data: Flickr8k, change: str) -> Flags:
     texts = [text for own in data.captions for text in own]
     words = changed(encode(texts, TOKENIZERS["rouge"]), change)
-    cut = [set(pairwise(own.tolist())) for own in np.split(words.words, words.starts[1:-1])]
+    cut = [set(pairwise(own.tolist())) for own in np.split(words.tokens, words.starts[1:-1])]
     size = len(data.captions[0])
     images = [set().union(*cut[start : start + size]) for start in range(0, len(cut), size)]
     return np.array([[not own.isdisjoint(image) for own in cut[POOL::size]] for image in images])

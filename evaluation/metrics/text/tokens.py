@@ -94,11 +94,11 @@ BLOCK = 1 << 14  # texts cut at once; bounds the memory, and the pieces of a blo
 PART = 8  # blocks
 
 
-class Words:
-    """Tokenised texts: `words` (tokens,) int32, text after text, and `starts` (texts + 1,) int64."""
+class TokenizedTexts:
+    """Texts as `tokens` (N,) int32, positions in `vocabulary`; text t begins at starts[t] (texts + 1,)."""
 
-    def __init__(self, words: Numbers, starts: Ints, vocabulary: Sequence[str]) -> None:
-        self.words = words
+    def __init__(self, tokens: Numbers, starts: Ints, vocabulary: Sequence[str]) -> None:
+        self.tokens = tokens
         self.starts = starts
         self.vocabulary = vocabulary
 
@@ -106,16 +106,16 @@ class Words:
     def lengths(self) -> Ints:
         return np.diff(self.starts)
 
-    def mapped(self, change: Callable[[Sequence[str]], Sequence[str]]) -> "Words":
+    def mapped(self, change: Callable[[Sequence[str]], Sequence[str]]) -> "TokenizedTexts":
         numbers: dict[str, int] = {}
         new = [numbers.setdefault(word, len(numbers)) for word in change(self.vocabulary)]
-        return Words(np.array(new, dtype=np.int32)[self.words], self.starts, list(numbers))
+        return TokenizedTexts(np.array(new, dtype=np.int32)[self.tokens], self.starts, list(numbers))
 
-    def without(self, is_dropped: Flags) -> "Words":
+    def without(self, is_dropped: Flags) -> "TokenizedTexts":
         """Return the texts without the words marked in `is_dropped` (vocabulary,)."""
         if not is_dropped.any():
             return self
-        return Words(*_left_over(self.words, self.starts, is_dropped), self.vocabulary)
+        return TokenizedTexts(*_left_over(self.tokens, self.starts, is_dropped), self.vocabulary)
 
 
 Cut = tuple[pa.DictionaryArray, Ints]  # the pieces by number, and the end of each text
@@ -131,7 +131,7 @@ def _cut_block(texts: list[str]) -> Cut:
 
 
 class Pieces:
-    """Texts cut at blanks, as `Words` are; blanks at the ends of a text give empty pieces."""
+    """Texts cut at blanks, as `TokenizedTexts` are; blanks at the ends of a text give empty pieces."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
@@ -148,34 +148,34 @@ class Pieces:
         self.numbers: Numbers = np.concatenate([pieces.indices.to_numpy() for pieces in unified.chunks])
         self.distinct: list[str] = unified.chunk(0).dictionary.to_pylist()
 
-    def words(self, tokenizer: Tokenizer) -> Words:
+    def tokenized(self, tokenizer: Tokenizer) -> TokenizedTexts:
         known: dict[str, int] = {}
-        made: list[int] = []
+        token_numbers: list[int] = []
         ends = np.zeros(len(self.distinct) + 1, dtype=np.int64)
         needs_context = np.zeros(len(self.distinct), dtype=np.bool_)
         for number, piece in enumerate(self.distinct):
-            tokens = tokenizer.piece(piece)
-            if tokens is None:
+            piece_tokens = tokenizer.piece(piece)
+            if piece_tokens is None:
                 needs_context[number] = True
             else:
-                made.extend([known.setdefault(token, len(known)) for token in tokens])
-            ends[number + 1] = len(made)
-        words_of_piece = np.array(made, dtype=np.int32)
-        words, starts, whole = _replaced(self.numbers, self.starts, words_of_piece, ends, needs_context)
+                token_numbers.extend([known.setdefault(token, len(known)) for token in piece_tokens])
+            ends[number + 1] = len(token_numbers)
+        tokens_of_pieces = np.array(token_numbers, dtype=np.int32)
+        tokens, starts, whole = _replaced(self.numbers, self.starts, tokens_of_pieces, ends, needs_context)
         if whole.size:
-            words, starts = self._with_whole(words, starts, whole, tokenizer, known)
-        return Words(words, starts, list(known))
+            tokens, starts = self._with_whole(tokens, starts, whole, tokenizer, known)
+        return TokenizedTexts(tokens, starts, list(known))
 
     def _with_whole(
-        self, words: Numbers, starts: Ints, whole: Ints, tokenizer: Tokenizer, known: dict[str, int]
+        self, tokens: Numbers, starts: Ints, whole: Ints, tokenizer: Tokenizer, known: dict[str, int]
     ) -> tuple[Numbers, Ints]:
         parts, lengths, at = [], np.diff(starts), 0
         for text in whole.tolist():
-            own = [known.setdefault(token, len(known)) for token in tokenizer.tokens(self._texts[text])]
-            parts += [words[at : starts[text]], np.array(own, dtype=np.int32)]
-            lengths[text] = len(own)
+            numbers = [known.setdefault(token, len(known)) for token in tokenizer.tokens(self._texts[text])]
+            parts += [tokens[at : starts[text]], np.array(numbers, dtype=np.int32)]
+            lengths[text] = len(numbers)
             at = starts[text + 1]
-        return np.concatenate([*parts, words[at:]]), starts_of(lengths)
+        return np.concatenate([*parts, tokens[at:]]), starts_of(lengths)
 
 
 def _arrow(texts: list[str]) -> pa.Array:
@@ -188,24 +188,24 @@ def _arrow(texts: list[str]) -> pa.Array:
 
 
 @compiled
-def _left_over(words: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers, Ints]:
-    left = np.empty(words.size, dtype=np.int32)
+def _left_over(tokens: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers, Ints]:
+    left = np.empty(tokens.size, dtype=np.int32)
     new_starts = np.zeros(starts.size, dtype=np.int64)
-    place = 0
+    end = 0
     for text in range(starts.size - 1):
         for at in range(starts[text], starts[text + 1]):
-            if not is_dropped[words[at]]:
-                left[place] = words[at]
-                place += 1
-        new_starts[text + 1] = place
-    return left[:place].copy(), new_starts
+            if not is_dropped[tokens[at]]:
+                left[end] = tokens[at]
+                end += 1
+        new_starts[text + 1] = end
+    return left[:end].copy(), new_starts
 
 
 @compiled
 def _replaced(
-    pieces: Numbers, starts: Ints, words_of_piece: Numbers, ends: Ints, needs_context: Flags
+    pieces: Numbers, starts: Ints, tokens_of_pieces: Numbers, ends: Ints, needs_context: Flags
 ) -> tuple[Numbers, Ints, Ints]:
-    """Replace every piece by its words; also return the texts with a piece that depends on others."""
+    """Replace every piece by its tokens; also return the texts with a piece that depends on others."""
     count = starts.size - 1
     new_starts = np.zeros(count + 1, dtype=np.int64)
     whole = []
@@ -218,17 +218,17 @@ def _replaced(
         if is_whole:
             whole.append(text)
         new_starts[text + 1] = total
-    words = np.empty(new_starts[count], dtype=np.int32)
-    place = 0
+    tokens = np.empty(new_starts[count], dtype=np.int32)
+    end = 0
     for at in range(starts[count]):
         for word in range(ends[pieces[at]], ends[pieces[at] + 1]):
-            words[place] = words_of_piece[word]
-            place += 1
-    return words, new_starts, np.array(whole, dtype=np.int64)
+            tokens[end] = tokens_of_pieces[word]
+            end += 1
+    return tokens, new_starts, np.array(whole, dtype=np.int64)
 
 
-def encode(texts: Iterable[str], tokenizer: Tokenizer) -> Words:
-    return Pieces(list(texts)).words(tokenizer)
+def encode(texts: Iterable[str], tokenizer: Tokenizer) -> TokenizedTexts:
+    return Pieces(list(texts)).tokenized(tokenizer)
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
@@ -241,16 +241,16 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
 STOP_FIRST = "stop-first"
 STEM_FIRST = "stem-first"
 
-Step = Callable[[Words], Words]
+Step = Callable[[TokenizedTexts], TokenizedTexts]
 
 
 def _stemmed(stem: Callable[..., list[str]]) -> Step:
-    return lambda words: words.mapped(stem)
+    return lambda texts: texts.mapped(stem)
 
 
-def _without(words: Words, dropped: Callable[[], frozenset[str]]) -> Words:
+def _without(texts: TokenizedTexts, dropped: Callable[[], frozenset[str]]) -> TokenizedTexts:
     listed = dropped()
-    return words.without(np.array([word in listed for word in words.vocabulary], dtype=np.bool_))
+    return texts.without(np.array([word in listed for word in texts.vocabulary], dtype=np.bool_))
 
 
 _STOP: Step = partial(_without, dropped=stemming.smart_stop_words)
@@ -276,12 +276,12 @@ CHANGES: dict[str, tuple[Step, ...]] = {
 }
 
 
-def changed(words: Words, change: str) -> Words:
+def changed(texts: TokenizedTexts, change: str) -> TokenizedTexts:
     if change not in CHANGES:
         raise UnknownName("change of words", change, CHANGES)
     for step in CHANGES[change]:
-        words = step(words)
-    return words
+        texts = step(texts)
+    return texts
 
 
 Table = NDArray[np.int32]
