@@ -26,12 +26,13 @@ from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
 from evaluation.statistics.aggregation.bradley_terry import (
     NO_GAMES,
     UNBOUNDED,
+    Candidate,
     Fit,
     Strengths,
     Tables,
-    constrained,
     group_names,
     groups_of,
+    maximise,
     shares_of,
 )
 from evaluation.statistics.clustering import (
@@ -58,10 +59,6 @@ from evaluation.statistics.results import Result, signed
 
 SPLITS = 100
 NO_HALVES = "no two items have answers in both halves, with scores that differ"
-# Part of the log-likelihood that is rounding.
-_ROUNDING = 1e-12
-# A step moves no strength farther.
-_FARTHEST = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +309,7 @@ def luce_choice(
     columns = columns_of(clusters)
     grouped = Clusters.of(columns, rows.count) if columns else None
     reason = rows.no_maximum_reason(prior)
-    fit = None if reason else _fit(rows, prior, max_iterations, tolerance)
+    fit = None if reason else _fit(rows, prior, (max_iterations, tolerance))
     freedom = np.full(len(rows.items), math.inf)
     if fit is not None and grouped is not None:
         chances, _ = _chances(rows, fit.theta)
@@ -450,32 +447,16 @@ def _derivatives(
     return slope, np.asarray(information, dtype=np.float64)
 
 
-def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> Fit:
+def _fit(rows: _Rows, prior: float, limits: tuple[int, float]) -> Fit:
     items = len(rows.items)
     won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
-    theta = np.zeros(items)
-    chances, sums = _chances(rows, theta)
-    value = _log_likelihood(rows, theta, sums, prior)
-    slope, information = _derivatives(theta, chances, won, prior)
-    converged, iterations = False, 0
-    while not converged and iterations < max_iterations:
-        iterations += 1
-        step = np.linalg.solve(constrained(information, items), slope)
-        size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
-        while True:
-            moved = theta + size * step
-            moved -= moved.mean()
-            chances, sums = _chances(rows, moved)
-            reached = _log_likelihood(rows, moved, sums, prior)
-            if reached >= value - _ROUNDING * abs(value) or size < _ROUNDING:
-                break
-            size /= 2
-        # The root of slope times step is at least any strength's step in units of its standard error.
-        away = math.sqrt(max(float(slope @ step), 0.0))
-        converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
-        theta, value = moved, reached
-        slope, information = _derivatives(theta, chances, won, prior)
-    inverse: Floats = np.linalg.inv(constrained(information, items)).astype(np.float64, copy=False)
-    # The constant that held the strengths in place is no part of it.
-    inverse -= 1 / (float(information.max()) * items)
-    return Fit(theta, inverse, value, iterations, converged, float(np.abs(slope).max()))
+
+    def evaluate(theta: Floats) -> Candidate:
+        theta = theta - theta.mean()
+        chances, sums = _chances(rows, theta)
+        return Candidate(theta, _log_likelihood(rows, theta, sums, prior), chances)
+
+    def derivatives(candidate: Candidate) -> tuple[Floats, Floats]:
+        return _derivatives(candidate.parameters, candidate.chances, won, prior)
+
+    return maximise(evaluate, derivatives, np.zeros(items), np.ones(items, dtype=np.bool_), items, limits)

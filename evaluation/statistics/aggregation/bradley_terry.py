@@ -9,15 +9,15 @@ second wins, or they tie are exp(d), exp(-d) and nu over their sum. The likeliho
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation.voting import outcomes_of
 from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
 from evaluation.statistics.inputs import (
@@ -82,22 +82,26 @@ class Parameters:
     log_nu: float
     order: float
 
+    @classmethod
+    def of(cls, values: Floats) -> Parameters:
+        return cls(values[:-2], float(values[-2]), float(values[-1]))
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The maximum at (K,) strengths theta; `covariance` is that of theta, then of the other parameters."""
+    """The maximum at (P,) parameters, of which the first are the (K,) strengths theta with mean zero.
+
+    covariance: of the free parameters. information: about them.
+    """
 
     theta: Floats
+    parameters: Floats
     covariance: Floats
+    information: Floats
     log_likelihood: float
     iterations: int
     converged: bool
     gradient: float
-
-
-@dataclass(frozen=True, slots=True)
-class TiedFit(Fit):
-    peak: Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,9 +140,8 @@ class Strengths(Result):
         count = len(items)
         order = np.empty(0, dtype=np.int64)
         if fit is None:
-            fit = Fit(
-                np.full(count, math.nan), np.full((count, count), math.nan), math.nan, 0, False, math.nan
-            )
+            nothing, table = np.full(count, math.nan), np.full((count, count), math.nan)
+            fit = Fit(nothing, nothing, table, table, math.nan, 0, False, math.nan)
         else:
             order = np.argsort(-fit.theta, kind="stable")
         covariance = fit.covariance[:count, :count]
@@ -249,59 +252,100 @@ def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
     return bool(-solution.fun > _RISES)
 
 
-def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance: float) -> TiedFit:
-    """Find the maximum, which must exist, by Newton's method with halved, bounded steps."""
-    at = _start(tables, ties)
-    items = len(at.theta)
-    free = np.r_[np.ones(items, dtype=bool), ties, order]
-    chances = log_chances(at)
-    value = _log_likelihood(tables, chances)
-    slope, information = _derivatives(tables, chances)
-    converged = False
-    iterations = 0
+class Candidate(NamedTuple):
+    """(P,) parameters with strengths of mean zero, their log-likelihood, and the chances of the outcomes."""
+
+    parameters: Floats
+    log_likelihood: float
+    chances: Any
+
+
+def maximise(
+    evaluate: Callable[[Floats], Candidate],
+    derivatives: Callable[[Candidate], tuple[Floats, Floats]],
+    start: Floats,
+    free: Flags,
+    items: int,
+    limits: tuple[int, float],
+) -> Fit:
+    """Find the maximum, which must exist, by Newton's method with halved, bounded steps.
+
+    `derivatives` are the slope and the information at a candidate; of (P,) parameters those that are `free` move.
+    `limits`: of iterations, and the tolerance.
+    """
+    max_iterations, tolerance = limits
+    at = evaluate(start)
+    converged, iterations = False, 0
+    slope, information = _of_free(derivatives(at), free)
     while not converged and iterations < max_iterations:
         iterations += 1
-        step = np.zeros(items + 2)
-        step[free] = np.linalg.solve(constrained(information[np.ix_(free, free)], items), slope[free])
-        size = min(1.0, _FARTHEST / max(np.abs(step).max(), _ROUNDING))
-        candidate = _moved(at, size * step)
-        chances = log_chances(candidate)
-        reached = _log_likelihood(tables, chances)
-        while reached < value - _ROUNDING * abs(value) and size > _ROUNDING:
+        step = np.zeros(len(start))
+        step[free] = np.linalg.solve(constrained(information, items), slope)
+        size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
+        candidate = evaluate(at.parameters + size * step)
+        # Halve the step until the likelihood falls by no more than rounding.
+        least = at.log_likelihood - _ROUNDING * abs(at.log_likelihood)
+        while not candidate.log_likelihood >= least and size >= _ROUNDING:
             size /= 2
-            candidate = _moved(at, size * step)
-            chances = log_chances(candidate)
-            reached = _log_likelihood(tables, chances)
+            candidate = evaluate(at.parameters + size * step)
         # The root of slope times step is at least any parameter's step in units of its standard error.
-        away = math.sqrt(max(float(slope @ step), 0.0))
-        converged = bool(min(np.abs(step).max(), away) <= tolerance)
-        at, value = candidate, reached
-        slope, information = _derivatives(tables, chances)
-    covariance: Floats = np.linalg.inv(constrained(information[np.ix_(free, free)], items)).astype(
-        np.float64, copy=False
-    )
+        away = math.sqrt(max(float(slope @ step[free]), 0.0))
+        converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
+        at = candidate
+        slope, information = _of_free(derivatives(at), free)
+    covariance: Floats = np.linalg.inv(constrained(information, items)).astype(np.float64, copy=False)
     # The constant matrix that held the strengths in place is no part of it.
     covariance[:items, :items] -= 1 / (float(information[:items, :items].max()) * items)
-    gradient = float(np.abs(slope[free]).max())
-    return TiedFit(at.theta, covariance, value, iterations, converged, gradient, at)
+    gradient = float(np.abs(slope).max())
+    return Fit(
+        at.parameters[:items],
+        at.parameters,
+        covariance,
+        information,
+        at.log_likelihood,
+        iterations,
+        converged,
+        gradient,
+    )
+
+
+def _of_free(derivatives: tuple[Floats, Floats], free: Flags) -> tuple[Floats, Floats]:
+    slope, information = derivatives
+    return slope[free], information[np.ix_(free, free)]
+
+
+def constrained(information: Floats, items: int) -> Floats:
+    """Fix the free direction: a constant added to all strengths, which the first `items` parameters are."""
+    constrained = information.copy()
+    constrained[:items, :items] += constrained[:items, :items].max() / items
+    return constrained
+
+
+def fit(tables: Tables, ties: bool, order: bool, limits: tuple[int, float]) -> Fit:
+    items = len(tables.first)
+    # Among equals, nu / 2 is the odds of a tie.
+    log_nu = math.log(2 * tables.tied.sum() / (tables.first + tables.second).sum()) if ties else -math.inf
+
+    def evaluate(parameters: Floats) -> Candidate:
+        centred = parameters.copy()
+        centred[:items] -= centred[:items].mean()
+        chances = log_chances(Parameters.of(centred))
+        return Candidate(centred, _log_likelihood(tables, chances), chances)
+
+    return maximise(
+        evaluate,
+        lambda candidate: _derivatives(tables, candidate.chances),
+        np.r_[np.zeros(items), log_nu, 0.0],
+        np.r_[np.ones(items, dtype=bool), ties, order],
+        items,
+        limits,
+    )
 
 
 def _log_likelihood(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> float:
     first, second, tie = chances
     total = float((tables.first * first + tables.second * second).sum())
     return total + float((tables.tied * tie).sum()) if tables.tied.any() else total
-
-
-def _start(tables: Tables, ties: bool) -> Parameters:
-    tied, decided = tables.tied.sum(), (tables.first + tables.second).sum()
-    # Among equals, nu / 2 is the odds of a tie.
-    log_nu = math.log(2 * tied / decided) if ties else -math.inf
-    return Parameters(np.zeros(len(tables.first)), log_nu, 0.0)
-
-
-def _moved(at: Parameters, step: Floats) -> Parameters:
-    theta = at.theta + step[:-2]
-    return Parameters(theta - theta.mean(), at.log_nu + float(step[-2]), at.order + float(step[-1]))
 
 
 def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
@@ -330,13 +374,6 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
     information[items:, :items] = information[:items, items:].T
     information[items + 1, items] = information[items, items + 1]
     return slope, information
-
-
-def constrained(information: Floats, items: int) -> Floats:
-    """Fix the free direction: a constant added to all strengths, which the first `items` parameters are."""
-    constrained = information.copy()
-    constrained[:items, :items] += constrained[:items, :items].max() / items
-    return constrained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -457,9 +494,10 @@ class _Rows:
     outcome: Ints
     clusters: Clusters
 
-    def covariance(self, fit: TiedFit, settings: _Settings) -> tuple[Floats, Floats]:
-        items, n = len(fit.peak.theta), len(self.first)
-        chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(fit.peak)]
+    def covariance(self, fit: Fit, settings: _Settings) -> tuple[Floats, Floats]:
+        items, n = len(fit.theta), len(self.first)
+        peak = Parameters.of(fit.parameters)
+        chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(peak)]
         won, lost, tied = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
         if settings.tie_model == "half":
             won, lost, tied = won + tied / 2, lost + tied / 2, np.zeros(n)
@@ -467,7 +505,7 @@ class _Rows:
         slope = (won * (2 * second + tie) - lost * (2 * first + tie) - tied * (first - second)) / 2
         parts = [(self.first, slope), (self.second, -slope)]
         free = items
-        if fit.peak.log_nu > -math.inf:
+        if peak.log_nu > -math.inf:
             parts.append((np.full(n, free), tied * (first + second) - (won + lost) * tie))
             free += 1
         if settings.order_effect:
@@ -567,7 +605,8 @@ def _fitted(
         reason = RISING.format(" and ".join(free))
     tied_fit = None
     if not reason:
-        tied_fit = fit(tables, ties, settings.order_effect, settings.max_iterations, settings.tolerance)
+        limits = settings.max_iterations, settings.tolerance
+        tied_fit = fit(tables, ties, settings.order_effect, limits)
     freedom = np.full(len(items) + 2, math.inf)
     if tied_fit is not None and rows is not None:
         covariance, freedom = rows.covariance(tied_fit, settings)
@@ -592,7 +631,7 @@ def _shortened(names: list[str]) -> list[str]:
 
 
 def _result(
-    fit: TiedFit | None,
+    fit: Fit | None,
     strengths: Strengths,
     groups: Ints,
     comparisons: float,
@@ -602,18 +641,19 @@ def _result(
     count = len(strengths.items)
     tie = shown_first = (math.nan, math.nan, math.nan)
     if fit is not None:
-        if fit.peak.log_nu > -math.inf:
+        peak = Parameters.of(fit.parameters)
+        if peak.log_nu > -math.inf:
             error = quantile_of(settings.confidence, freedom[count]) * math.sqrt(fit.covariance[count, count])
-            low, high = fit.peak.log_nu - error, fit.peak.log_nu + error
+            low, high = peak.log_nu - error, peak.log_nu + error
             # A tie in a million million comparisons has an interval without end.
-            tie = (math.exp(fit.peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
+            tie = (math.exp(peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
         elif settings.tie_model == "davidson":
             tie = (0.0, math.nan, math.nan)
         if settings.order_effect:
             error = quantile_of(settings.confidence, freedom[len(fit.covariance) - 1]) * math.sqrt(
                 fit.covariance[-1, -1]
             )
-            shown_first = (fit.peak.order, fit.peak.order - error, fit.peak.order + error)
+            shown_first = (peak.order, peak.order - error, peak.order + error)
     note = "; ".join(filter(None, (NO_TIES if tie[0] == 0 else "", strengths.note)))
     known = strengths.freedom if strengths.clusters else np.empty(0)
     return BradleyTerryResult(

@@ -25,11 +25,14 @@ from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.bradley_terry import (
     NO_GAMES,
     UNBOUNDED,
+    Candidate,
     Fit,
     Strengths,
     Tables,
+    constrained,
     group_names,
     groups_of,
+    maximise,
 )
 from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
 from evaluation.statistics.inputs import (
@@ -56,8 +59,6 @@ RISING = (
 )
 # A variance above is that of a parameter that grows for ever, until the chances are 0 and 1 but for rounding.
 _VAGUEST = 1e8
-_FARTHEST = 4.0
-_ROUNDING = 1e-12
 _SINGULAR = 1e-10
 _TINIEST = 1e-300
 
@@ -221,9 +222,9 @@ def preference_strengths(
     columns = columns_of(clusters)
     grouped = Clusters.of(columns, len(rows.first)) if columns else None
     reason = rows.no_maximum_reason()
-    fit = None if reason else _fit(rows, model, max_iterations, tolerance)
-    if fit is not None and fit.reason:
-        reason, fit = fit.reason, None
+    fit = None
+    if not reason:
+        fit, reason = _fit(rows, model, (max_iterations, tolerance))
     return _result(rows, fit, model, confidence, grouped, weights is not None, reason)
 
 
@@ -308,95 +309,56 @@ class _Rows:
         return design, weights.reshape(len(first), -1).astype(np.float64, copy=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit(Fit):
-    linear: Floats
-    cuts: Floats
-    reason: str = ""
-
-
-def _fit(rows: _Rows, name: str, max_iterations: int, tolerance: float) -> _Fit:
+def _fit(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None, str]:
+    """Return the fit, or why there is none."""
     model = _Model(name, rows.levels)
     design, counts = rows.patterns()
-    items = len(rows.items)
-    cuts = model.start(counts.sum(axis=0))
-    linear = np.zeros(design.shape[1])
-    chances = model.chances(design @ linear, cuts)
-    value = float((counts * np.log(chances)).sum())
-    converged, iterations = False, 0
-    slope, information = _derivatives(model, design, counts, linear, cuts, chances)
-    if not _is_identified(information, items):
-        return _Fit(linear[:items], information, value, 0, False, math.nan, linear, cuts, CONFOUNDED)
-    while not converged and iterations < max_iterations:
-        iterations += 1
-        step = np.linalg.solve(_constrained(information, items), slope)
-        size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
-        while True:
-            moved, moved_cuts = linear + size * step[: len(linear)], cuts + size * step[len(linear) :]
-            tried = model.chances(design @ moved, moved_cuts)
-            reached = float((counts * np.log(tried)).sum())
-            if reached >= value - _ROUNDING * abs(value) or size < _ROUNDING:
-                break
-            size /= 2
-        moved[:items] -= moved[:items].mean()
-        # The root of slope times step is at least any parameter's step in units of its standard error.
-        away = math.sqrt(max(float(slope @ step), 0.0))
-        converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
-        linear, cuts, chances, value = moved, moved_cuts, tried, reached
-        slope, information = _derivatives(model, design, counts, linear, cuts, chances)
-    inverse: Floats = np.linalg.inv(_constrained(information, items)).astype(np.float64, copy=False)
-    gradient = float(np.abs(slope).max())
-    fit = _Fit(linear[:items], inverse, value, iterations, converged, gradient, linear, cuts)
-    if not np.diag(inverse).max() < _VAGUEST:
-        return replace(fit, reason=RISING)
+    items, width = len(rows.items), design.shape[1]
+
+    def evaluate(parameters: Floats) -> Candidate:
+        chances = model.chances(design @ parameters[:width], parameters[width:])
+        centred = parameters.copy()
+        centred[:items] -= centred[:items].mean()
+        return Candidate(centred, float((counts * np.log(chances)).sum()), chances)
+
+    def derivatives(candidate: Candidate) -> tuple[Floats, Floats]:
+        linear, cuts = np.split(candidate.parameters, [width])
+        difference = design @ linear
+        slopes = model.slopes(difference, cuts, candidate.chances)
+        by_row = np.einsum("rc,rcm->rm", counts, slopes)
+        inner = model.information(difference, cuts, candidate.chances, slopes, counts)
+        slope = np.r_[design.T @ by_row[:, 0], by_row[:, 1:].sum(axis=0)]
+        information = np.empty((len(slope), len(slope)))
+        information[:width, :width] = (design.T @ design.multiply(inner[:, :1, 0])).toarray()
+        information[:width, width:] = design.T @ inner[:, 0, 1:]
+        information[width:, :width] = information[:width, width:].T
+        information[width:, width:] = inner[:, 1:, 1:].sum(axis=0)
+        return slope, information
+
+    start = np.r_[np.zeros(width), model.start(counts.sum(axis=0))]
+    if not _is_identified(derivatives(evaluate(start))[1], items):
+        return None, CONFOUNDED
+    fit = maximise(evaluate, derivatives, start, np.ones(len(start), dtype=np.bool_), items, limits)
+    covariance: Floats = np.linalg.inv(constrained(fit.information, items)).astype(np.float64, copy=False)
+    if not np.diag(covariance).max() < _VAGUEST:
+        return None, RISING
     # The constant that held the strengths in place is no part of it.
-    inverse[:items, :items] -= 1 / (_constraint(information, items) * items**2)
-    return fit
-
-
-def _derivatives(
-    model: _Model,
-    design: scipy.sparse.csr_array,
-    counts: Floats,
-    linear: Floats,
-    cuts: Floats,
-    chances: Floats,
-) -> tuple[Floats, Floats]:
-    slopes = model.slopes(design @ linear, cuts, chances)
-    by_row = np.einsum("rc,rcm->rm", counts, slopes)
-    inner = model.information(design @ linear, cuts, chances, slopes, counts)
-    of_linear, width = len(linear), len(linear) + len(cuts)
-    slope = np.r_[design.T @ by_row[:, 0], by_row[:, 1:].sum(axis=0)]
-    information = np.empty((width, width))
-    information[:of_linear, :of_linear] = (design.T @ design.multiply(inner[:, :1, 0])).toarray()
-    information[:of_linear, of_linear:] = design.T @ inner[:, 0, 1:]
-    information[of_linear:, :of_linear] = information[:of_linear, of_linear:].T
-    information[of_linear:, of_linear:] = inner[:, 1:, 1:].sum(axis=0)
-    return slope, information
-
-
-def _constraint(information: Floats, items: int) -> float:
-    return float(information[:items, :items].max()) / items
-
-
-def _constrained(information: Floats, items: int) -> Floats:
-    """Fix the free direction: a constant added to all strengths."""
-    constrained = information.copy()
-    constrained[:items, :items] += _constraint(information, items)
-    return constrained
+    constant = float(fit.information[:items, :items].max()) / items
+    covariance[:items, :items] -= 1 / (constant * items**2)
+    return replace(fit, covariance=covariance), ""
 
 
 def _is_identified(information: Floats, items: int) -> bool:
-    constrained = _constrained(information, items)
-    scale = np.sqrt(np.diag(constrained))
+    held = constrained(information, items)
+    scale = np.sqrt(np.diag(held))
     if not (scale > 0).all():
         return False
-    return bool(np.linalg.eigvalsh(constrained / scale / scale[:, np.newaxis])[0] > _SINGULAR)
+    return bool(np.linalg.eigvalsh(held / scale / scale[:, np.newaxis])[0] > _SINGULAR)
 
 
 def _result(
     rows: _Rows,
-    fit: _Fit | None,
+    fit: Fit | None,
     name: str,
     confidence: float,
     clusters: Clusters | None,
@@ -417,7 +379,7 @@ def _result(
                 influence = np.asarray(scores @ fit.covariance)
                 covariance = influence.T @ influence
             fit = replace(fit, covariance=covariance)
-        cuts, beta = fit.cuts, fit.linear[items:]
+        beta, cuts = np.split(fit.parameters[items:], [width])
         of_beta = slice(items, items + width)
         error = np.sqrt(np.maximum(np.diag(fit.covariance)[of_beta], 0.0))
         half = error * [quantile_of(confidence, df) for df in freedom[of_beta]]
@@ -439,16 +401,15 @@ def _result(
     )
 
 
-def _scores(rows: _Rows, model: _Model, fit: _Fit) -> scipy.sparse.csr_array:
+def _scores(rows: _Rows, model: _Model, fit: Fit) -> scipy.sparse.csr_array:
     items, n, width = len(rows.items), len(rows.first), rows.covariates.shape[1]
-    difference = fit.linear[rows.first] - fit.linear[rows.second] + rows.covariates @ fit.linear[items:]
-    chances = model.chances(difference, fit.cuts)
-    residual = (
-        model.slopes(difference, fit.cuts, chances)[np.arange(n), rows.level] * rows.weights[:, np.newaxis]
-    )
+    beta, cuts = np.split(fit.parameters[items:], [width])
+    difference = fit.theta[rows.first] - fit.theta[rows.second] + rows.covariates @ beta
+    chances = model.chances(difference, cuts)
+    residual = model.slopes(difference, cuts, chances)[np.arange(n), rows.level] * rows.weights[:, np.newaxis]
     dense = np.concatenate([residual[:, :1] * rows.covariates, residual[:, 1:]], axis=1)
     row = np.arange(n)
-    places = np.tile(items + np.arange(width + len(fit.cuts)), n)
+    places = np.tile(items + np.arange(width + len(cuts)), n)
     return scipy.sparse.csr_array(
         (
             np.concatenate([residual[:, 0], -residual[:, 0], dense.ravel()]),
@@ -457,7 +418,7 @@ def _scores(rows: _Rows, model: _Model, fit: _Fit) -> scipy.sparse.csr_array:
                 np.concatenate([rows.first, rows.second, places]),
             ),
         ),
-        shape=(n, items + width + len(fit.cuts)),
+        shape=(n, items + width + len(cuts)),
     )
 
 
