@@ -20,6 +20,8 @@ from evaluation.parallel import Serial, map_parts
 ALONE = -1  # an n-gram that occurs only once
 ROUND = 1 << 22  # tokens numbered in one round
 
+FREQUENCIES = -1  # the part that counts documents
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -115,9 +117,6 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
     if variant.unseen == "dropped":
         weights[0] = 0.0
     return weights
-
-
-FREQUENCIES = -1  # the part that counts documents
 
 
 def _count(

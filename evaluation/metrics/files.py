@@ -24,6 +24,8 @@ Candidates = dict[str, dict[str, str]]
 
 _BLANKS = " \t\r\n"
 
+_DECODE_ROW = json.JSONDecoder().decode
+
 
 def read_references(path: Path) -> References:
     references: References = {}
@@ -114,7 +116,6 @@ class _Object(dict[str, Any]):
 
 Document = Callable[[Path, Any], Iterator[Row]]
 _DECODE = json.JSONDecoder(object_pairs_hook=_Object).decode
-_DECODE_ROW = json.JSONDecoder().decode
 
 
 def _reference_rows(path: Path, document: Any) -> Iterator[Row]:

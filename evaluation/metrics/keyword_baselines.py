@@ -31,6 +31,8 @@ Terms = Sequence[str]
 SMOOTHING = 0.01
 MOST_SMOOTHING = 1000.0
 
+_Weighed = list[tuple[str, float]]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordList:
@@ -188,9 +190,6 @@ class _Pick:
 
     def in_order(self, terms: Terms) -> "_Weighed":
         return [(term, math.nan) for term in dict.fromkeys(self.filtered(terms))][: self.keywords]
-
-
-_Weighed = list[tuple[str, float]]
 
 
 def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:

@@ -51,6 +51,43 @@ STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "none": list,
 }
 
+Tags = Mapping[str, int]
+Vocabulary = Collection[str] | None
+
+GUESSES = 10
+CREDITED = "credited"
+ONCE = "once"
+DUPLICATES = (CREDITED, ONCE)
+
+NO_TAGS = "images without tags"
+NO_MODE = "images without a single most frequent tag"
+NO_GUESS = "images without guesses"
+
+# The files of SemEval-2007 task 10, and its exact scoring (McCarthy, Navigli 2007), which MC12 uses.
+#
+#     gold      word.pos item :: answer count;answer count;     system   word.pos item :: answer;answer
+#                                                               or       word.pos item ::: answer;... (out of ten)
+#
+# As in the task's program: of the gold, answers with the letters "pn" (proper noun) are dropped; an item counts
+# with two answers left, or one that two people gave. An answer is a run of `_ANSWER`'s characters before its count
+# (of "11.27 kilograms": "27 kilograms"). The mode is the first answer, unless a later one has the same count. System
+# answers: "non-" and "non " join what follows, hyphens become blanks. One apostrophe of an answer is removed. A gold
+# answer with a hyphen is credited under its spelling with a blank, but such a mode is never hit. Of an item's lines the
+# first counts.
+#
+# Unlike the program, an item whose line has no answer is not attempted (there it takes those of the line before), and
+# items without any readable answer are left out of the total.
+MEASURES = ("best", "oot")
+_MARKS = {"best": "::", "oot": ":::"}
+
+_GOLD_LINE = re.compile(r"([\w.]+) (\S+) :: ?(.*)", re.ASCII)
+_SYSTEM_LINES = {
+    name: re.compile(rf"([\w.]+) (\S+) {mark}(?: (.*)|$)", re.ASCII) for name, mark in _MARKS.items()
+}
+_ANSWER = re.compile(r"(\w[\w'\-\s]+) (\d+)", re.ASCII)
+_COUNT = re.compile(r"[\w'\-\s]+ (\d+)", re.ASCII)
+_NON = re.compile(r"non[\s-](.*)", re.ASCII)
+
 
 def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]:
     """Return the form of each keyword or collocation: its words' stems, joined by blanks."""
@@ -114,19 +151,6 @@ def _stemmer(name: str) -> Callable[[Sequence[str]], list[str]]:
     if name not in STEMS:
         raise UnknownName("stem", name, STEMS)
     return STEMS[name]
-
-
-Tags = Mapping[str, int]
-Vocabulary = Collection[str] | None
-
-GUESSES = 10
-CREDITED = "credited"
-ONCE = "once"
-DUPLICATES = (CREDITED, ONCE)
-
-NO_TAGS = "images without tags"
-NO_MODE = "images without a single most frequent tag"
-NO_GUESS = "images without guesses"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -419,32 +443,6 @@ CALLS: dict[str, Callable[..., KeywordScore | KeywordOverlap]] = {
     "keyword-oot-mode": keyword_oot_mode,
     "keyword-f1": keyword_f1,
 }
-
-
-# The files of SemEval-2007 task 10, and its exact scoring (McCarthy, Navigli 2007), which MC12 uses.
-#
-#     gold      word.pos item :: answer count;answer count;     system   word.pos item :: answer;answer
-#                                                               or       word.pos item ::: answer;... (out of ten)
-#
-# As in the task's program: of the gold, answers with the letters "pn" (proper noun) are dropped; an item counts
-# with two answers left, or one that two people gave. An answer is a run of `_ANSWER`'s characters before its count
-# (of "11.27 kilograms": "27 kilograms"). The mode is the first answer, unless a later one has the same count. System
-# answers: "non-" and "non " join what follows, hyphens become blanks. One apostrophe of an answer is removed. A gold
-# answer with a hyphen is credited under its spelling with a blank, but such a mode is never hit. Of an item's lines the
-# first counts.
-#
-# Unlike the program, an item whose line has no answer is not attempted (there it takes those of the line before), and
-# items without any readable answer are left out of the total.
-MEASURES = ("best", "oot")
-_MARKS = {"best": "::", "oot": ":::"}
-
-_GOLD_LINE = re.compile(r"([\w.]+) (\S+) :: ?(.*)", re.ASCII)
-_SYSTEM_LINES = {
-    name: re.compile(rf"([\w.]+) (\S+) {mark}(?: (.*)|$)", re.ASCII) for name, mark in _MARKS.items()
-}
-_ANSWER = re.compile(r"(\w[\w'\-\s]+) (\d+)", re.ASCII)
-_COUNT = re.compile(r"[\w'\-\s]+ (\d+)", re.ASCII)
-_NON = re.compile(r"non[\s-](.*)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

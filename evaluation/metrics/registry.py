@@ -32,6 +32,10 @@ STEMMERS = ("porter", "porter-1980", "none")
 OptionValue = int | float | str
 Settings = Mapping[str, OptionValue]
 
+_CIDER, _CIDER_D = cider.Variant(), cider.Variant(unseen="logn", clipped=True)
+
+TextScores = Callable[[Sequence[str], Sequence[Sequence[str]], Settings], Sequence[float] | Floats]
+
 
 @dataclass(frozen=True)
 class Option:
@@ -188,7 +192,6 @@ _rouge_w = _rouge(
 )
 
 
-_CIDER, _CIDER_D = cider.Variant(), cider.Variant(unseen="logn", clipped=True)
 _ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
 _ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13.ORDERS)}
 
@@ -324,9 +327,6 @@ METRICS = {
         ),
     )
 }
-
-
-TextScores = Callable[[Sequence[str], Sequence[Sequence[str]], Settings], Sequence[float] | Floats]
 
 
 def text_metric(

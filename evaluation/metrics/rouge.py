@@ -28,6 +28,13 @@ from evaluation.metrics.text.tokens import Numbers
 PRINTED = 1e5  # the script prints five digits
 BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carry still fits
 
+MEASURES = ("recall", "precision", "f")  # in the order of the kernel's columns
+MULTI = ("average", "best")
+JACKKNIFE = ("no", "yes")
+CORPUS = ("mean", "pooled")
+STEMS = ("none", "porter", "wordnet")
+STOPS = ("keep", "drop")
+
 
 class Counted(NamedTuple):
     """Which n-grams count: pairs up to `window` apart, single words but the last `spared` (negative: none)."""
@@ -287,14 +294,6 @@ def combine(
         scores[candidate, 3] = hit
         scores[candidate, 4] = all_expected
         scores[candidate, 5] = all_given
-
-
-MEASURES = ("recall", "precision", "f")  # in the order of the kernel's columns
-MULTI = ("average", "best")
-JACKKNIFE = ("no", "yes")
-CORPUS = ("mean", "pooled")
-STEMS = ("none", "porter", "wordnet")
-STOPS = ("keep", "drop")
 
 
 def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Floats:

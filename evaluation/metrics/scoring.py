@@ -24,6 +24,9 @@ FEW_DOCUMENTS = 10
 # Signature fields of changes to captions before scoring.
 DONE_BEFORE = ("own",)
 
+# Of a corpus, WG16 retain sentences of so many tokens and characters.
+LEAST_TOKENS, LEAST_CHARACTERS = 5, 10
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricScore:
@@ -259,10 +262,6 @@ def _warnings(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...
         f"{names}: document frequencies rest on {documents} distinct documents, too few to tell common "
         "words from rare ones; score more images at once or give document_corpus",
     )
-
-
-# Of a corpus, WG16 retain sentences of so many tokens and characters.
-LEAST_TOKENS, LEAST_CHARACTERS = 5, 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -48,6 +48,13 @@ _IMAGINED = 1.0
 # Probabilities of a row may miss one by so much.
 _SUM = 1e-6
 
+FEW_GROUPS = "all raters are of one group, expected two or more to compare"
+NO_PAIRS = "no two raters {of} have a unit in common"
+# Imagined answers of each kind in every group: a table without them would rule out answers that were not seen.
+_SMOOTHING = 0.5
+# How far random starts' memberships are from even.
+_SCATTER = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class SoftLabels(Result):
@@ -261,14 +268,6 @@ def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
     usual = (others + 1) / (others + 1).sum(axis=1, keepdims=True)
     alike = met[answer] - table + _IMAGINED * usual
     return np.asarray(alike / alike.sum(axis=1, keepdims=True))
-
-
-FEW_GROUPS = "all raters are of one group, expected two or more to compare"
-NO_PAIRS = "no two raters {of} have a unit in common"
-# Imagined answers of each kind in every group: a table without them would rule out answers that were not seen.
-_SMOOTHING = 0.5
-# How far random starts' memberships are from even.
-_SCATTER = 2.0
 
 
 @dataclass(frozen=True, slots=True)

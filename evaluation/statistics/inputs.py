@@ -13,6 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.arrays import Flags, Floats, Ints
 
+# Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
+ROUNDING = 1e-12
+# Whole numbers that span at most so many values, or twice as many as there are, are coded by subtraction, not sorting.
+_SMALL_RANGE = 1 << 16
+# Up to here a double holds every whole number.
+_EXACT = 2.0**53
+
+# Sums of squares of a million numbers of this size are far from the largest double.
+LARGEST = 1e100
+# Tables of units by labels, or of workers by labels by labels; this many float64 are 800 MB.
+LARGEST_TABLE = 100_000_000
+
 
 class StatisticsError(ValueError):
     pass
@@ -32,19 +44,6 @@ class BadOption(StatisticsError):
 
 class DuplicateJudgment(StatisticsError):
     """A second judgment of a unit by one worker."""
-
-
-# Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
-ROUNDING = 1e-12
-# Whole numbers that span at most so many values, or twice as many as there are, are coded by subtraction, not sorting.
-_SMALL_RANGE = 1 << 16
-# Up to here a double holds every whole number.
-_EXACT = 2.0**53
-
-# Sums of squares of a million numbers of this size are far from the largest double.
-LARGEST = 1e100
-# Tables of units by labels, or of workers by labels by labels; this many float64 are 800 MB.
-LARGEST_TABLE = 100_000_000
 
 
 def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Ints]:

@@ -37,6 +37,15 @@ LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right
 LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell
 EDGE = 1e-9
 
+AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
+MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
+MOST_DRAWS = 20_000_000_000
+
+MOST_DESIGNS = 2_000
+
+ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"
+NO_VARIATION = "all answers are the same"
+
 
 @dataclass(frozen=True, slots=True)
 class People:
@@ -178,13 +187,6 @@ def without_noise(observed: float, right: float) -> float:
     if not 0.5 < right <= 1:
         raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
     return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))
-
-
-AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
-MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
-MOST_DRAWS = 20_000_000_000
-
-MOST_DESIGNS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,10 +483,6 @@ def plan_design(
 def fresh_seed(seed: int) -> int:
     """Return a seed independent of ``seed``, below 2**53 for JSON."""
     return int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0] >> np.uint64(11))
-
-
-ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"
-NO_VARIATION = "all answers are the same"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,14 @@ VERSION = "1.0"
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
+DEFAULTS: Mapping[str, Any] = {
+    "confidence": CONFIDENCE,
+    "resamples": RESAMPLES,
+    "seed": 0,
+    "over": "units",
+    "clusters": NAIVE,
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
@@ -77,15 +85,6 @@ class RaterSampling(TypedDict, total=False):
     seed: Seed
     over: str
     clusters: ClusterColumns
-
-
-DEFAULTS: Mapping[str, Any] = {
-    "confidence": CONFIDENCE,
-    "resamples": RESAMPLES,
-    "seed": 0,
-    "over": "units",
-    "clusters": NAIVE,
-}
 
 
 @dataclass(frozen=True, slots=True)

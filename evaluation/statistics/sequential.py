@@ -28,6 +28,11 @@ _FARTHEST = 4.0
 _TOLERANCE = 1e-9
 _TINIEST = 1e-300
 
+OPEN = (-1, 1)  # nothing is known yet
+RULES = ("settled", "margin")
+Range = tuple[int, int]
+Signs = NDArray[np.int8]
+
 
 def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, items: int) -> Floats:
     """Return (K,) most probable log-strengths, given (P, 3) counts of wins of `first`, ties and losses.
@@ -140,12 +145,6 @@ def _information(first: Ints, second: Ints, each: Floats, items: int) -> Floats:
     np.add.at(table, (second, first), -each)
     table[np.diag_indices(items)] = 1 / PRIOR - table.sum(axis=1)
     return table
-
-
-OPEN = (-1, 1)  # nothing is known yet
-RULES = ("settled", "margin")
-Range = tuple[int, int]
-Signs = NDArray[np.int8]
 
 
 def majority_range(first: int, second: int, remaining: int) -> Range:

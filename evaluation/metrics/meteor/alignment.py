@@ -48,6 +48,13 @@ OFFER = 5
 # Columns of a choice, behind those of a match: the word of the reference, the choice before it.
 WHERE, BEFORE = COLUMNS, COLUMNS + 1
 
+# Columns of the statistics: words of candidate and reference, function words of each, four counts a stage (content
+# words of candidate and reference, function words of each), chunks.
+LENGTH_1, LENGTH_2, FUNCTION_1, FUNCTION_2, MATCHED = range(5)
+PER_STAGE = 4
+CHUNKS = MATCHED + 4 * PER_STAGE
+FIELDS = CHUNKS + 1
+
 
 class Pair(NamedTuple):
     """The candidate's text and length, and the bounds of the reference's words."""
@@ -293,14 +300,6 @@ def _last_choice_of_best(states: NDArray[np.int64], live: int, width: int) -> in
         states[path, CHUNKS_SO_FAR] += states[path, OPEN] != NONE
     _sort(states, live, width)
     return states[0, CHOICE]
-
-
-# Columns of the statistics: words of candidate and reference, function words of each, four counts a stage (content
-# words of candidate and reference, function words of each), chunks.
-LENGTH_1, LENGTH_2, FUNCTION_1, FUNCTION_2, MATCHED = range(5)
-PER_STAGE = 4
-CHUNKS = MATCHED + 4 * PER_STAGE
-FIELDS = CHUNKS + 1
 
 
 @compiled

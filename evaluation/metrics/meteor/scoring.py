@@ -91,6 +91,11 @@ _OTHER_BLANKS = re.compile("[ \xa0\u2000-\u200a\u202f\u205f\u3000]+")
 _CONTROL = "".join(map(chr, range(33)))
 _CUT = re.compile(r"[ \t\n\f\r]+")
 
+ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
+ENOUGH = 500_000  # matches held at once
+WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # by stage
+_WEIGHTS = np.array(WEIGHTS)
+
 
 def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
     text = f" {line.strip(_CONTROL)} "
@@ -229,12 +234,6 @@ def _spliced(
 def _stand_in(word: str) -> str:
     """Return a plain word with the same effect on full stops."""
     return "a" if "a" <= word[:1] <= "z" else "0" if "0" <= word[:1] <= "9" else "A"
-
-
-ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
-ENOUGH = 500_000  # matches held at once
-WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # by stage
-_WEIGHTS = np.array(WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)

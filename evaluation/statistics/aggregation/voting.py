@@ -48,6 +48,11 @@ WEIGHTLESS = "{} of {} units have only judgments of weight zero, which decide no
 
 TRIPLET_TIES = ("set-aside", "count")
 
+FIRST, SECOND, NO_DIFFERENCE, NEITHER = 1, 2, 0, 3
+MUCH = 10
+SURE = 100
+CONFIDENCES = (1, 2, 3)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointAnswers(Result):
@@ -385,12 +390,6 @@ def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str 
     return PairResult(
         names, wins, losses, ties, winner, winner == 0, share, np.abs(wins - losses) / n, triplet_ties
     )
-
-
-FIRST, SECOND, NO_DIFFERENCE, NEITHER = 1, 2, 0, 3
-MUCH = 10
-SURE = 100
-CONFIDENCES = (1, 2, 3)
 
 
 def sides_of(answers: ArrayLike) -> Ints:

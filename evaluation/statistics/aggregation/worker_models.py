@@ -37,6 +37,17 @@ _SAME_HEIGHT = 1e-6
 # Corrections that L-BFGS keeps; more than its usual ten shorten long valleys.
 _CORRECTIONS = 30
 
+# Mean of the priors of alpha and of log beta; their variance is one.
+PRIOR_MEAN = 1.0
+
+TRAININGS = ("variational", "em")
+
+# Of the published program: the parameters of Beta and Dirichlet, and what EM adds to each count, over the labels.
+KNOWING, GUESSING = 0.5, 10.0
+SMOOTHING = 0.01
+# Standard deviation of the logits of a random start.
+_SCATTER = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Answers:
@@ -195,10 +206,6 @@ def climb(
     )
 
 
-# Mean of the priors of alpha and of log beta; their variance is one.
-PRIOR_MEAN = 1.0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GladResult(ClimbedModel):
     """The fitted model; shared fields as in the package.
@@ -269,15 +276,6 @@ def glad(
     shared = answers.fitted(posterior, optimum)
     hits = np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
     return GladResult(ability=ability, difficulty=1.0 / beta, accuracy=hits / shared["judgments"], **shared)
-
-
-TRAININGS = ("variational", "em")
-
-# Of the published program: the parameters of Beta and Dirichlet, and what EM adds to each count, over the labels.
-KNOWING, GUESSING = 0.5, 10.0
-SMOOTHING = 0.01
-# Standard deviation of the logits of a random start.
-_SCATTER = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

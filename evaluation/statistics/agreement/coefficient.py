@@ -43,6 +43,17 @@ from evaluation.statistics.resampling import (
 )
 from evaluation.statistics.results import Inference, Options
 
+NO_PAIRS = "no unit has two judgments"
+CLUSTERED = (ITEM, RATER, "both", NAIVE)
+
+# A unit's answers, rater by rater, are digits of one number as long as they fit in so many bits.
+_BITS = 62
+
+# A figure of many weightings of the same patterns of units: (B, P) weights to (B,) values.
+OfUnits = Callable[[Floats], Floats]
+# A figure where each rater (R,) and each unit (U,) counts a number of times.
+OfRaters = Callable[[Floats, Floats], float]
+
 
 @dataclass(frozen=True, slots=True)
 class Influences:
@@ -187,18 +198,6 @@ def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: 
     rows *= -2 / longest / len(share)
     rows += (of_unit + 2 / longest / len(share) * within)[compared.unit]
     return compared.influences(rows)
-
-
-NO_PAIRS = "no unit has two judgments"
-CLUSTERED = (ITEM, RATER, "both", NAIVE)
-
-# A unit's answers, rater by rater, are digits of one number as long as they fit in so many bits.
-_BITS = 62
-
-# A figure of many weightings of the same patterns of units: (B, P) weights to (B,) values.
-OfUnits = Callable[[Floats], Floats]
-# A figure where each rater (R,) and each unit (U,) counts a number of times.
-OfRaters = Callable[[Floats, Floats], float]
 
 
 @dataclass(frozen=True, slots=True)

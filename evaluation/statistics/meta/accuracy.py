@@ -41,6 +41,14 @@ from evaluation.statistics.significance.paired_tests import mcnemar_test
 
 MOST_VOTES = 2_000  # of a pair
 
+# Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
+TIE_TOLERANCE = 1e-12
+
+NO_PAIRS = "no pair has a consensus"
+
+METRIC_TIES = ("wrong", "half", "left-out")
+UNDECIDED = ("left-out", "half")
+
 
 @dataclass(frozen=True, slots=True)
 class Halves:
@@ -116,15 +124,6 @@ def _ways(of: int, taken: Ints) -> Floats:
         - scipy.special.gammaln(of - taken + 1),
         dtype=np.float64,
     )
-
-
-# Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
-TIE_TOLERANCE = 1e-12
-
-NO_PAIRS = "no pair has a consensus"
-
-METRIC_TIES = ("wrong", "half", "left-out")
-UNDECIDED = ("left-out", "half")
 
 
 @dataclass(frozen=True, slots=True)

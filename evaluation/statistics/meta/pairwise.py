@@ -44,6 +44,13 @@ _PAIRS = 10_000_000
 
 NO_PAIR = "no group has two observations"
 
+REASSIGNMENTS = 1000
+CELLS = 2_000_000  # coins tossed at once
+
+TOO_FEW_SYSTEMS = "there are fewer than two systems"
+NO_ITEM = "no item has a score of every system"
+NOT_COMPARED = "no two systems were compared"
+
 
 @dataclass(frozen=True, slots=True)
 class PairwiseAccuracyResult(Inference):
@@ -226,14 +233,6 @@ def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tup
         upper.append((first + other_member).ravel())
         weights.append(np.repeat(part[alike], len(member)))
     return np.concatenate(lower), np.concatenate(upper), np.concatenate(weights)
-
-
-REASSIGNMENTS = 1000
-CELLS = 2_000_000  # coins tossed at once
-
-TOO_FEW_SYSTEMS = "there are fewer than two systems"
-NO_ITEM = "no item has a score of every system"
-NOT_COMPARED = "no two systems were compared"
 
 
 @dataclass(frozen=True, slots=True)
