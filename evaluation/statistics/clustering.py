@@ -173,11 +173,13 @@ class Clusters:
         size = len(mixing)
         if self.reason:
             return np.full((size, size), math.nan), np.full(size, math.nan)
+        # The observed sums of squares of the estimates, kind of cluster by kind.
         forms = np.empty((len(self.codes), size * size))
         for kind, codes in enumerate(self.codes):
             rows = np.arange(len(codes))
             sums = scipy.sparse.csr_array((np.ones(len(codes)), (codes, rows))) @ influences
             forms[kind] = (mixing.T @ (sums.T @ sums).toarray() @ mixing).ravel()
+        # The variances that expect them, none below zero.
         solved: Floats = np.linalg.solve(self.expected, forms).astype(np.float64, copy=False)
         parts: Floats = np.array([_without_negative(part) for part in solved.reshape(-1, size, size)])
         parts *= self._totals()[:, np.newaxis, np.newaxis]

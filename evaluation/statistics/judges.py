@@ -181,16 +181,19 @@ def alternative_annotator_test_of_scores(
     # With less than two units nothing varies, whatever is asked for.
     least = max(positive(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
     name, cluster = _one_column(clusters, unit, "a row")
+    # Leave out rows that nobody else judged, and people with few units.
     usable = ~np.isnan(person) & ~np.isnan(judge)
     counts = np.bincount(rater[usable], minlength=len(names))
     tested = np.flatnonzero(counts >= least)
     keep = usable & np.isin(rater, tested)
     unit, rater, cluster = unit[keep], renumbered(rater[keep]), cluster[keep]
+    # Who is nearer to the others, row by row, and how often.
     judge_wins = (judge >= person)[keep].astype(np.float64)
     person_wins = (person >= judge)[keep].astype(np.float64)
     n = counts[tested]
     by_judge = np.bincount(rater, weights=judge_wins) / np.maximum(n, 1)
     by_person = np.bincount(rater, weights=person_wins) / np.maximum(n, 1)
+    # Test each person's differences, whose rows lie together by cluster.
     differences = person_wins - judge_wins
     order = np.lexsort((cluster, rater))
     starts = np.cumsum(n) - n
@@ -205,6 +208,7 @@ def alternative_annotator_test_of_scores(
             cluster_of_row = number[start : start + size] - number[start]
             p[position] = _one_sided(differences[rows], cluster_of_row, name, epsilon)
     adjusted = adjusted_p_values(p, "benjamini-yekutieli").values
+    # The mean advantage over people, with an interval over what all their units share.
     advantage = float(by_judge.mean()) if len(tested) else math.nan
     low = high = math.nan
     counted: Mapping[str, int] = {}

@@ -77,6 +77,13 @@ class Sampling(TypedDict, total=False):
     clusters: ClusterColumns
 
 
+class Clustering(TypedDict, total=False):
+    """Those of functions that resample nothing."""
+
+    confidence: float
+    clusters: ClusterColumns
+
+
 class RaterSampling(TypedDict, total=False):
     """Those of coefficients that can resample raters as well."""
 
@@ -85,6 +92,10 @@ class RaterSampling(TypedDict, total=False):
     seed: Seed
     over: str
     clusters: ClusterColumns
+
+
+# By the annotation of a function's options.
+OPTIONS = {f"Unpack[{kind.__name__}]": kind for kind in (Sampling, Clustering, RaterSampling)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +116,8 @@ class Options:
         return cls(confidence, options.get("resamples", RESAMPLES), generator, seed, columns)
 
     @classmethod
-    def without_draws(cls, confidence: float, clusters: ClusterColumns) -> Options:
-        return replace(cls.of(confidence=confidence, resamples=0, clusters=clusters), seed=None)
+    def without_draws(cls, **options: Unpack[Clustering]) -> Options:
+        return replace(cls.of(resamples=0, **options), seed=None)
 
     def undefined(self, reason: str = "") -> Inference:
         return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
@@ -191,17 +202,17 @@ def signed(
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature with the keys of `Sampling` or `RaterSampling` as parameters of their own."""
+    """Return the signature with the keys of `Sampling` and its like as parameters of their own."""
     signature = inspect.signature(function)
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
         if parameter.kind is not parameter.VAR_KEYWORD:
             parameters.append(parameter)
             continue
-        keys = RaterSampling if "RaterSampling" in str(parameter.annotation) else Sampling
+        options = OPTIONS[str(parameter.annotation)]
         parameters += [
             inspect.Parameter(key, parameter.KEYWORD_ONLY, default=DEFAULTS[key], annotation=annotation)
-            for key, annotation in keys.__annotations__.items()
+            for key, annotation in options.__annotations__.items()
         ]
     return signature.replace(parameters=parameters)
 

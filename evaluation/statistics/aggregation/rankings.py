@@ -163,7 +163,8 @@ def tournament(
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
     systems, first_item, second_item, outcome, cells = encode_comparisons(first, second, winners)
-    count, comparisons = len(systems), len(first_item)
+    comparisons = _Comparisons(first_item, second_item, outcome, ties)
+    count, rows = len(systems), len(outcome)
     drawn, won, lost = cells
     wins, tied = won + lost.T, drawn + drawn.T
     credits, met = _counted(wins, tied, ties)
@@ -171,7 +172,8 @@ def tournament(
     missing = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
     reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
 
-    resampled, units = "rows", comparisons
+    # What is resampled: rows, one column of clusters, or nothing where several columns give the intervals.
+    resampled, units = "rows", rows
     if isinstance(clusters, str) and clusters == NAIVE:
         clusters = None
     if isinstance(clusters, Mapping):
@@ -186,9 +188,7 @@ def tournament(
     undefined = np.zeros(count, dtype=np.int64)
     if isinstance(clusters, Mapping):
         for position in range(count):
-            interval = _clustered_fraction(
-                first_item, second_item, outcome, position, ties, clusters, confidence
-            )
+            interval = comparisons.interval(position, clusters, confidence)
             low[position], high[position] = interval.low, interval.high
             if interval.clusters.reason and not reason:
                 reason = interval.clusters.reason
@@ -199,9 +199,7 @@ def tournament(
         if clusters is None:
             draws = _redrawn_rows(wins, tied, ties, resamples, generator)
         else:
-            draws = _redrawn_clusters(
-                first_item, second_item, outcome, cluster, (units, count), ties, resamples, generator
-            )
+            draws = comparisons.redrawn(cluster, count, resamples, generator)
         undefined = np.isnan(draws).sum(axis=0)
         for position in range(count):
             low[position], high[position], _ = percentile_interval(draws[:, position], confidence)
@@ -217,7 +215,7 @@ def tournament(
         compared=wins + wins.T + tied,
         order=np.argsort(-fraction, kind="stable"),
         ties=ties,
-        comparisons=comparisons,
+        comparisons=rows,
         clusters=units,
         resampled=resampled,
         confidence=float(confidence),
@@ -228,22 +226,47 @@ def tournament(
     )
 
 
-def _clustered_fraction(
-    first_item: Ints,
-    second_item: Ints,
-    outcome: Ints,
-    system: int,
-    ties: str,
-    clusters: Mapping[str, Iterable[Any]],
-    confidence: float,
-) -> ClusteredInterval:
-    keep = ((first_item == system) | (second_item == system)) & ((outcome != 0) | (ties != "set-aside"))
-    won = np.where(
-        outcome == 0,
-        0.5 if ties == "half" else 0.0,
-        np.where(outcome == 1, first_item, second_item) == system,
-    )
-    return share_of_rows(won, clusters, confidence, keep=keep)
+@dataclass(frozen=True, slots=True)
+class _Comparisons:
+    """(N,) comparisons of two systems with outcomes 1, 2 or 0; `ties` is one of TIE_RULES."""
+
+    first: Ints
+    second: Ints
+    outcome: Ints
+    ties: str
+
+    def interval(
+        self, system: int, clusters: Mapping[str, Iterable[Any]], confidence: float
+    ) -> ClusteredInterval:
+        """Return the interval of a system's fraction by clusters."""
+        keep = (self.first == system) | (self.second == system)
+        if self.ties == "set-aside":
+            keep &= self.outcome != 0
+        winner = np.where(self.outcome == 1, self.first, self.second)
+        won = np.where(self.outcome == 0, 0.5 if self.ties == "half" else 0.0, winner == system)
+        return share_of_rows(won, clusters, confidence, keep=keep)
+
+    def redrawn(self, cluster: Ints, systems: int, resamples: int, generator: np.random.Generator) -> Floats:
+        """Return (resamples, systems) fractions after drawing whole clusters."""
+        clusters = int(cluster.max()) + 1
+        half = 0.5 if self.ties == "half" else 0.0
+        tied = self.outcome == 0
+        counts = np.where(tied & (self.ties == "set-aside"), 0.0, 1.0)
+        of_first = np.where(self.outcome == 1, 1.0, np.where(tied, half, 0.0))
+        of_second = np.where(self.outcome == 2, 1.0, np.where(tied, half, 0.0))
+        # What each cluster adds to the systems' wins, and to their comparisons.
+        values = np.concatenate([of_first, of_second, counts, counts])
+        columns = np.concatenate([self.first, self.second, systems + self.first, systems + self.second])
+        scores = scipy.sparse.csr_array(
+            scipy.sparse.coo_array((values, (np.tile(cluster, 4), columns)), (clusters, 2 * systems))
+        )
+
+        def fractions(weights: Floats) -> Floats:
+            sums = weights @ scores
+            return ratio(sums[:, :systems], sums[:, systems:])
+
+        frequency = np.ones(clusters, dtype=np.int64)
+        return bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * systems)
 
 
 def _counted(wins: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
@@ -263,39 +286,9 @@ def _redrawn_rows(
     counts = np.stack([wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)], axis=1)
     comparisons = int(counts.sum()) // 2
     draws = np.empty((resamples, len(counts)))
-    for pair, outcomes in enumerate(counts):
+    for system, outcomes in enumerate(counts):
         shares = np.append(outcomes, comparisons - outcomes.sum()) / comparisons
         won, lost, drawn, _ = generator.multinomial(comparisons, shares, size=resamples).T
         credits = won + drawn / 2 if ties == "half" else won
-        draws[:, pair] = ratio(credits, won + lost if ties == "set-aside" else won + lost + drawn)
+        draws[:, system] = ratio(credits, won + lost if ties == "set-aside" else won + lost + drawn)
     return draws
-
-
-def _redrawn_clusters(
-    first_item: Ints,
-    second_item: Ints,
-    outcome: Ints,
-    cluster: Ints,
-    shape: tuple[int, int],
-    ties: str,
-    resamples: int,
-    generator: np.random.Generator,
-) -> Floats:
-    clusters, systems = shape
-    half = 0.5 if ties == "half" else 0.0
-    counts = np.where((outcome == 0) & (ties == "set-aside"), 0.0, 1.0)
-    for_one = np.where(outcome == 1, 1.0, np.where(outcome == 0, half, 0.0))
-    for_two = np.where(outcome == 2, 1.0, np.where(outcome == 0, half, 0.0))
-    values = np.concatenate([for_one, for_two, counts, counts])
-    columns = np.concatenate([first_item, second_item, systems + first_item, systems + second_item])
-    # What each cluster adds to the systems' wins, and to their comparisons.
-    scores = scipy.sparse.csr_array(
-        scipy.sparse.coo_array((values, (np.tile(cluster, 4), columns)), (clusters, 2 * systems))
-    )
-
-    def fractions(weights: Floats) -> Floats:
-        sums = weights @ scores
-        return ratio(sums[:, :systems], sums[:, systems:])
-
-    frequency = np.ones(clusters, dtype=np.int64)
-    return bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * systems)

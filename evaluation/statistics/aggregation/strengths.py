@@ -472,6 +472,7 @@ def rank_bands(
         )
     first, second = np.triu_indices(items, 1)
     spread = np.sqrt(np.maximum(table[first, first] + table[second, second] - 2 * table[first, second], 0.0))
+    # Draw the largest |t| of all pairs, from the multivariate t of the strengths.
     values, vectors = np.linalg.eigh(table)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     known = spread > 0
@@ -486,6 +487,7 @@ def rank_bands(
         apart = np.abs(normal[:, first] - normal[:, second])[:, known] / spread[known]
         largest[start : start + size] = apart.max(axis=1, initial=0.0)
     critical = float(np.quantile(largest, confidence))
+    # Count the items that are clearly above, and clearly below, each item.
     difference = theta[first] - theta[second]
     clear = np.abs(difference) > critical * spread
     above = np.bincount(second[clear & (difference > 0)], minlength=items)

@@ -252,12 +252,14 @@ def _vote(
     same_length(units=unit_codes, values=codes)
     shape = (len(names), len(scale))
     check_cells(shape[0], "units", shape[1], shape[0] * shape[1])
+    # Count the votes, or sum their weights, by unit and label.
     cells = unit_codes * shape[1] + codes
     counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
     sums: NDArray[Any] = counts
     if weights is not None:
         same_length(units=unit_codes, weights=weights)
         sums = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
+    # The label in the lead, the labels that share it, and the runner-up.
     total = sums.sum(axis=1)
     empty = total == 0
     most = sums.max(axis=1, initial=0)
@@ -265,6 +267,7 @@ def _vote(
     tie = leading.sum(axis=1) > 1
     runner_up = np.partition(sums, -2, axis=1)[:, -2] if shape[1] > 1 else np.zeros_like(most)
     winner = leading.argmax(axis=1) if len(names) else np.empty(0, dtype=np.int64)
+    # Decide ties; a unit without weight has no winner.
     reported = None
     if ties == "none":
         winner = np.where(tie, -1, winner)

@@ -126,6 +126,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     if np.count_nonzero(totals) < 2:
         return None
     compared = Compared.of(ratings, kind, positions)
+    # alpha = 1 - (n - 1) O / E
     n, less = totals.sum(), compared.sizes - 1
     observed = float((compared.disagreement / less).sum())
     from_all = np.empty(values)
@@ -133,14 +134,17 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     expected = float(totals @ from_all)
     if not expected > 0:
         return None
+    # What a judgment changes in O.
     rows = 2 * compared.apart
     rows -= (compared.disagreement / compared.sizes)[compared.unit]
     rows /= less[compared.unit]
+    # What a value changes in E; at the ordinal level both move with the ranks.
     of_expected = 2 * from_all
     if level == "ordinal":
         rows += _of_ranks(_observed_slopes(compared, positions))[compared.code]
         mean = float(totals @ positions) / n
         of_expected += _of_ranks(4 * n * totals * (positions - mean))
+    # The derivative of the quotient.
     rows *= (1 - n) / expected
     rows += ((n - 1) * observed / expected**2 * of_expected - observed / expected)[compared.code]
     return compared.influences(rows, _shift(compared, kind, positions, expected, observed))
@@ -358,6 +362,7 @@ def _draw_raters(
     coefficient: RaterCoefficient, ratings: Ratings, over: str, resamples: int, generator: np.random.Generator
 ) -> Floats:
     positive(resamples, "resamples")
+    # Units that were answered alike are one, so that a draw of raters is computed once for them.
     merged, frequency = _merged(ratings)
     value_of = coefficient.of_raters(merged)
     raters = len(ratings.raters)
@@ -369,6 +374,7 @@ def _draw_raters(
         stop = min(start + chunk, resamples)
         drawn = generator.multinomial(raters, np.full(raters, 1 / raters), size=stop - start)
         if times is None:
+            # Equal draws of raters have equal figures.
             ways, which = np.unique(drawn, axis=0, return_inverse=True)
             once = frequency.astype(np.float64)
             draws[start:stop] = np.array([value_of(way.astype(np.float64), once) for way in ways])[which]

@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike
 
 from evaluation.arrays import Flags, Floats
 from evaluation.statistics.clustering import (
-    NAIVE,
-    ClusterColumns,
     Clusters,
     Spread,
     coefficient_interval,
@@ -34,8 +32,7 @@ from evaluation.statistics.correlation.coefficients import (
     taus,
 )
 from evaluation.statistics.inputs import BadValue, gappy_vector, is_real, one_of, same_length, score_vector
-from evaluation.statistics.resampling import CONFIDENCE
-from evaluation.statistics.results import Inference, Options, Result, Sampling, signed
+from evaluation.statistics.results import Clustering, Inference, Options, Result, Sampling, signed
 
 # Kendall's p is exact up to this size, and where at most one pair is out of order, if nothing is tied.
 _EXACT = 33
@@ -126,15 +123,13 @@ def correlation_difference(
     second: ArrayLike,
     people: ArrayLike,
     coefficient: str = "kendall-tau-b",
-    *,
-    confidence: float = CONFIDENCE,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Clustering],
 ) -> CorrelationDifference:
     """Return how much better (N,) scores of a first metric correlate with people's (N,) than those of a second.
 
     Its variance is that of the difference of influences: the metrics may be correlated.
     """
-    options = Options.without_draws(confidence, clusters)
+    chosen = Options.without_draws(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     first_scores, second_scores = score_vector(first, "first"), score_vector(second, "second")
     human = score_vector(people, "people")
@@ -145,13 +140,13 @@ def correlation_difference(
         for scores, why in zip((first_scores, second_scores), reasons, strict=True)
     ]
     difference, p = values[0] - values[1], math.nan
-    inference = options.undefined(reasons[0] or reasons[1].replace("first", "second metric's"))
+    inference = chosen.undefined(reasons[0] or reasons[1].replace("first", "second metric's"))
     if not inference.reason:
         influences = [
             correlation_influences(scores, human, coefficient, value)
             for scores, value in zip((first_scores, second_scores), values, strict=True)
         ]
-        inference, p = options.of_difference(difference, influences[0] - influences[1], "observation")
+        inference, p = chosen.of_difference(difference, influences[0] - influences[1], "observation")
         if not inference.reason and math.isnan(p):
             inference = replace(inference, reason=ALIKE)
     return CorrelationDifference(coefficient, values[0], values[1], difference, p, n, **inference.shared())

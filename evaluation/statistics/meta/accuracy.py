@@ -12,14 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, share_of_rows
+from evaluation.statistics.clustering import NAIVE, share_of_rows
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -34,8 +34,8 @@ from evaluation.statistics.inputs import (
     same_length,
     score_vector,
 )
-from evaluation.statistics.resampling import CONFIDENCE, Seed, generator_of
-from evaluation.statistics.results import Inference, Options, Result, signed
+from evaluation.statistics.resampling import Seed, generator_of
+from evaluation.statistics.results import Clustering, Inference, Options, Result, signed
 from evaluation.statistics.significance.intervals import wilson_interval
 from evaluation.statistics.significance.paired_tests import mcnemar_test
 
@@ -161,17 +161,15 @@ def pair_accuracy(
     second_scores: ArrayLike,
     winners: ArrayLike,
     kinds: Iterable[Any] | None = None,
-    *,
-    confidence: float = CONFIDENCE,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Clustering],
 ) -> dict[str, AccuracyResult]:
     """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all"."""
-    options = Options.without_draws(confidence, clusters)
+    chosen = Options.without_draws(**options)
     named = metric_winners(first_scores, second_scores)
     consensus = consensus_winners(winners)
     same_length(first_scores=named, winners=consensus)
     return {
-        kind: _accuracy(kind, named, consensus, here, options)
+        kind: _accuracy(kind, named, consensus, here, chosen)
         for kind, here in kinds_of(kinds, len(named)).items()
     }
 
@@ -214,17 +212,16 @@ def accuracy_difference(
     second: ArrayLike,
     winners: ArrayLike,
     kinds: Iterable[Any] | None = None,
-    *,
-    confidence: float = CONFIDENCE,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Clustering],
 ) -> dict[str, AccuracyDifference]:
     """Return how much more accurate a first metric is than a second, by (P,) pair kind and over all as "all".
 
     `first`, `second`: (P, 2) scores of both candidates. p is McNemar's, by clusters or exact.
     """
-    options = Options.without_draws(confidence, clusters)
-    columns = {name: list(values) for name, values in options.columns.items()}
-    options = replace(options, columns=columns)
+    chosen = Options.without_draws(**options)
+    # The columns are read once for each kind.
+    columns = {name: list(values) for name, values in chosen.columns.items()}
+    chosen = replace(chosen, columns=columns)
     consensus = consensus_winners(winners)
     right = []
     for name, scores in (("first", first), ("second", second)):
@@ -233,7 +230,7 @@ def accuracy_difference(
             raise BadShape(f"{name} has shape {table.shape}, expected both scores of {len(consensus)} pairs")
         right.append((metric_winners(table[:, 0], table[:, 1]) == consensus).astype(np.float64))
     return {
-        kind: _difference(kind, right[0], right[1], here & (consensus != 0), options)
+        kind: _difference(kind, right[0], right[1], here & (consensus != 0), chosen)
         for kind, here in kinds_of(kinds, len(consensus)).items()
     }
 
@@ -333,16 +330,14 @@ def accuracy_by_references(
     scores: Mapping[int, tuple[ArrayLike, ArrayLike]],
     winners: ArrayLike,
     kinds: Iterable[Any] | None = None,
-    *,
-    confidence: float = CONFIDENCE,
-    clusters: ClusterColumns = NAIVE,
+    **options: Unpack[Clustering],
 ) -> dict[str, ReferenceCurve]:
     """Return the accuracy by number of references, for each pair kind and as "all".
 
     `scores` maps a number of references to the scores of the first and second candidates, (D, P) each, under D
     `random_subsets` of that many references.
     """
-    options = Options.without_draws(confidence, clusters)
+    chosen = Options.without_draws(**options)
     consensus = consensus_winners(winners)
     if not isinstance(scores, Mapping):
         raise BadShape(
@@ -355,7 +350,7 @@ def accuracy_by_references(
     numbers = sorted(scores)
     named = [_winners(number, scores[number], len(consensus)) for number in numbers]
     return {
-        kind: _curve(kind, numbers, named, consensus, here, options)
+        kind: _curve(kind, numbers, named, consensus, here, chosen)
         for kind, here in kinds_of(kinds, len(consensus)).items()
     }
 

@@ -325,6 +325,7 @@ def _slack(table: Floats) -> float:
 def _one_sided(
     both: Floats, systems: int, reassignments: int, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
+    # Count the reassignments in which a system is ahead of another by as much as it is.
     n = both.shape[1]
     extreme = np.zeros((2, systems, systems), dtype=np.int64)
     observed = np.stack([_gaps(both[:systems]), _gaps(both[systems:])])
@@ -378,6 +379,7 @@ def soft_accuracy_of_comparisons(
     names, first_system, second_system = encode_both(first, second, "first", "second")
     by_metric, by_people = finite_vector(metric, "metric"), finite_vector(people, "people")
     same_length(first=first_system, metric=by_metric, people=by_people)
+    # Turn each comparison so that the first of two systems, by name, comes first.
     apart = first_system != second_system
     sign = np.where(first_system < second_system, 1.0, -1.0)[apart]
     differences = np.stack([by_metric[apart], by_people[apart]], axis=1) * sign[:, np.newaxis]
