@@ -128,7 +128,7 @@ def _concentration(counts: Ints) -> Floats:
     patterns, times = np.unique(counts, axis=0, return_counts=True)
     totals = patterns.sum(axis=1)
 
-    def height(point: Floats) -> tuple[float, Floats]:
+    def objective(point: Floats) -> tuple[float, Floats]:
         alpha = np.exp(point)
         whole = alpha.sum()
         gained = scipy.special.gammaln(patterns + alpha) - scipy.special.gammaln(alpha)
@@ -141,7 +141,7 @@ def _concentration(counts: Ints) -> Floats:
         return float(log_posterior - 0.5 * (off * off).sum()), alpha * slope - off / _LOOSE
 
     start = np.zeros(counts.shape[1])
-    return np.exp(climb(height, [start], max_iterations=1000, tolerance=1e-5).point)
+    return np.exp(climb(objective, [start], max_iterations=1000, tolerance=1e-5).point)
 
 
 def _expected_entropy(alpha: Floats) -> Floats:
@@ -233,7 +233,7 @@ def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
         both[1 if symmetric else 0 :, :free] = point.reshape(-1, free)
         return both
 
-    def height(point: Floats) -> tuple[float, Floats]:
+    def objective(point: Floats) -> tuple[float, Floats]:
         logs = scipy.special.log_softmax(_logits(table(point), score), axis=1)
         surplus = (counts - counts.sum(axis=1, keepdims=True) * np.exp(logs))[:, :free]
         slopes = [score @ surplus] if symmetric else [surplus.sum(axis=0), score @ surplus]
@@ -242,7 +242,7 @@ def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
         return log_posterior, np.concatenate(slopes) - deviation / _LOGITS
 
     start = np.zeros(free if symmetric else 2 * free)
-    return table(climb(height, [start], max_iterations=1000, tolerance=1e-5).point)
+    return table(climb(objective, [start], max_iterations=1000, tolerance=1e-5).point)
 
 
 def _logits(table: Floats, score: Floats) -> Floats:
@@ -410,19 +410,19 @@ def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance
         prior, shares = truth.mean(axis=0), membership.mean(axis=0)
         logs = np.log(confusion)
         # The smoothing is part of the objective, else steps might lower it.
-        height = _SMOOTHING * float(logs.sum())
+        value = _SMOOTHING * float(logs.sum())
         pull = np.einsum("wvl,glv->wg", expected_answers, logs) + np.log(np.maximum(shares, 1e-300))
         membership = scipy.special.softmax(pull, axis=1)
         of_answers = np.einsum("wg,glv->wvl", membership, logs).reshape(workers * width, width)
         log_prior = np.log(np.maximum(prior, 1e-300))
         joint = data.by_unit @ of_answers + log_prior
         truth = scipy.special.softmax(joint, axis=1)
-        height += float((truth * joint).sum() + scipy.special.entr(truth).sum())
-        height += float(
+        value += float((truth * joint).sum() + scipy.special.entr(truth).sum())
+        value += float(
             (membership * np.log(np.maximum(shares, 1e-300))).sum() + scipy.special.entr(membership).sum()
         )
-        converged = height - bound <= tolerance
-        bound = height
+        converged = value - bound <= tolerance
+        bound = value
         if converged:
             break
     # Empty rows of a group weigh as many imagined answers as others; two groups have twice as many.

@@ -106,7 +106,7 @@ def test_no_small_step_leads_higher_than_the_optimum(crowd: dict[str, Any]) -> N
         return float(total)
 
     best = height(found.ability, 1 / found.difficulty)
-    assert best == pytest.approx(found.height, abs=1e-9)
+    assert best == pytest.approx(found.objective, abs=1e-9)
     generator = np.random.default_rng(0)
     for _ in range(20):
         moved = height(
@@ -169,7 +169,7 @@ def test_restarts_are_drawn_with_the_seed_and_counted() -> None:
     columns = np.array(TWO_LABELS[:120]).T
     first, again = (glad(*columns, restarts=3, seed=4) for _ in range(2))
     assert first.ability.tolist() == again.ability.tolist()
-    assert 1 <= first.reached <= 3
+    assert 1 <= first.starts_at_optimum <= 3
 
 
 def test_what_cannot_be_fitted_is_refused() -> None:

@@ -3,7 +3,8 @@
 Models of workers (Dawid-Skene, GLAD, MACE) count a repeated judgment twice. Their results share these fields:
 
 posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. judgments: (W,).
-height: the objective. reached: starts that ended as high. note: a warning if the data cannot tell errors from truth.
+objective: its maximum. starts_at_optimum: starts that ended as high. note: a warning if the data cannot tell errors
+from truth.
 """
 
 from evaluation.statistics.aggregation.best_worst import (

@@ -124,12 +124,13 @@ def dawid_skene(
     while not converged and iterations < max_iterations:
         path = [*path[-3:], maximised()]
         if len(path) == 4 and not resting and _PLAIN <= iterations < max_iterations - 2:
-            height = log_likelihood + _prior_height(path[2], model, smoothing)
+            before = log_likelihood + _log_prior(path[2], model, smoothing)
             leap = _leap(*path[1:])
             iterations += 1
             _, log_likelihood = expected(leap)
             changes = []
-            if log_likelihood + _prior_height(leap, model, smoothing) >= height - _FLAT * abs(height):
+            after = log_likelihood + _log_prior(leap, model, smoothing)
+            if after >= before - _FLAT * abs(before):
                 path = [leap]
             else:
                 path = path[3:]
@@ -186,7 +187,7 @@ def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Param
     return _Parameters(prior / prior.sum(), errors / errors.sum(axis=1, keepdims=True))
 
 
-def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
+def _log_prior(at: _Parameters, model: str, smoothing: float) -> float:
     if not smoothing:
         return 0.0
     imagined = smoothing if model == "full" else smoothing / len(at.prior)

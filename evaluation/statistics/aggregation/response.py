@@ -44,7 +44,7 @@ class ResponseResult(Result):
     """The fitted model.
 
     discrimination, difficulty: (K,). ability, deviation: (P,) mean and standard deviation given a person's answers.
-    height: the objective, with priors. answers: (P,). note: items that all or none got right.
+    objective: the log posterior, up to a constant. answers: (P,). note: items that all or none got right.
     """
 
     items: NDArray[Any]
@@ -54,7 +54,7 @@ class ResponseResult(Result):
     ability: Floats
     deviation: Floats
     log_likelihood: float
-    height: float
+    objective: float
     gradient: float
     iterations: int
     converged: bool
@@ -107,7 +107,7 @@ def item_response(
         total = scipy.special.logsumexp(joint, axis=1)
         return scipy.special.expit(logits), np.exp(joint - total[:, np.newaxis]), total
 
-    def height(point: Floats) -> tuple[float, Floats]:
+    def objective(point: Floats) -> tuple[float, Floats]:
         log_slope, intercept = point[:count], point[count:]
         slope = np.exp(log_slope)
         chance, posterior, total = expect(slope, intercept)
@@ -126,7 +126,7 @@ def item_response(
     times = np.bincount(item, minlength=count)
     share = (np.bincount(item, weights=correct, minlength=count) + 0.5) / (times + 1)
     start = np.concatenate([np.zeros(count), np.log(share / (1 - share))])
-    optimum = climb(height, [start], max_iterations=max_iterations, tolerance=tolerance)
+    optimum = climb(objective, [start], max_iterations=max_iterations, tolerance=tolerance)
     slope, intercept = np.exp(optimum.point[:count]), optimum.point[count:]
     _, posterior, total = expect(slope, intercept)
     ability = posterior @ _NODES
@@ -141,7 +141,7 @@ def item_response(
         ability=ability,
         deviation=np.sqrt(np.maximum(posterior @ _NODES**2 - ability**2, 0.0)),
         log_likelihood=float(total.sum()),
-        height=optimum.height,
+        objective=optimum.objective,
         gradient=optimum.gradient,
         iterations=optimum.iterations,
         converged=optimum.converged,

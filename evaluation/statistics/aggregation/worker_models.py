@@ -32,8 +32,8 @@ ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
 # Labels whose probabilities differ by less are equally likely.
 _ALIKE = 1e-9
-# Two optima whose heights differ by less than this part are one.
-_SAME_HEIGHT = 1e-6
+# Two optima whose values differ by less than this part are one.
+_SAME_VALUE = 1e-6
 # Corrections that L-BFGS keeps; more than its usual ten shorten long valleys.
 _CORRECTIONS = 30
 
@@ -99,11 +99,11 @@ class Answers:
             "winner": winners(posterior),
             "judgments": np.bincount(self.worker, minlength=len(self.workers)),
             "note": self.note,
-            "height": optimum.height,
+            "objective": optimum.objective,
             "gradient": optimum.gradient,
             "iterations": optimum.iterations,
             "converged": optimum.converged,
-            "reached": optimum.reached,
+            "starts_at_optimum": optimum.starts_at_optimum,
         }
 
     def by_worker(self, weights: Floats) -> Floats:
@@ -137,9 +137,9 @@ def winners(posterior: Floats) -> Ints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClimbedModel(WorkerModel):
-    height: float
+    objective: float
     gradient: float
-    reached: int
+    starts_at_optimum: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +147,11 @@ class Optimum:
     """The highest optimum found; fields as in the packages."""
 
     point: Floats
-    height: float
+    objective: float
     gradient: float
     iterations: int
     converged: bool
-    reached: int
+    starts_at_optimum: int
 
 
 def climb(
@@ -161,16 +161,16 @@ def climb(
     max_iterations: int,
     tolerance: float,
 ) -> Optimum:
-    """Maximise a smooth function by L-BFGS from each start; of equal heights the first counts.
+    """Maximise a smooth function by L-BFGS from each start; of equal optima the first counts.
 
-    `objective` returns the height and its (P,) gradient. Converged if no partial derivative exceeds `tolerance`.
-    Where L-BFGS ends because heights no longer differ in their last digit, Newton-Krylov steps go on by the gradient
+    `objective` returns the value and its (P,) gradient. Converged if no partial derivative exceeds `tolerance`.
+    Where L-BFGS ends because values no longer differ in their last digit, Newton-Krylov steps go on by the gradient
     alone.
     """
 
     def downhill(point: Any) -> tuple[float, Floats]:
-        height, gradient = objective(point)
-        return -height, -gradient
+        value, gradient = objective(point)
+        return -value, -gradient
 
     def uphill(point: Any) -> Any:
         return objective(point)[1]
@@ -187,22 +187,22 @@ def climb(
         for start in starts
     ]
     best = min(ends, key=lambda end: float(end.fun))
-    near = _SAME_HEIGHT * max(1.0, abs(best.fun))
+    near = _SAME_VALUE * max(1.0, abs(best.fun))
     first = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
     point = first.x
     if np.abs(first.jac).max() > tolerance / 10 and first.nit < max_iterations:
         polish: Any = {"fatol": tolerance / 10, "maxiter": 20}
         flat = scipy.optimize.root(uphill, point, method="krylov", options=polish)
         point = min((point, flat.x), key=lambda at: float(np.abs(uphill(at)).max()))
-    height, slope = objective(point)
+    optimum, slope = objective(point)
     gradient = float(np.abs(slope).max())
     return Optimum(
         point=point,
-        height=height,
+        objective=optimum,
         gradient=gradient,
         iterations=int(first.nit),
         converged=gradient <= tolerance,
-        reached=sum(bool(end.fun <= best.fun + near) for end in ends),
+        starts_at_optimum=sum(bool(end.fun <= best.fun + near) for end in ends),
     )
 
 
@@ -211,7 +211,7 @@ class GladResult(ClimbedModel):
     """The fitted model; shared fields as in the package.
 
     ability: (W,) alpha; zero is a coin, below zero answers the opposite. difficulty: (U,) 1 / beta. accuracy: (W,) mean
-    probability of a right answer over the worker's units. height: log posterior density, without its constant.
+    probability of a right answer over the worker's units. objective: log posterior density, without its constant.
     """
 
     ability: Floats
@@ -248,7 +248,7 @@ def glad(
     n_units, n_workers, n_labels = answers.shape
     others = np.log(n_labels - 1)
 
-    def height(point: Floats) -> tuple[float, Floats]:
+    def objective(point: Floats) -> tuple[float, Floats]:
         alpha, beta = point[:n_workers][answers.worker], np.exp(point[n_workers:])[answers.unit]
         right = alpha * beta
         posterior, total = answers.posterior(right + others)
@@ -265,7 +265,7 @@ def glad(
     generator = np.random.default_rng(seed)
     drawn = (generator.normal(PRIOR_MEAN, 1.0, n_workers + n_units) for _ in range(restarts - 1))
     optimum = climb(
-        height,
+        objective,
         [np.full(n_workers + n_units, PRIOR_MEAN), *drawn],
         max_iterations=max_iterations,
         tolerance=tolerance,
@@ -324,7 +324,7 @@ def mace(
     generator = np.random.default_rng(seed)
     drawn = (generator.normal(0.0, _SCATTER, n_workers * (width + 1)) for _ in range(restarts - 1))
     optimum = climb(
-        objective.height,
+        objective.evaluate,
         [objective.start(logits) for logits in (np.zeros(n_workers * (width + 1)), *drawn)],
         max_iterations=max_iterations,
         tolerance=tolerance,
@@ -350,9 +350,9 @@ def _expect(answers: Answers, knows: Floats, guesses: Floats) -> tuple[Floats, f
     lead = (knows[:, np.newaxis] - guesses)[by_answer]
     posterior, total = answers.posterior(-scipy.special.log_expit(-lead))
     known = posterior[answers.unit, answers.value] * scipy.special.expit(lead)
-    height = float(total.sum() + guesses[by_answer].sum() - units * np.log(width))
+    objective = float(total.sum() + guesses[by_answer].sum() - units * np.log(width))
     knew = np.asarray(np.bincount(answers.worker, weights=known, minlength=workers), dtype=np.float64)
-    return posterior, height, knew, answers.by_worker(1.0 - known)
+    return posterior, objective, knew, answers.by_worker(1.0 - known)
 
 
 class _Smoothed:
@@ -376,18 +376,18 @@ class _Smoothed:
         theta, xi = self._split(point)
         return scipy.special.expit(theta), scipy.special.softmax(xi, axis=1)
 
-    def height(self, point: Floats) -> tuple[float, Floats]:
+    def evaluate(self, point: Floats) -> tuple[float, Floats]:
         theta, xi = self._split(point)
         logs = scipy.special.log_softmax(xi, axis=1)
-        _, height, knew, guessed = _expect(self.answers, *self.weights(point))
-        height += self.added * float(
+        _, objective, knew, guessed = _expect(self.answers, *self.weights(point))
+        objective += self.added * float(
             scipy.special.log_expit(theta).sum() + scipy.special.log_expit(-theta).sum() + logs.sum()
         )
         knew, guessed_all = knew + self.added, guessed.sum(axis=1) + self.added
         guessed = guessed + self.added
         of_theta = knew - (knew + guessed_all) * scipy.special.expit(theta)
         of_xi = guessed - guessed.sum(axis=1, keepdims=True) * np.exp(logs)
-        return height, np.concatenate([of_theta, of_xi.ravel()])
+        return objective, np.concatenate([of_theta, of_xi.ravel()])
 
 
 class _Variational:
@@ -416,20 +416,20 @@ class _Variational:
         beta, dirichlet = self._split(point)
         return beta[:, 0] / beta.sum(axis=1), dirichlet / dirichlet.sum(axis=1, keepdims=True)
 
-    def height(self, point: Floats) -> tuple[float, Floats]:
+    def evaluate(self, point: Floats) -> tuple[float, Floats]:
         beta, dirichlet = self._split(point)
-        _, height, knew, guessed = _expect(self.answers, *self.weights(point))
+        _, objective, knew, guessed = _expect(self.answers, *self.weights(point))
         counts = np.stack([knew, guessed.sum(axis=1)], axis=1)
         parts = []
         for parameters, prior, count in ((beta, KNOWING, counts), (dirichlet, GUESSING, guessed)):
-            height -= _divergence(parameters, prior)
+            objective -= _divergence(parameters, prior)
             miss = prior + count - parameters
             fisher = scipy.special.polygamma(1, parameters) * miss
             fisher -= scipy.special.polygamma(1, parameters.sum(axis=1, keepdims=True)) * miss.sum(
                 axis=1, keepdims=True
             )
             parts.append((parameters * fisher).ravel())
-        return height, np.concatenate(parts)
+        return objective, np.concatenate(parts)
 
 
 def _mean_logs(dirichlet: Floats) -> Floats:
