@@ -372,7 +372,8 @@ def rouge155_scores(
     alpha: float = 0.5,
 ) -> tuple[float, Floats]:
     """Return the figure of the corpus, and (n,) of each candidate; `alpha` 1 is precision alone."""
-    scores = _combined(comparison, overlap, view, multi == "best", jackknife == "yes", alpha)
+    scores = np.empty((comparison.size, 6))
+    combine(comparison.pairs(view), overlap, multi == "best", jackknife == "yes", alpha, scores)
     images = scores[:, MEASURES.index(measure)].copy()
     if corpus == "mean":
         return float(np.mean(images)), images
@@ -382,19 +383,6 @@ def rouge155_scores(
     below = (1 - alpha) * precision + alpha * recall
     f = precision * recall / below if below > 0 else 0.0
     return (recall, precision, f)[MEASURES.index(measure)], images
-
-
-def _combined(
-    comparison: Comparison,
-    overlap: Overlap,
-    view: View,
-    best: bool = False,
-    jackknife: bool = False,
-    alpha: float = 0.5,
-) -> Floats:
-    scores = np.empty((comparison.size, 6))
-    combine(comparison.pairs(view), overlap, best, jackknife, alpha, scores)
-    return scores
 
 
 def _gram_totals(lengths: Ints, window: int, spared: int) -> Floats:

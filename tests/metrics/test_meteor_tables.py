@@ -215,7 +215,7 @@ def test_a_folder_without_the_program_is_named(monkeypatch: pytest.MonkeyPatch, 
     [
         ({"edu/cmu/meteor/util/Constants.class": b"\x01\x00\x031.4"}, "another version of METEOR, expected"),
         ({"edu/cmu/meteor/util/Constants.class": None}, "no item named 'edu/.*expected the program"),
-        ({"function/english.words": None}, "no item named 'function/english.tokens'.*; expected the program"),
+        ({"function/english.words": None}, "no item named 'function/english.words'.*; expected the program"),
         ({"synonym/english.synsets": b"child\n"}, "english.synsets holds other lines than an entry and its"),
         ({"synonym/english.synsets": b"child\none\n"}, "holds other lines than an entry and its numbers"),
         ({"synonym/english.synsets": b"child\n1\nkid\n"}, "holds other lines than an entry and its numbers"),
