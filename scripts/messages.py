@@ -163,7 +163,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
         words = (getattr(lists, "empty_words", ""), getattr(lists, "add_label", ""))
         yield from (("models and lists", text) for text in words if text)
     for need in NEEDS.values():
-        yield from ((f"need {need.name}", text) for text in (*need.words, need.button))
+        yield from ((f"need {need.name}", text) for text in (*need.labels, need.button))
     for sentences in (TITLES, LABELS, QUEUES):
         yield from (("judgments/jobs_in_words.py", text) for text in sentences.values())
     yield from (
@@ -180,7 +180,7 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
     yield from ((path, group.value) for group in Group)
     yield from ((path, page.label) for page in PAGES.values() if page.label)
     for start in START_PAGES.values():
-        yield from ((path, text) for text in (start.label, start.words) if text)
+        yield from ((path, text) for text in (start.label, start.text) if text)
     for name, step in STEPS.items():
         place = f"step {name}"
         yield from ((place, text) for text in (step.label, step.done) if text)

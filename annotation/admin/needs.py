@@ -26,7 +26,7 @@ add_needs(
     Need(
         name="failed_messages",
         page="crowd",
-        words=("one message to the crowd failed", "messages to the crowd failed"),
+        labels=("one message to the crowd failed", "messages to the crowd failed"),
         rows=lambda: CrowdCall.objects.filter(state=CrowdCall.State.FAILED),
         button="See what failed",
         right=Right.CHANGE,
@@ -34,7 +34,7 @@ add_needs(
     Need(
         name="spending_requests",
         page="crowd",
-        words=("one order waits for a second person", "orders wait for a second person"),
+        labels=("one order waits for a second person", "orders wait for a second person"),
         rows=lambda: SpendingRequest.objects.filter(state=SpendingRequest.State.WAITING),
         button="See the order",
         right=Right.CHANGE,
@@ -42,7 +42,7 @@ add_needs(
     Need(
         name="erasure_requests",
         page="privacy",
-        words=("one participant asks to be erased", "participants ask to be erased"),
+        labels=("one participant asks to be erased", "participants ask to be erased"),
         rows=lambda: ErasureRequest.objects.filter(state=ErasureRequest.State.WAITING),
         button="See the request",
         right=Right.OWN,
@@ -50,7 +50,7 @@ add_needs(
     Need(
         name="flags",
         page="review",
-        words=("one flag to review", "flags to review"),
+        labels=("one flag to review", "flags to review"),
         rows=lambda: Case.objects.filter(state=Case.State.OPEN),
         button="Review flags",
         right=Right.REVIEW,
@@ -58,7 +58,7 @@ add_needs(
     Need(
         name="payments",
         page="work",
-        words=("one page of work to approve and pay", "pages of work to approve and pay"),
+        labels=("one page of work to approve and pay", "pages of work to approve and pay"),
         rows=lambda: Assignment.objects.filter(
             state=Assignment.State.SUBMITTED, study__design__crowd__reward_cents__gt=0
         ),
@@ -68,7 +68,7 @@ add_needs(
     Need(
         name="disputes",
         page="disputes",
-        words=("one dispute waits for its adjudicator", "disputes wait for their adjudicators"),
+        labels=("one dispute waits for its adjudicator", "disputes wait for their adjudicators"),
         rows=lambda: Adjudication.objects.filter(state=Adjudication.State.WAITING),
         button="See disputes",
         right=Right.REVIEW,
@@ -76,7 +76,10 @@ add_needs(
     Need(
         name="controls_used_up",
         page="controls",
-        words=("check questions used up by one participant", "participants have used up the check questions"),
+        labels=(
+            "check questions used up by one participant",
+            "participants have used up the check questions",
+        ),
         rows=lambda: StudyAlarm.objects.filter(
             what=StudyAlarm.What.CONTROLS_USED_UP, study__state=Study.State.OPEN
         ),
@@ -86,7 +89,7 @@ add_needs(
     Need(
         name="expiring",
         page="crowd",
-        words=("the offer at the crowd ends within a day", "offers at the crowd end within a day"),
+        labels=("the offer at the crowd ends within a day", "offers at the crowd end within a day"),
         rows=lambda: Publication.objects.filter(
             state=Publication.State.PUBLISHED,
             study__state=Study.State.OPEN,

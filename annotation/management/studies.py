@@ -33,7 +33,7 @@ class Rehearse(OperationCommand):
     example = "manage.py rehearse demo-triplet-copy --workers 20 --spammers 0.2 --seed 1"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         with progress_bar() as progress:
             outcome = self.operation.run(study, values, by=None, progress=progress)
         self.say(outcome.words)
@@ -189,7 +189,7 @@ class ReplayRules(OperationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["output"]:
             check_place(Path(options["output"]))
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         replays = self.operation.run(study, values, by=None).value
         for one in replays:
             if not one.applies:

@@ -25,7 +25,7 @@ class AskJudge(OperationCommand):
     example = "manage.py ask_judge triplets-50 --name small --model small-1 --budget 2 --price-in 0.15 --price-out 0.6"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         with progress_bar() as progress:
             asked = operations.ask_judge_now(study=study, progress=progress, **values)
         self.say(asked.words())
@@ -55,7 +55,7 @@ class CompareJudges(OperationCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         with progress_bar() as progress:
             found = compare_judges(study=study, progress=progress, **values)
         store_comparison(found)
@@ -97,7 +97,7 @@ class RemoveJudge(OperationCommand):
         parser.add_argument("judge", help="name of the judge")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, _ = self.asked(options)
+        study, _ = self.study_and_values(options)
         judge = Judge.objects.filter(study=study, name=options["judge"]).first()
         if judge is None:
             raise NotThere(f"Study {study.slug!r} has no judge {options['judge']!r}.")

@@ -49,7 +49,7 @@ class Release(OperationCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         terms = operations.terms_of(study, **values)
         with progress_bar() as progress:
             release, path = release_study(
@@ -175,7 +175,7 @@ class Report(OperationCommand):
         parser.add_argument("--tokenizer", default="", metavar="NAME", help="how texts are cut into words")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         folder = options["output"]
         check_folder(folder)
         metrics = [name.strip() for name in options["metrics"].split(",") if name.strip()]
@@ -213,7 +213,7 @@ class PublishRelease(OperationCommand):
         parser.add_argument("--bundle", type=Path, help="the release's file, where it is not kept here")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         publishing.check_given(**values)
         send = values.pop("send")
         plan = plan_publication(study=study, bundle=options["bundle"], **values)
@@ -254,7 +254,7 @@ class ExportJudgments(OperationCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         with progress_bar() as progress:
             made = export_judgments(
                 study=study,

@@ -66,7 +66,7 @@ class Aggregate(OperationCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         if options["from_rows"]:
             from evaluation.data.judgment_sets.blocks import forget_blocks  # loads pyarrow
 
@@ -142,7 +142,7 @@ class Evaluate(OperationCommand):
         self.add_output(parser, help="write figures and signatures there as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         with progress_bar() as progress:
             result = evaluate_study(study=study, **values, progress=progress)
         self.write_output(options, result)
@@ -466,7 +466,7 @@ class WeighBack(OperationCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         if not options["savings"] and (options["draws"] or options["seed"]):
             raise CommandError(
                 "--draws and --seed are for --savings alone; a study's own draw is in its design."

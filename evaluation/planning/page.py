@@ -300,7 +300,7 @@ add_start_page(
     StartPage(
         name="plan",
         label="Plan without a study",
-        words="Not sure how large it has to be?",
+        text="Not sure how large it has to be?",
         view=show_planning_first,
     )
 )

@@ -585,9 +585,11 @@ def _written(value: Any) -> str:
     if isinstance(value, str):
         return value if "\n" in value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        rows = [one for one in value if isinstance(one, dict)]
+        rows = [cell for cell in value if isinstance(cell, dict)]
         if rows:
-            kept = [{key: one for key, one in row.items() if one not in ("", [], {}, None)} for row in rows]
-            return "\n\n".join(dump_toml(row).strip() for row in kept)
+            filled_rows = [
+                {key: cell for key, cell in row.items() if cell not in ("", [], {}, None)} for row in rows
+            ]
+            return "\n\n".join(dump_toml(row).strip() for row in filled_rows)
         return json.dumps(value, ensure_ascii=False)
     return json.dumps(value)

@@ -107,10 +107,10 @@ def _abbreviates(word: str, behind: str) -> bool:
     return behind == "." and (len(word) == 1 or "." in word)
 
 
-def ngrams(words: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str, int]]:
-    for start in range(len(words)):
-        for end in range(start + SHORTEST, min(start + longest, len(words)) + 1):
-            yield " ".join(words[start:end]), start
+def ngrams(tokens: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str, int]]:
+    for start in range(len(tokens)):
+        for end in range(start + SHORTEST, min(start + longest, len(tokens)) + 1):
+            yield " ".join(tokens[start:end]), start
 
 
 def titles_in(text: str, titles: Collection[str], longest: int = LONGEST) -> list[str]:
@@ -119,9 +119,9 @@ def titles_in(text: str, titles: Collection[str], longest: int = LONGEST) -> lis
 
 
 def as_written(text: str, grams: Sequence[str]) -> list[str]:
-    words, written = words_of(text), spoken_words(text)
+    tokens, written = words_of(text), spoken_words(text)
     first: dict[str, int] = {}
-    for gram, start in ngrams(words):
+    for gram, start in ngrams(tokens):
         first.setdefault(gram, start)
     return [" ".join(written[first[gram] : first[gram] + gram.count(" ") + 1]) for gram in grams]
 

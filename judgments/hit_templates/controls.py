@@ -45,8 +45,8 @@ Expected = dict[str, dict[str, Any]]
 class ExpectedProblem(ValueError):
     """A cell of ``column`` that is no possible answer; the message ends with what was expected."""
 
-    def __init__(self, column: str, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, column: str, sentence: str) -> None:
+        super().__init__(sentence)
         self.column = column
 
 

@@ -47,12 +47,12 @@ class OperationCommand(QuorumCommand):
         add_parameters(parser, self.operation.parameters())
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         with progress_bar() as progress:
             more: dict[str, Any] = {"progress": progress} if self.operation.job else {}
             self.say(self.operation.run(study, values, by=None, **more).words)
 
-    def asked(self, options: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
+    def study_and_values(self, options: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
         """Return the study and the checked parameters.
 
         Raises:

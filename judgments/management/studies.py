@@ -26,7 +26,7 @@ class GenerateHits(OperationCommand):
         parser.add_argument("--output", type=Path, help="also write them as canonical JSON lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.asked(options)
+        study, values = self.study_and_values(options)
         output: Path | None = options["output"]
         if output is not None:
             check_place(output)

@@ -97,7 +97,7 @@ class Need:
 
     Attributes:
         page: the study's page that shows them.
-        words: for one row, and for several.
+        labels: for one row, and for several.
         rows: those that wait, of all studies.
         button: the label of the study's button.
         right: needed to handle them.
@@ -105,7 +105,7 @@ class Need:
 
     name: str
     page: str
-    words: tuple[str, str]
+    labels: tuple[str, str]
     rows: Callable[[], QuerySet[Any]]
     button: str
     right: Right
@@ -113,7 +113,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    words: str
+    text: str
     link: str
     button: str
 
@@ -156,7 +156,7 @@ def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]
     for name, need in NEEDS.items():
         count = getattr(study, _column(name))
         if count and need.right in rights and not study.simulated:
-            singular, plural = need.words
+            singular, plural = need.labels
             text = gettext(singular) if count == 1 else f"{thousands(count)} {gettext(plural)}"
             waiting.append(Waiting(text, page_address(study, need.page), gettext(need.button)))
     return waiting
@@ -549,7 +549,7 @@ def _has_many_units(study: Study) -> Exists:
 
 
 COUNTS: Figures[dict[str, Any]] = add_figures(
-    Figures("hits", counts_of, rows=lambda found: int(found["units"]["judged"]), many=_has_many_units)
+    Figures("hits", counts_of, rows=lambda counts: int(counts["units"]["judged"]), many=_has_many_units)
 )
 PLAN: Figures[Plan | Impossible] = add_figures(
     Figures(

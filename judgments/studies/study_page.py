@@ -146,7 +146,7 @@ class StudyStep:
 class StartPage:
     name: str
     label: str
-    words: str
+    text: str
     view: Callable[[HttpRequest, Context], HttpResponseBase]
 
     @property
@@ -157,7 +157,7 @@ class StartPage:
 @dataclass(frozen=True, slots=True)
 class Refusal:
     step: str
-    words: str
+    sentence: str
     sent: dict[str, str]
 
 
@@ -200,11 +200,11 @@ def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
     return [{"template": part.template, "facts": part.facts(design, plan.hits, items)} for part in PLAN_PARTS]
 
 
-def store_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
+def store_refusal(request: HttpRequest, study: Study, step: str, sentence: str) -> None:
     sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
     for name in ("csrfmiddlewaretoken", "page"):
         sent.pop(name, None)
-    request.session[REFUSAL] = {"study": study.pk, "step": step, "words": words, "sent": sent}
+    request.session[REFUSAL] = {"study": study.pk, "step": step, "words": sentence, "sent": sent}
 
 
 def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
@@ -213,7 +213,7 @@ def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
     if stored is None or stored["study"] != study.pk:
         return None
     del request.session[REFUSAL]
-    return Refusal(step=stored["step"], words=stored["words"], sent=stored["sent"])
+    return Refusal(step=stored["step"], sentence=stored["words"], sent=stored["sent"])
 
 
 def page_address(study: Study, name: str) -> str:

@@ -131,7 +131,7 @@ def step_form(
         "button": button,
         "opened": opened or sent is not None,
         "currency": context.get("currency", ""),
-        "reason": refusal.words if reason and refusal is not None and refusal.step == name else "",
+        "reason": refusal.sentence if reason and refusal is not None and refusal.step == name else "",
         "hidden": {name: begin[name] for name in step.form.hidden},
         "inputs": [
             _input(

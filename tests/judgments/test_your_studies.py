@@ -56,7 +56,7 @@ def test_progress_is_counted_and_what_waits_comes_before_everything_else(designe
         )
     StudyAlarm.objects.create(study=study, what="controls-used-up", worker=worker)
     entry = entry_of(designer, study)
-    assert [(one.words, one.link) for one in entry["waiting"]] == [
+    assert [(one.text, one.link) for one in entry["waiting"]] == [
         ("2 messages to the crowd failed", page(study, "crowd")),
         ("one flag to review", page(study, "review")),
         ("one page of work to approve and pay", page(study, "work")),
