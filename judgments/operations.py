@@ -55,13 +55,13 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
 )
 def discard(*, study: Study, by: User | None) -> Outcome:
     """Deletes units, controls and HITs of a study that was never opened or registered; it is a draft again."""
-    gone = discard_hits(study=study, by=by)
+    hits = discard_hits(study=study, by=by)["hits"]
     sentence = ngettext(
         "One page of work was discarded; the design is a draft again.",
         "%(n)s pages of work were discarded; the design is a draft again.",
-        gone.hits,
+        hits,
     )
-    return Outcome(_number(sentence, gone.hits))
+    return Outcome(_number(sentence, hits))
 
 
 def _number(sentence: str, n: int) -> str:

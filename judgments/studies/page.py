@@ -437,14 +437,6 @@ class StudyAdmin(QuorumAdmin):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Impossible:
-    """Why nothing can be drawn from a design; ``field`` is the dotted key of the study file, or ""."""
-
-    sentence: str
-    field: str
-
-
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
@@ -473,10 +465,10 @@ def plan_of(study: Study) -> Context:
         try:
             return {"design": design, "plan": plan, "plan_parts": parts_of_plan(design, plan)}
         except QuorumError as error:
-            plan = Impossible(str(error), "")
+            plan = DesignError(str(error))
     return {
         "design": design,
-        "problem": plan.sentence,
+        "problem": str(plan),
         "problem_link": place_of_problem(study, plan.field),
         "step_waits": generate.name,
     }
@@ -518,18 +510,17 @@ def counts_of(study: Study) -> dict[str, Any]:
     }
 
 
-def _planned(study: Study) -> Plan | Impossible:
+def _planned(study: Study) -> Plan | DesignError:
+    """Return the plan, or why nothing can be drawn from the design."""
     try:
         return plan_study(design_of(study), study.dataset, maker=study.created_by_id)
-    except DesignError as error:
-        return Impossible(str(error), error.field)
     except QuorumError as error:
-        return Impossible(str(error), "")
+        return DesignError(str(error), field=error.field if isinstance(error, DesignError) else "")
 
 
-def _plan_from_json(value: dict[str, Any]) -> Plan | Impossible:
+def _plan_from_json(value: dict[str, Any]) -> Plan | DesignError:
     if "problem" in value:
-        return Impossible(str(value["problem"]), str(value.get("field", "")))
+        return DesignError(str(value["problem"]), field=str(value.get("field", "")))
     return Plan(**value | {"pool": ControlPool(**value["pool"])})
 
 
@@ -551,13 +542,13 @@ def _has_many_units(study: Study) -> Exists:
 COUNTS: Figures[dict[str, Any]] = add_figures(
     Figures("hits", counts_of, rows=lambda counts: int(counts["units"]["judged"]), many=_has_many_units)
 )
-PLAN: Figures[Plan | Impossible] = add_figures(
+PLAN: Figures[Plan | DesignError] = add_figures(
     Figures(
         "plan",
         _planned,
-        rows=lambda plan: 0 if isinstance(plan, Impossible) else plan.units,
+        rows=lambda plan: 0 if isinstance(plan, DesignError) else plan.units,
         as_json=lambda plan: (
-            {"problem": plan.sentence, "field": plan.field} if isinstance(plan, Impossible) else asdict(plan)
+            {"problem": str(plan), "field": plan.field} if isinstance(plan, DesignError) else asdict(plan)
         ),
         from_json=_plan_from_json,
         version=_drawn_from,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -339,24 +338,15 @@ KEPT_NOTES = ("left_out",)  # of an imported template; all other notes are of th
 NEVER_OPENED = (Study.State.DRAFT, Study.State.GENERATED)
 
 
-@dataclass(frozen=True, slots=True)
-class Discarded:
-    """How many rows go."""
-
-    hits: int
-    units: int
-    controls: int
-    withdrawn: int
-
-
-def what_would_go(study: Study) -> Discarded:
+def what_would_go(study: Study) -> dict[str, Any]:
+    """Count the rows that discarding a study's pages of work deletes."""
     units = Unit.objects.filter(study=study)
-    return Discarded(
-        hits=HIT.objects.filter(study=study).count(),
-        units=units.filter(control=False).count(),
-        controls=units.filter(control=True).count(),
-        withdrawn=units.filter(withdrawn=True).count(),
-    )
+    return {
+        "hits": HIT.objects.filter(study=study).count(),
+        "units": units.filter(control=False).count(),
+        "controls": units.filter(control=True).count(),
+        "withdrawn": units.filter(withdrawn=True).count(),
+    }
 
 
 def why_not_discarded(study: Study) -> str:
@@ -385,7 +375,7 @@ def can_be_discarded(study: Study) -> bool:
 
 
 @transaction.atomic
-def discard_hits(*, study: Study, by: User | None = None) -> Discarded:
+def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     """Delete units, control items and HITs; the study is a draft again.
 
     The row of the study is locked against rows that refer to it: nobody opens the study, joins it or asks a judge
@@ -421,10 +411,10 @@ def discard_hits(*, study: Study, by: User | None = None) -> Discarded:
     note_event(
         study=study,
         what="discarded",
-        sentence=f"{gone.hits} HITs were discarded, with {gone.units} units and {gone.controls} control items; the "
-        "design is a draft again.",
+        sentence=f"{gone['hits']} HITs were discarded, with {gone['units']} units and {gone['controls']} control items; "
+        "the design is a draft again.",
         by=by,
         generated_at=str(generated_at),
-        **asdict(gone),
+        **gone,
     )
     return gone
