@@ -411,8 +411,8 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     note_event(
         study=study,
         what="discarded",
-        sentence=f"{gone['hits']} HITs were discarded, with {gone['units']} units and {gone['controls']} control items; "
-        "the design is a draft again.",
+        sentence=f"{gone['hits']} HITs were discarded, with {gone['units']} units and {gone['controls']} control "
+        "items; the design is a draft again.",
         by=by,
         generated_at=str(generated_at),
         **gone,
