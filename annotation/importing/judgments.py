@@ -165,7 +165,7 @@ def import_judgments(
             writer.add_winners(list(fingerprint.over(source.winners(items))))
             writer.finish()
             writer.study.design |= writer.kind.tables_of_setting(source.setting)
-            if not writer.judgments and not writer.pairs:
+            if not writer.judgments and not writer.pairs.ids:
                 raise DataConflict(f"{path} holds no judgments; nothing was imported.")
             Study.objects.filter(pk=writer.study.pk).update(
                 design=writer.study.design,
