@@ -225,7 +225,9 @@ def time_of_a_draw(
             alone.append(time.process_time() - start)
             start = time.process_time()
             with transaction.atomic():
-                arena.count_answers(study=study, answers=[(place.unit, 1) for place in claim.places])
+                arena.count_answers(
+                    study=study, answers=[(page_unit.unit, 1) for page_unit in claim.page_units]
+                )
             submitted.append(time.process_time() - start)
         words = f"{judgments:,} judgments, {systems} systems, {len(units):,} units"
         for name, times in (("page drawn", alone), ("page claimed", whole), ("answers counted", submitted)):

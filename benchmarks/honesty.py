@@ -98,7 +98,7 @@ def study_of(
 
 def _dated(page: SubmittedPage, at: int) -> SubmittedPage:
     given = [
-        one._replace(written=one.written._replace(at=at)) for one in page.given if one.written is not None
+        one._replace(written=one.written._replace(at=at)) for one in page.judgments if one.written is not None
     ]
     return SubmittedPage(page.worker, given)
 

@@ -372,7 +372,7 @@ def print_submissions() -> None:
             for claim in claims:
                 answers = [
                     {"position": place.position, "value": int(rng.integers(1, 3)), "seconds": 5.0}
-                    for place in claim.places
+                    for place in claim.page_units
                 ]
                 start = time.process_time()
                 submit_assignment(assignment=claim.assignment, answers=answers)

@@ -61,7 +61,7 @@ def on_the_platform(
     from annotation.models import Assignment, Judgment, Participation, Worker
     from annotation.work.claims import claim_assignment
     from annotation.work.submissions import submit_assignment
-    from annotation.work.worksheet import places_of
+    from annotation.work.worksheet import page_units_of
     from evaluation.results.aggregation import compute_aggregation
     from judgments.drawing.material import rng_for
     from judgments.kinds import KINDS
@@ -107,7 +107,7 @@ def on_the_platform(
                 "position": place.position,
                 "value": kind.sides.from_canonical(vote(place.unit, worker), side=place.side),
             }
-            for place in places_of(assignment)
+            for place in page_units_of(assignment)
         ]
         start = time.process_time()
         submit_assignment(assignment=assignment, answers=answers)

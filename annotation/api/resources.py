@@ -127,9 +127,9 @@ class JudgmentSerializer(RowSerializer[Judgment]):
         """The right answer of a control item."""
         return self._exported(row, row.unit.expected)
 
-    def _exported(self, row: Judgment, given: Any) -> Any:
+    def _exported(self, row: Judgment, answer: Any) -> Any:
         kind = KINDS[row.assignment.study.protocol]
-        return None if given is None else kind.exchange.to_file(given, content=row.unit.content)
+        return None if answer is None else kind.exchange.to_file(answer, content=row.unit.content)
 
 
 ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")
@@ -173,10 +173,10 @@ class AssignmentView(APIView):
     )
     def get(self, request: Request, id: str) -> Response:
         """The row, for staff."""
-        found = _find_by_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
-        if found is None:
+        assignment = _find_by_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
+        if assignment is None:
             raise NotThere("There is no such assignment.")
-        return Response(AssignmentSerializer(found).data)
+        return Response(AssignmentSerializer(assignment).data)
 
     @extend_schema(
         request=work.SaveRequest,

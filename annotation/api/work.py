@@ -24,7 +24,7 @@ from annotation.work.submissions import (
     submit_and_claim,
     submit_assignment,
 )
-from annotation.work.worksheet import answer_key, picture_url, places_of, shown_unit
+from annotation.work.worksheet import answer_key, page_units_of, picture_url, shown_unit
 from common.parameters import Parameters
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
@@ -244,13 +244,13 @@ class JoinView(WorkView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Join a study. A name makes a worker; a taken name needs its token or its resume code."""
-        asked = JoinRequest.read(request.data)
-        study, name = find_study(slug), asked.pop("worker")
-        if "resume" in asked:
-            joined = resume_worker(study=study, name=name, **asked)
+        body = JoinRequest.read(request.data)
+        study, name = find_study(slug), body.pop("worker")
+        if "resume" in body:
+            joined = resume_worker(study=study, name=name, **body)
         else:
             known = request.user if isinstance(request.user, Worker) else None
-            joined = join_study(study=study, name=name, known=known, **asked)
+            joined = join_study(study=study, name=name, known=known, **body)
         reply = {"worker": joined.worker.name, "token": joined.token, "resume": joined.resume}
         return private_response(reply, status=201)
 
@@ -297,14 +297,14 @@ class SubmitView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Submit; with ``next`` the reply has the next HIT."""
-        asked = SubmitRequest.read(request.data)
+        body = SubmitRequest.read(request.data)
         assignment = _own_assignment(request, id)
         reply: dict[str, Any] = {"id": str(assignment.pk), "state": "submitted"}
-        if asked.get("next"):
-            _, claim = submit_and_claim(assignment=assignment, answers=asked["answers"])
+        if body.get("next"):
+            _, claim = submit_and_claim(assignment=assignment, answers=body["answers"])
             reply["next"] = _claim_as_json(claim, design_of(assignment.study)) if claim is not None else None
         else:
-            submit_assignment(assignment=assignment, answers=asked["answers"])
+            submit_assignment(assignment=assignment, answers=body["answers"])
         return private_response(reply)
 
 
@@ -376,9 +376,9 @@ class RetakeView(WorkView):
     def post(self, request: Request, id: str) -> Response:
         """Reclaim a HIT whose lease expired, with the answers saved on it; the id may be a new one."""
         lost = _own_assignment(request, id)
-        held = retake_assignment(assignment=lost)
-        claim = Claim(assignment=held, created=False, places=places_of(held))
-        return private_response(_claim_as_json(claim, design_of(held.study)))
+        assignment = retake_assignment(assignment=lost)
+        claim = Claim(assignment=assignment, created=False, page_units=page_units_of(assignment))
+        return private_response(_claim_as_json(claim, design_of(assignment.study)))
 
 
 class ReturnView(WorkView):
@@ -410,11 +410,11 @@ class ReportView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Report a picture that cannot be seen, a broken sentence, something else."""
-        asked = ReportRequest.read(request.data)
+        body = ReportRequest.read(request.data)
         assignment = _own_assignment(request, id)
-        report = report_problem(assignment=assignment, **{"what": "other", **asked})
+        report = report_problem(assignment=assignment, **{"what": "other", **body})
         return Response(
-            {"id": str(assignment.pk), "position": asked["position"], "what": report.what}, status=201
+            {"id": str(assignment.pk), "position": body["position"], "what": report.what}, status=201
         )
 
 
@@ -448,11 +448,11 @@ def _claim_as_json(claim: Claim, design: StudyDesign) -> dict[str, Any]:
         "expires_at": assignment.expires_at,
         "units": [
             shown_unit(
-                place,
+                page_unit,
                 design=design,
-                picture_url=lambda shown: picture_url(place=shown, assignment=assignment),
+                picture_url=lambda shown: picture_url(page_unit=shown, assignment=assignment),
             )
-            for place in claim.places
+            for page_unit in claim.page_units
         ],
     }
 

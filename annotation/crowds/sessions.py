@@ -56,7 +56,7 @@ from annotation.work.submissions import (
     read_answers,
     submit_assignment,
 )
-from annotation.work.worksheet import answer_key, places_of, units_of_hit
+from annotation.work.worksheet import answer_key, page_units_of, units_of_hit
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.kinds import KINDS
@@ -168,7 +168,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
     for _attempt in range(ATTEMPTS):
         before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
         if before is not None and before.state in LIVE_STATES and not _has_expired(before):
-            return Claim(assignment=before, created=False, places=places_of(before))
+            return Claim(assignment=before, created=False, page_units=page_units_of(before))
         _refuse_second_time(session, hit)
         if not late:
             refuse_paused_study(session.study)
@@ -404,7 +404,9 @@ def _bring_answers(
 
 def is_complete(assignment: Assignment) -> bool:
     key = answer_key(KINDS[assignment.study.protocol])
-    return all(key in assignment.answers.get(str(placed.position), {}) for placed in places_of(assignment))
+    return all(
+        key in assignment.answers.get(str(page_unit.position), {}) for page_unit in page_units_of(assignment)
+    )
 
 
 def _store_handed_in(session: CrowdSession, publication: Publication, handed_in: HandedIn) -> None:
@@ -545,9 +547,9 @@ def store_late_answers(
     locked = lock_assignment(assignment)
     release_slots(Assignment.objects.filter(pk=locked.pk), Assignment.State.EXPIRED)
     key = answer_key(sheet.kind)
-    merged = merge_answers(locked.answers, sheet.given)
+    merged = merge_answers(locked.answers, sheet.answers)
     Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(answers=merged)
-    if all(key in merged.get(str(placed.position), {}) for placed in sheet.places):
+    if all(key in merged.get(str(page_unit.position), {}) for page_unit in sheet.page_units):
         _store_apart(locked, sheet, merged)
     CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(status=Status.TIMED_OUT)
 
@@ -559,6 +561,6 @@ def _store_apart(locked: Assignment, sheet: CheckedAnswers, answers: Mapping[str
     )
     if moved:
         Judgment.objects.bulk_create(
-            build_judgment(locked, placed, answers[str(placed.position)], kind=sheet.kind, made_at=now)
-            for placed in sheet.places
+            build_judgment(locked, page_unit, answers[str(page_unit.position)], kind=sheet.kind, made_at=now)
+            for page_unit in sheet.page_units
         )

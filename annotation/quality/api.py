@@ -189,7 +189,7 @@ class ControlItemResource(Resource):
             return Unit.objects.none()
         study = study_for(self.request, self.kwargs["slug"])
         self.figures = control_figures_of(study)
-        self.suspects = frozenset(unit.pk for one in self.figures.suspects for unit in one.units)
+        self.suspects = frozenset(unit.pk for row in self.figures.suspects for unit in row.units)
         return (
             Unit.objects.filter(study=study, control=True)
             .exclude(control_kind=Unit.ControlKind.QUIZ)
@@ -234,7 +234,7 @@ class ControlsView(APIView):
                     {"kind": kind, "seen": counts.seen, "right": counts.right}
                     for kind, counts in figures.by_kind
                 ],
-                "suspects": [unit.key for one in figures.suspects for unit in one.units],
+                "suspects": [unit.key for entry in figures.suspects for unit in entry.units],
                 "used_up": sum_used_up_alarms(study),
             }
         )
@@ -349,8 +349,8 @@ class AdjudicationSerializer(RowSerializer[Adjudication]):
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField(), allow_null=True))
     def get_votes(self, row: Adjudication) -> dict[str, int] | None:
         """Return the votes when it was sent; null to who decides it, until they did."""
-        own = row.adjudicator_id == self.context["request"].user.pk
-        return None if own and row.state == Adjudication.State.WAITING else row.votes
+        column = row.adjudicator_id == self.context["request"].user.pk
+        return None if column and row.state == Adjudication.State.WAITING else row.votes
 
 
 class AdjudicationResource(Resource):
@@ -390,11 +390,11 @@ class AdjudicationResource(Resource):
     @action(detail=True, methods=["get"])
     def task(self, request: Request, pk: str) -> Response:
         """Return the unit as shown."""
-        own = self._own(request)
+        adjudication = self._own(request)
         shown = shown_unit(
-            services.place_of(own),
-            design=design_of(own.study),
-            picture_url=lambda place: preview_picture_url(own.unit.item),
+            services.page_unit_of(adjudication),
+            design=design_of(adjudication.study),
+            picture_url=lambda page_unit: preview_picture_url(adjudication.unit.item),
         )
         return Response(shown, headers={"Cache-Control": "no-store"})
 
@@ -405,8 +405,10 @@ class AdjudicationResource(Resource):
     )
     @action(detail=True, methods=["post"])
     def decide(self, request: Request, pk: str) -> Response:
-        own, given = self._own(request), operations.DecideRequest.read(request.data)
-        decided = services.decide(adjudication=own, given=given["value"], reason=given.get("reason", ""))
+        adjudication, answer = self._own(request), operations.DecideRequest.read(request.data)
+        decided = services.decide(
+            adjudication=adjudication, answer=answer["value"], reason=answer.get("reason", "")
+        )
         return Response(self.get_serializer(decided).data)
 
     def _own(self, request: Request) -> Adjudication:

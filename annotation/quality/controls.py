@@ -66,20 +66,23 @@ def check_control_items(
         by_item[item].append((worker, is_right))
         seen[worker] += 1
         right[worker] += is_right
-    drafts = {item: _count_vouching(given, seen, right, threshold) for item, given in by_item.items()}
+    drafts = {
+        item: _count_vouching(answers_to_item, seen, right, threshold)
+        for item, answers_to_item in by_item.items()
+    }
     tested = [item for item, draft in drafts.items() if draft.vouching >= LEAST_VOUCHING]
     adjusted = dict(zip(tested, holm([drafts[item].p for item in tested]).tolist(), strict=True))
     return {item: _with_adjusted_p(draft, adjusted.get(item, 1.0)) for item, draft in drafts.items()}
 
 
 def _count_vouching(
-    given: Sequence[tuple[Hashable, bool]],
+    answers: Sequence[tuple[Hashable, bool]],
     seen: dict[Hashable, int],
     right: dict[Hashable, int],
     threshold: float,
 ) -> ControlItemTest:
     here: dict[Hashable, list[int]] = defaultdict(lambda: [0, 0])
-    for worker, is_right in given:
+    for worker, is_right in answers:
         here[worker][0] += 1
         here[worker][1] += is_right
     vouching = vouching_right = others = others_right = 0
@@ -89,8 +92,8 @@ def _count_vouching(
             vouching, vouching_right = vouching + n, vouching_right + k
             others, others_right = others + n_else, others_right + k_else
     return ControlItemTest(
-        seen=len(given),
-        right=sum(is_right for _, is_right in given),
+        seen=len(answers),
+        right=sum(is_right for _, is_right in answers),
         vouching=vouching,
         vouching_right=vouching_right,
         elsewhere=others_right / others if others else float("nan"),
@@ -142,7 +145,10 @@ def control_records(
     ``answers`` are (worker, given, expected[, kind of control item, ...]), as from ``control_answers``.
     """
     return records_from_tallies(
-        ((worker, given, expected, rest[0] if rest else "", 1) for worker, given, expected, *rest in answers),
+        (
+            (worker, answer, expected, rest[0] if rest else "", 1)
+            for worker, answer, expected, *rest in answers
+        ),
         threshold=threshold,
         is_right=is_right,
     )
@@ -155,10 +161,10 @@ def records_from_tallies(
     is_right: Callable[[Any, Any], bool],
 ) -> dict[int, ControlRecord]:
     counts: dict[int, dict[str, list[int]]] = {}
-    for worker, given, expected, control_kind, n in tallies:
+    for worker, answer, expected, control_kind, n in tallies:
         count = counts.setdefault(worker, {}).setdefault(control_kind, [0, 0])
         count[0] += n
-        count[1] += n * (given is not None and is_right(given, expected))
+        count[1] += n * (answer is not None and is_right(answer, expected))
     records = {}
     for worker, kinds in counts.items():
         record = control_record(
@@ -179,7 +185,7 @@ class ControlAnswer(NamedTuple):
     """
 
     worker: int
-    given: Any
+    answer: Any
     expected: Any
     control_kind: str
     unit: int
@@ -188,7 +194,7 @@ class ControlAnswer(NamedTuple):
 
 class ControlTally(NamedTuple):
     worker: int
-    given: Any
+    answer: Any
     expected: Any
     control_kind: str
     n: int
@@ -205,7 +211,7 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
         )
     )  # fmt: skip
     counts: dict[tuple[Any, ...], int] = {}
-    held: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    answers: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     repeated = False
     for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_AT_ONCE):
         if unit in snapshot.withdrawn or assignment in snapshot.invalidated:
@@ -213,27 +219,30 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
         if control_kind == REPEATED:
             repeated = True
         elif expected is not None:
-            given = value if answer is None else answer
-            key = (worker, repr(given), repr(expected), control_kind)
+            chosen = value if answer is None else answer
+            key = (worker, repr(chosen), repr(expected), control_kind)
             counts[key] = counts.get(key, 0) + 1
-            held.setdefault(key, (given, expected))
-    tallies = [ControlTally(key[0], *held[key], key[3], n) for key, n in counts.items()]
+            answers.setdefault(key, (chosen, expected))
+    tallies = [ControlTally(key[0], *answers[key], key[3], n) for key, n in counts.items()]
     return [*tallies, *_repeated_tallies(study, snapshot=snapshot)] if repeated else tallies
 
 
 def _repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
     again = control_answers(study, repeated_alone=True, **which)
-    return [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
+    return [
+        ControlTally(repeat.worker, repeat.answer, repeat.expected, repeat.control_kind, 1)
+        for repeat in again
+    ]
 
 
 def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
     """Count ``control_answers`` in the database: a few rows per worker."""
-    own: dict[str, Any] = {"assignment__study": study}
+    scope: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
-        own["assignment__worker__in"] = workers
+        scope["assignment__worker__in"] = workers
     rows = (
         _valid_judgments(as_first_given=False)
-        .filter(**own, unit__control=True, unit__withdrawn=False)
+        .filter(**scope, unit__control=True, unit__withdrawn=False)
         .order_by()
         .values_list(
             "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind",
@@ -268,15 +277,15 @@ def control_answers(
         as_first_given: ignore revisions.
         snapshot: use the judgments and withdrawn items of this snapshot.
     """
-    own: dict[str, Any] = {"assignment__study": study}
+    scope: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
-        own["assignment__worker__in"] = workers
+        scope["assignment__worker__in"] = workers
     if snapshot is None:
-        given_ones = _valid_judgments(as_first_given=as_first_given).filter(**own)
-        on_controls = given_ones.filter(unit__control=True, unit__withdrawn=False)
+        judgments = _valid_judgments(as_first_given=as_first_given).filter(**scope)
+        on_controls = judgments.filter(unit__control=True, unit__withdrawn=False)
     else:
-        given_ones = snapshot.judgments(study).filter(**own)
-        on_controls = given_ones.filter(unit__control=True)
+        judgments = snapshot.judgments(study).filter(**scope)
+        on_controls = judgments.filter(unit__control=True)
     if repeated_alone:
         on_controls = on_controls.filter(unit__control_kind=REPEATED)
     rows = (
@@ -286,22 +295,24 @@ def control_answers(
             "assignment_id", "unit__content",
         )
     )  # fmt: skip
-    found = list(rows.iterator(ROWS_AT_ONCE))
+    stored = list(rows.iterator(ROWS_AT_ONCE))
     if snapshot is not None:  # *, unit, assignment, content
-        found = [
-            row for row in found if row[5] not in snapshot.withdrawn and row[6] not in snapshot.invalidated
+        stored = [
+            row for row in stored if row[5] not in snapshot.withdrawn and row[6] not in snapshot.invalidated
         ]
-    keys = sorted({content[REPEATS] for *_, control_kind, _, _, content in found if control_kind == REPEATED})
-    first = dict(_first_answers(given_ones, keys)) if keys else {}
+    keys = sorted(
+        {content[REPEATS] for *_, control_kind, _, _, content in stored if control_kind == REPEATED}
+    )
+    first = dict(_first_answers(judgments, keys)) if keys else {}
     kind = kind_of(study)
     answers = []
-    for worker_id, value, answer, expected, control_kind, unit, assignment, content in found:
+    for worker_id, value, answer, expected, control_kind, unit, assignment, content in stored:
         if control_kind == REPEATED:
             other = first.get((assignment, content[REPEATS]))
             expected = None if other is None else kind.expected_on_repeat(other)
         if expected is not None:
-            given = value if answer is None else answer
-            answers.append(ControlAnswer(worker_id, given, expected, control_kind, unit, assignment))
+            chosen = value if answer is None else answer
+            answers.append(ControlAnswer(worker_id, chosen, expected, control_kind, unit, assignment))
     return answers
 
 

@@ -88,7 +88,7 @@ def exclude_worker(
         )
     try:
         with transaction.atomic():
-            made = Exclusion.objects.create(
+            exclusion = Exclusion.objects.create(
                 study=study,
                 worker=worker,
                 rule=rule,
@@ -96,7 +96,7 @@ def exclude_worker(
                 evidence=dict(evidence or {}),
                 made_by=by,
             )
-            _invalidate_work(made)
+            _invalidate_work(exclusion)
             note_event(
                 study=study,
                 what="excluded",
@@ -106,23 +106,23 @@ def exclude_worker(
                 worker=worker.name,
                 rule=rule,
             )
-            note_exclusion(exclusion=made)
+            note_exclusion(exclusion=exclusion)
     except IntegrityError:  # the database allows one exclusion at a time
-        made = Exclusion.objects.get(study=study, worker=worker, lifted_at=None)
-    return made
+        exclusion = Exclusion.objects.get(study=study, worker=worker, lifted_at=None)
+    return exclusion
 
 
 def _invalidate_work(exclusion: Exclusion) -> None:
     """Lock assignments first, then HITs, then the worker's participation."""
-    own = Assignment.objects.filter(
+    work = Assignment.objects.filter(
         study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE_STATES
     )
-    held = list(own.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
-    for state in {state for _, _, state in held}:
-        Assignment.objects.filter(pk__in=[pk for pk, _, one in held if one == state]).update(
+    rows = list(work.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
+    for state in {state for _, _, state in rows}:
+        Assignment.objects.filter(pk__in=[pk for pk, _, before in rows if before == state]).update(
             state=Assignment.State.INVALIDATED, before_exclusion=state, exclusion=exclusion
         )
-    reopen_slots(study=exclusion.study, freed=Counter(hit for _, hit, _ in held if hit is not None))
+    reopen_slots(study=exclusion.study, freed=Counter(hit for _, hit, _ in rows if hit is not None))
     recount(exclusion.study)
     Participation.objects.filter(study_id=exclusion.study_id, worker_id=exclusion.worker_id).update(
         standing=Standing.EXCLUDED
@@ -142,10 +142,10 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     locked.save(update_fields=["lifted_by", "lifted_at", "lifted_why"])
     invalid = Assignment.objects.filter(exclusion=locked, state=Assignment.State.INVALIDATED)
     work = list(invalid.select_for_update().order_by("pk"))
-    lock_for_settling(study=locked.study, hits={one.hit_id for one in work if one.hit_id is not None})
+    lock_for_settling(study=locked.study, hits={row.hit_id for row in work if row.hit_id is not None})
     hits = {
         hit.pk: hit
-        for hit in HIT.objects.filter(pk__in={one.hit_id for one in work}).select_for_update().order_by("pk")
+        for hit in HIT.objects.filter(pk__in={row.hit_id for row in work}).select_for_update().order_by("pk")
     }
     for assignment in work:
         _restore_assignment(assignment, hits.get(assignment.hit_id or 0))
@@ -195,8 +195,8 @@ def pause_worker(*, study: Study, worker: Worker) -> None:
     Their answers count. HITs without an answer are returned; one in work may be finished.
     """
     waiting = Assignment.objects.filter(study=study, worker=worker, state__in=LEASED_STATES)
-    held = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
-    back = {pk: hit for pk, hit, answers in held if not answers}
+    rows = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
+    back = {pk: hit for pk, hit, answers in rows if not answers}
     Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)
     reopen_slots(study=study, freed=Counter(hit for hit in back.values() if hit is not None))
     # last, as a claim locks the HIT before the participation
@@ -227,28 +227,28 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
         Case.objects.filter(study=study, worker=assignment.worker_id).values_list("rule", flat=True)
     )
     rules = _applicable_rules(study, [row for row in rows if row.rule not in flagged])
-    found = _examine_worker(assignment, [rule for _, rule in rules.values()], pages)
-    if not found or assignment.worker.anonymous:
+    findings = _examine_worker(assignment, [rule for _, rule in rules.values()], pages)
+    if not findings or assignment.worker.anonymous:
         return []
     with transaction.atomic():
-        acted = (_store_flag(assignment, rules[rule.name][0], rule, finding) for rule, finding in found)
+        acted = (_store_flag(assignment, rules[rule.name][0], rule, finding) for rule, finding in findings)
         return [case for case in acted if case is not None]
 
 
 def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
     study, worker = assignment.study, assignment.worker_id
     total = count_judgments(study, worker)
-    found: list[tuple[Rule, Finding]] = []
+    findings: list[tuple[Rule, Finding]] = []
     if at_large := [rule for rule in rules if not rule.controls_only and rule.least <= total]:
         others = any(rule.needs_others for rule in at_large)
         texts = any(rule.needs_texts for rule in at_large)
         history = history_of(study, worker, total=total, pages=pages, others=others, texts=texts)
-        found += collect_findings(at_large, history, judgments=total)
+        findings += collect_findings(at_large, history, judgments=total)
     if on_controls := [rule for rule in rules if rule.controls_only and rule.least <= total]:
         history = control_history_of(study, assignment.worker, pages=pages)
         due = [rule for rule in on_controls if rule.is_due(total=history.total, fresh=history.fresh)]
-        found += collect_findings(due, history, judgments=total)
-    return found
+        findings += collect_findings(due, history, judgments=total)
+    return findings
 
 
 def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> dict[str, tuple[QualityRule, Rule]]:
@@ -345,13 +345,13 @@ def readmit(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclus
 def _lock_open_case(case: Case, why: str) -> Case:
     _require_reason(why)
     locked = Case.objects.select_for_update(of=("self",)).select_related("study", "worker", "exclusion")
-    found = locked.get(pk=case.pk)
-    if found.state != Case.State.OPEN:
+    open_case = locked.get(pk=case.pk)
+    if open_case.state != Case.State.OPEN:
         raise WrongState(
             pgettext("staff", "Nothing was changed: this flag was %(state)s before.")
-            % {"state": found.get_state_display()}
+            % {"state": open_case.get_state_display()}
         )
-    return found
+    return open_case
 
 
 def _require_reason(why: str) -> None:

@@ -47,15 +47,15 @@ class SettingsField(serializers.DictField):
     child = serializers.FloatField(min_value=-LARGEST_SETTING, max_value=LARGEST_SETTING)
 
     def get_value(self, dictionary: Any) -> Any:
-        found = super().get_value(dictionary)
-        if found is empty or not is_html_input(dictionary):
-            return found
-        return {name: text for name, text in found.items() if text.strip()}
+        texts = super().get_value(dictionary)
+        if texts is empty or not is_html_input(dictionary):
+            return texts
+        return {name: text for name, text in texts.items() if text.strip()}
 
     def to_internal_value(self, data: Any) -> dict[str, float]:
-        found: dict[str, float] = super().to_internal_value(data)
+        values: dict[str, float] = super().to_internal_value(data)
         # detectors take counts as integers only
-        return {name: int(value) if value.is_integer() else value for name, value in found.items()}
+        return {name: int(value) if value.is_integer() else value for name, value in values.items()}
 
 
 class RuleSettingsRequest(Parameters):
@@ -79,8 +79,8 @@ def settings_from_query(study: Study, rule: str, query: Mapping[str, str]) -> di
         raise serializers.ValidationError(
             {unknown: [f"This is no setting of {rule}; it has {', '.join(usual)}."]}
         )
-    found: dict[str, float] = SettingsField().run_validation(texts)
-    return found
+    settings: dict[str, float] = SettingsField().run_validation(texts)
+    return settings
 
 
 @operation("set-rule", "Switch a detector on or off, or change it", parameters=RuleRequest, row="rule")
@@ -100,9 +100,9 @@ def set_rule(
     row = rule_services.set_rule(
         study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by
     )
-    words = _("“%(rule)s” watches from now on.") if enabled else _("“%(rule)s” is saved, and off.")
+    sentence = _("“%(rule)s” watches from now on.") if enabled else _("“%(rule)s” is saved, and off.")
     title = RULES[rule].title
-    return Outcome(words % {"rule": _(title)}, row)
+    return Outcome(sentence % {"rule": _(title)}, row)
 
 
 class ReplayRequest(Parameters):
@@ -113,8 +113,8 @@ class ReplayRequest(Parameters):
 def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
     """Run the detectors over each page as it was submitted. Nothing is stored and nobody is stopped."""
     replays = rule_services.replay_rules(study=study, rules=rule_services.rules_to_replay(study, list(rules)))
-    words = ngettext("One rule was replayed.", "%(replays)s rules were replayed.", len(replays))
-    return Outcome(words % {"replays": len(replays)}, replays)
+    sentence = ngettext("One rule was replayed.", "%(replays)s rules were replayed.", len(replays))
+    return Outcome(sentence % {"replays": len(replays)}, replays)
 
 
 class WhyRequest(Reason):
@@ -132,8 +132,8 @@ def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outco
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Undo the detector's action; it stays silent about this worker."""
     decided = flags.dismiss_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
-    words = _("The flag on %(worker)s is dismissed; the detector stays silent about this worker.")
-    return Outcome(words % {"worker": decided.worker}, decided)
+    sentence = _("The flag on %(worker)s is dismissed; the detector stays silent about this worker.")
+    return Outcome(sentence % {"worker": decided.worker}, decided)
 
 
 class ExclusionRequest(WhyRequest):
@@ -145,9 +145,9 @@ class ExclusionRequest(WhyRequest):
 @operation("exclude", "Exclude a worker", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers")
 def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Exclude a worker. Their answers stay, and do not count; twice gives the first exclusion."""
-    found = find_worker(study, worker)
-    made = exclude_worker(study=study, worker=found, why=why, by=by)
-    return Outcome(_(EXCLUDED_MESSAGE).format(worker=found), made)
+    person = find_worker(study, worker)
+    exclusion = exclude_worker(study=study, worker=person, why=why, by=by)
+    return Outcome(_(EXCLUDED_MESSAGE).format(worker=person), exclusion)
 
 
 @operation(
@@ -155,14 +155,14 @@ def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
 )
 def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Readmit a worker. Their answers count again, and flags that wait because of the exclusion are dismissed."""
-    found = find_worker(study, worker)
-    last = Exclusion.objects.filter(study=study, worker=found).order_by("-pk").first()
+    person = find_worker(study, worker)
+    last = Exclusion.objects.filter(study=study, worker=person).order_by("-pk").first()
     if last is None:
         raise NotThere(
-            _("%(name)s was never excluded from study %(slug)r.") % {"name": found.name, "slug": study.slug}
+            _("%(name)s was never excluded from study %(slug)r.") % {"name": person.name, "slug": study.slug}
         )
     lifted = flags.readmit(exclusion=last, why=why, by=by)
-    return Outcome(_("The answers of %(found)s count again as they did before.") % {"found": found}, lifted)
+    return Outcome(_("The answers of %(found)s count again as they did before.") % {"found": person}, lifted)
 
 
 class DecisionRequest(Parameters):
@@ -188,7 +188,7 @@ class DecisionRequest(Parameters):
 @confirmable("approve", right=Right.REVIEW)
 def approve(*, study: Study, by: User | None, assignments: Collection[UUID | str]) -> Outcome:
     """Approve all of the assignments or none; twice is harmless. Rejected work costs its pay anew."""
-    chosen = [UUID(str(one)) for one in assignments]
+    chosen = [UUID(str(pk)) for pk in assignments]
     count = reviews.approve_assignments(study=study, assignments=chosen, by=by)
     return Outcome(_decision_message(study, count, "approved"), {"changed": count})
 
@@ -247,21 +247,21 @@ def _decision_message(study: Study, count: int, what: str) -> str:
     """Say what was decided, or that the crowd is asked, which has the last word."""
     approved, n = what == "approved", {"n": thousands(count)}
     if study.place and backend_of(study).sends_people:
-        words = (
+        sentence = (
             ngettext("One page of work is to be approved", "%(n)s pages of work are to be approved", count)
             if approved
             else ngettext(
                 "One page of work is to be rejected", "%(n)s pages of work are to be rejected", count
             )
         )
-        asked = _("the crowd is asked, and its answer is shown here in a moment.")
-        return f"{words % n}; {asked}"
-    words = (
+        request = _("the crowd is asked, and its answer is shown here in a moment.")
+        return f"{sentence % n}; {request}"
+    sentence = (
         ngettext("One page of work is approved.", "%(n)s pages of work are approved.", count)
         if approved
         else ngettext("One page of work is rejected.", "%(n)s pages of work are rejected.", count)
     )
-    return words % n
+    return sentence % n
 
 
 class NoteRequest(Parameters):
@@ -312,8 +312,8 @@ class SendRequest(Parameters):
 )
 def send_units(*, study: Study, by: User | None, units: Collection[str], adjudicator: str) -> Outcome:
     """Send units to a person, all or none; skip those that were sent before."""
-    found = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
-    lacking = [key for key in units if key not in found]
+    pks = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
+    lacking = [key for key in units if key not in pks]
     if lacking:
         raise NotThere(
             _("Nothing was sent: study %(slug)r has no unit %(lacking)r.")
@@ -325,20 +325,20 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
             _("Nothing was sent: %(adjudicator)r may not adjudicate in this study.")
             % {"adjudicator": adjudicator[:80]}
         )
-    sent = reviews.send_to_adjudicator(study=study, units=list(found.values()), adjudicator=person, by=by)
-    sent_before = len(found) - len(sent)
-    words = ngettext("%(n)s unit sent to %(name)s.", "%(n)s units sent to %(name)s.", len(sent))
-    words %= {"n": len(sent), "name": person.get_username()}
+    sent = reviews.send_to_adjudicator(study=study, units=list(pks.values()), adjudicator=person, by=by)
+    sent_before = len(pks) - len(sent)
+    sentence = ngettext("%(n)s unit sent to %(name)s.", "%(n)s units sent to %(name)s.", len(sent))
+    sentence %= {"n": len(sent), "name": person.get_username()}
     before = _("%(n)s had been sent before.") % {"n": sent_before}
-    return Outcome(f"{words} {before}" if sent_before else words, sent)
+    return Outcome(f"{sentence} {before}" if sent_before else sentence, sent)
 
 
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")
 def withdraw(*, study: Study, by: User | None, adjudication: str) -> Outcome:
     """Withdraw a unit, decided or not: workers' votes count again. Twice is harmless."""
-    found = row_of(Adjudication.objects.filter(study=study), adjudication)
-    words = _("Withdrawn: what the workers said counts again, once the consensus is computed.")
-    return Outcome(words, reviews.withdraw(study=study, pk=found.pk, by=by))
+    row = row_of(Adjudication.objects.filter(study=study), adjudication)
+    sentence = _("Withdrawn: what the workers said counts again, once the consensus is computed.")
+    return Outcome(sentence, reviews.withdraw(study=study, pk=row.pk, by=by))
 
 
 class DecideRequest(Parameters):
@@ -365,7 +365,7 @@ def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
             withdraw_control(study=study, unit_key=key)
         settle_study(study=study)  # it may change whose judgments are used
     n = len(units)
-    words = (
+    sentence = (
         ngettext(
             "One control item was withdrawn; the answers on it stay, but do not count.",
             "%(n)s control items were withdrawn; the answers on them stay, but do not count.",
@@ -378,4 +378,4 @@ def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
             n,
         )
     )
-    return Outcome(words % {"n": n})
+    return Outcome(sentence % {"n": n})

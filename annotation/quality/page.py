@@ -140,7 +140,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
         )
     context |= {
         "rules": rules,
-        "actions": [(value, _(words)) for value, words in ACTIONS.items()],
+        "actions": [(value, _(label)) for value, label in ACTIONS.items()],
         "watching": sum(row.enabled for row in rows.values()),
         "waiting": len(waiting),
     }
@@ -179,9 +179,9 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
     try:
         if count <= MOST_TO_REPLAY:
             settings = settings_from_query(study, name, request.GET.dict())
-            found = replay_rule(study=study, rule=name, settings=settings)
-            context["replay"] = found
-            context["found"] = [(one, _evidence_of(found, one)) for one in found.found]
+            result = replay_rule(study=study, rule=name, settings=settings)
+            context["replay"] = result
+            context["found"] = [(worker, _evidence_of(result, worker)) for worker in result.found]
             context["rule_title"] = _(RULES[name].title)
     except QuorumError as error:
         context["problem"] = str(error)
@@ -190,9 +190,9 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
     return TemplateResponse(request, "admin/annotation/study_replay.html", context)
 
 
-def _evidence_of(replay: Replay, one: FoundWorker) -> str:
+def _evidence_of(replay: Replay, worker: FoundWorker) -> str:
     return evidence_in_words(
-        replay.rule, {"words": one.words, "numbers": one.numbers, "settings": replay.settings}
+        replay.rule, {"words": worker.words, "numbers": worker.numbers, "settings": replay.settings}
     )
 
 
@@ -241,25 +241,29 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
     work_shown = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
     # a query of its own: joined to the sorted rows, the database would read the judgments of all work
-    given = {
+    answers = {
         pk: (count, seconds)
-        for pk, count, seconds in Assignment.objects.filter(pk__in=[one.pk for one in work_shown])
+        for pk, count, seconds in Assignment.objects.filter(
+            pk__in=[assignment.pk for assignment in work_shown]
+        )
         .order_by()
         .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
     }
     counted = cached_figures(study, CONTROL_TALLIES)
-    against = reasons_against(study, {one.worker_id for one in work_shown}, known=counted.value, signs=True)
+    against = reasons_against(
+        study, {assignment.worker_id for assignment in work_shown}, known=counted.value, signs=True
+    )
     context |= {
         "counted": counted,
         "page": page,
         "work": [
             {
-                "one": one,
-                "given": given[one.pk][0],
-                "seconds": given[one.pk][1],
-                "against": against.get(one.worker_id, []),
+                "one": assignment,
+                "given": answers[assignment.pk][0],
+                "seconds": answers[assignment.pk][1],
+                "against": against.get(assignment.worker_id, []),
             }
-            for one in work_shown
+            for assignment in work_shown
         ],
         "asked": CrowdCall.objects.filter(
             study=study, kind__in=["approve", "reject"], state__in=["waiting", "started"]
@@ -341,9 +345,9 @@ def count_answers(figures: ControlFigures) -> int:
 
 def as_json(figures: ControlFigures) -> dict[str, Any]:
     return {
-        "fared": {unit: [one.seen, one.right] for unit, one in figures.by_unit.items()},
-        "by_kind": [[name, one.seen, one.right] for name, one in figures.by_kind],
-        "suspects": [[[unit.pk for unit in one.units], asdict(one.test)] for one in figures.suspects],
+        "fared": {unit: [entry.seen, entry.right] for unit, entry in figures.by_unit.items()},
+        "by_kind": [[name, entry.seen, entry.right] for name, entry in figures.by_kind],
+        "suspects": [[[unit.pk for unit in entry.units], asdict(entry.test)] for entry in figures.suspects],
     }
 
 
@@ -353,12 +357,12 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
     pks = [pk for units, _ in value["suspects"] for pk in units]
     units = Unit.objects.filter(withdrawn=False).select_related(*texts).in_bulk(pks) if pks else {}
     suspects = []
-    for own, found in value["suspects"]:
-        current = [units[pk] for pk in own if pk in units]
+    for suspect_units, test in value["suspects"]:
+        current = [units[pk] for pk in suspect_units if pk in units]
         if current:
             kind = kind_of(current[0].study)
             suspects.append(
-                SuspectRow(current, describe_control_item(kind, current[0]), ControlItemTest(**found))
+                SuspectRow(current, describe_control_item(kind, current[0]), ControlItemTest(**test))
             )
     return ControlFigures(
         by_unit={int(unit): AnswerCounts(*counts) for unit, counts in value["fared"].items()},
@@ -379,7 +383,7 @@ def compute_control_figures(study: Study) -> ControlFigures:
     by_item: dict[Hashable, list[int]] = {}
     known: list[tuple[Hashable, int, bool]] = []
     for answer in answers:
-        right = kind.is_right(answer.given, answer.expected)
+        right = kind.is_right(answer.answer, answer.expected)
         for counts in (
             by_kind.setdefault(answer.control_kind, [0, 0]),
             by_item.setdefault(item_of[answer.unit], [0, 0]),
@@ -388,11 +392,11 @@ def compute_control_figures(study: Study) -> ControlFigures:
             counts[1] += right
         if answer.control_kind != REPEATED:  # the right answer of a repeated unit is not known
             known.append((item_of[answer.unit], answer.worker, right))
-    found = check_control_items(known, threshold=design_of(study).controls.threshold)
+    tests = check_control_items(known, threshold=design_of(study).controls.threshold)
     return ControlFigures(
         by_unit={unit: AnswerCounts(*by_item[item]) for unit, item in item_of.items() if item in by_item},
         by_kind=[(name or "control", AnswerCounts(*counts)) for name, counts in sorted(by_kind.items())],
-        suspects=_suspect_rows(kind, item_of, {item: one for item, one in found.items() if one.suspect}),
+        suspects=_suspect_rows(kind, item_of, {item: test for item, test in tests.items() if test.suspect}),
     )
 
 
@@ -407,18 +411,18 @@ def _item_key(kind: Kind, row: Sequence[Any]) -> Hashable:
 
 
 def _suspect_rows(
-    kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, ControlItemTest]
+    kind: Kind, item_of: dict[int, Hashable], tests: dict[Hashable, ControlItemTest]
 ) -> list[SuspectRow]:
-    pks = [pk for pk, item in item_of.items() if item in found]
+    pks = [pk for pk, item in item_of.items() if item in tests]
     units: dict[Hashable, list[Unit]] = {}
     texts = ("item", "reference", "first", "second")
     for unit in Unit.objects.filter(pk__in=pks).select_related(*texts).order_by("position"):
         units.setdefault(item_of[unit.pk], []).append(unit)
     suspects = [
-        SuspectRow(units[item], describe_control_item(kind, units[item][0]), one)
-        for item, one in found.items()
+        SuspectRow(units[item], describe_control_item(kind, units[item][0]), test)
+        for item, test in tests.items()
     ]
-    return sorted(suspects, key=lambda one: (one.test.p, one.units[0].position))
+    return sorted(suspects, key=lambda test: (test.test.p, test.units[0].position))
 
 
 def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
@@ -447,10 +451,10 @@ def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:
-    words = {str(choice.value): choice.words for choice in kind.choices}
+    labels = {str(choice.value): choice.words for choice in kind.choices}
     low, _dash, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
-    if low in words:
-        return _(" or ").join(words[part] for part in (low, high) if part in words)
+    if low in labels:
+        return _(" or ").join(labels[part] for part in (low, high) if part in labels)
     return kind.in_words(expected)
 
 

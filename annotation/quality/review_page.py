@@ -70,22 +70,22 @@ class DrawnAnswer:
 def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[DrawnAnswer]]:
     """Return each worker's latest answers, oldest first."""
     kind = kind_of(study)
-    place = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
+    number = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
     rows = (
         Judgment.objects.filter(
             assignment__study=study, assignment__worker__in=workers, replaced_by__isnull=True
         )
-        .annotate(place=place)
+        .annotate(place=number)
         .filter(place__lte=ANSWERS_DRAWN)
         .order_by("pk")
         .values_list("assignment__worker_id", "value", "presented", "seconds")
     )
-    found: defaultdict[int, list[DrawnAnswer]] = defaultdict(list)
+    by_worker: defaultdict[int, list[DrawnAnswer]] = defaultdict(list)
     for worker, value, presented, seconds in rows:
         side = presented == Judgment.Presented.SECOND_LEFT
         level = None if value is None else _height_on_scale(kind, kind.sides.from_canonical(value, side=side))
-        found[worker].append(DrawnAnswer(level, seconds))
-    return dict(found)
+        by_worker[worker].append(DrawnAnswer(level, seconds))
+    return dict(by_worker)
 
 
 def _height_on_scale(kind: Kind, seen: Any) -> float:
@@ -97,7 +97,9 @@ def _height_on_scale(kind: Kind, seen: Any) -> float:
 
 def median_seconds(study: Study) -> float | None:
     times = Judgment.objects.filter(assignment__study=study, seconds__isnull=False).order_by("-pk")
-    latest = [one for one in times.values_list("seconds", flat=True)[:TIMES_SAMPLED] if one is not None]
+    latest = [
+        seconds for seconds in times.values_list("seconds", flat=True)[:TIMES_SAMPLED] if seconds is not None
+    ]
     return float(np.median(latest)) if latest else None
 
 
@@ -116,8 +118,8 @@ def draw_case_figure(
         format_html('<line class="q-case-line" x1="{}" x2="{}" y1="{}" y2="{}"/>', LEFT, width, FLOOR, FLOOR),
     ]
     scale = _pixels_per_second(dots, usual)
-    for place, dot in enumerate(dots):
-        x = LEFT + STEP * place
+    for index, dot in enumerate(dots):
+        x = LEFT + STEP * index
         if dot.level is not None:
             y = BASE - 3 - (BASE - TOP - 4) * dot.level
             parts.append(
@@ -137,9 +139,9 @@ def draw_case_figure(
         y = FLOOR - min(TALLEST, usual * scale)
         line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
         parts.append(format_html(line, LEFT, width, f"{y:.1f}", f"{y:.1f}"))
-        words = pgettext("staff", "usual %(seconds)s s") % {"seconds": f"{usual:.1f}"}
+        caption = pgettext("staff", "usual %(seconds)s s") % {"seconds": f"{usual:.1f}"}
         markup = '<text x="{}" y="{}" text-anchor="end">{}</text>'
-        parts.append(format_html(markup, width, f"{y - 5:.1f}", words))
+        parts.append(format_html(markup, width, f"{y - 5:.1f}", caption))
     return format_html(
         '<svg class="q-case-figure" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>',
         width, FLOOR + 4, about, format_html_join("", "{}", ((part,) for part in parts)),
@@ -202,12 +204,12 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
     kind = KINDS[study.protocol]
     answers = latest_answers(study, {case.worker_id for case in cases})
     usual = median_seconds(study)
-    writers = {one["by"] for case in cases for one in _texts_of(case) if "by" in one}
+    writers = {text["by"] for case in cases for text in _texts_of(case) if "by" in text}
     names = dict(Worker.objects.filter(pk__in=writers).values_list("pk", "name"))
     shown = []
     for case in cases:
         rule = RULES.get(case.rule)
-        words = evidence_in_words(case.rule, case.evidence)
+        sentence = evidence_in_words(case.rule, case.evidence)
         dots = answers.get(case.worker_id, [])
         latest = pgettext("staff", "The latest %(n)s answers of %(name)s.") % {
             "n": len(dots),
@@ -219,13 +221,13 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
                 "title": _(rule.title) if rule else case.rule,
                 "only_flags": bool(rule and rule.only_flags),
                 "measured": _(rule.false_alarms) if rule and rule.false_alarms else "",
-                "words": words,
+                "words": sentence,
                 "numbers": [
                     (name.replace("_", " "), value)
                     for name, value in case.evidence.get("numbers", {}).items()
                     if not isinstance(value, list)
                 ],
-                "texts": [one | {"name": names.get(one.get("by", 0), "")} for one in _texts_of(case)],
+                "texts": [text | {"name": names.get(text.get("by", 0), "")} for text in _texts_of(case)],
                 "settings": ", ".join(
                     f"{name.replace('_', ' ')} {value}"
                     for name, value in case.evidence.get("settings", {}).items()
@@ -233,15 +235,15 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
                 "did": ACTION_WORDS.get(case.action, case.action),
                 "standing": standings.get(case.worker_id, "active"),
                 "latest": len(dots),
-                "figure": draw_case_figure(kind, dots, usual, about=f"{latest} {words}"),
+                "figure": draw_case_figure(kind, dots, usual, about=f"{latest} {sentence}"),
             }
         )
     return shown
 
 
 def _texts_of(case: Case) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = case.evidence.get("numbers", {}).get("texts", [])
-    return found
+    texts: list[dict[str, Any]] = case.evidence.get("numbers", {}).get("texts", [])
+    return texts
 
 
 add_page(StudyPage(name="review", label="Review", order=45, view=show_review, group=Group.LIVE))
@@ -301,13 +303,15 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
-    kind, places = kind_of(adjudication.study), [services.place_of(adjudication)]
+    kind, page_units = kind_of(adjudication.study), [services.page_unit_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
         raise AnswerProblem(_("Nothing was saved: a text holds signs that cannot be stored."))
-    given = answers_of_form(request.POST, places, kind=kind, final=True, saved={})
-    if not given or undecided_positions(request.POST, places, kind):
+    answers = answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})
+    if not answers or undecided_positions(request.POST, page_units, kind):
         raise AnswerProblem(_("Nothing was decided: choose an answer."))
-    services.decide(adjudication=adjudication, given=given[0]["value"], reason=request.POST.get("reason", ""))
+    services.decide(
+        adjudication=adjudication, answer=answers[0]["value"], reason=request.POST.get("reason", "")
+    )
     left = services.waiting_adjudications(signed_in(request))
     following = left.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or left.first()
     if following is None:
@@ -320,9 +324,9 @@ def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem
     study, unit = adjudication.study, adjudication.unit
     design = design_of(study)
     (step,) = steps_of(
-        [services.place_of(adjudication)],
+        [services.page_unit_of(adjudication)],
         design=design,
-        picture_url=lambda place: preview_picture_url(unit.item),
+        picture_url=lambda page_unit: preview_picture_url(unit.item),
         answers={},
     )
     left = services.waiting_adjudications(signed_in(request))

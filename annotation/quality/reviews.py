@@ -34,7 +34,7 @@ from annotation.money.limits import as_one_order
 from annotation.money.payments import ENDED, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, evidence_in_words
-from annotation.work.worksheet import Place
+from annotation.work.worksheet import PageUnit
 from common.errors import NotThere, WrongState
 from judgments.access.roles import RIGHTS, Right
 from judgments.drawing.material import rng_for
@@ -73,32 +73,32 @@ def reasons_against(
         signs: include flags that are no proof (``only_flags``). People see them, but they neither hold back pay nor
             justify a rejection.
     """
-    found: defaultdict[int, list[str]] = defaultdict(list)
+    reasons: defaultdict[int, list[str]] = defaultdict(list)
     exclusions = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
     for worker, why in exclusions.values_list("worker", "why"):
-        found[worker].append(why)
+        reasons[worker].append(why)
     cases = Case.objects.filter(study=study, worker__in=workers).exclude(state=Case.State.DISMISSED)
     for worker, rule, evidence in cases.order_by("pk").values_list("worker", "rule", "evidence"):
         if rule in RULES and RULES[rule].only_flags and not signs:
             continue
         title = _(RULES[rule].title) if rule in RULES else rule
-        found[worker].append(evidence_in_words(rule, evidence) or f"{title}.")
+        reasons[worker].append(evidence_in_words(rule, evidence) or f"{title}.")
     controls, kind = design_of(study).controls, KINDS[study.protocol]
     tallies = control_tallies(study, workers=workers) if known is None else known
     records = records_from_tallies(
-        (one for one in tallies if one.worker in workers),
+        (tally for tally in tallies if tally.worker in workers),
         threshold=controls.threshold,
         is_right=kind.is_right,
     )
     for worker, record in records.items():
         if not record.used and record.seen >= controls.after:
-            words = pgettext(
+            sentence = pgettext(
                 "staff",
                 "%(right)s of %(seen)s items with a known answer were right; the study asks for %(share)s %%.",
             )
             share = f"{controls.threshold * 100:g}"
-            found[worker].append(words % {"right": record.right, "seen": record.seen, "share": share})
-    return dict(found)
+            reasons[worker].append(sentence % {"right": record.right, "seen": record.seen, "share": share})
+    return dict(reasons)
 
 
 @as_one_order
@@ -198,8 +198,10 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
         )
     count = 0
     for worker in dict.fromkeys(workers.values()):
-        own = [pk for pk, owner in workers.items() if owner == worker]
-        count += reject_assignments(study=study, assignments=own, reason=" ".join(against[worker]), by=by)
+        of_worker = [pk for pk, owner in workers.items() if owner == worker]
+        count += reject_assignments(
+            study=study, assignments=of_worker, reason=" ".join(against[worker]), by=by
+        )
     return count
 
 
@@ -290,8 +292,8 @@ def send_to_adjudicator(
     *, study: Study, units: Collection[int], adjudicator: User, by: User | None = None
 ) -> list[Adjudication]:
     """Send units (row ids) to ``adjudicator``. Skip those that are waiting or decided."""
-    found = list(Unit.objects.filter(study=study, pk__in=units, control=False).order_by("position"))
-    if not found or len(found) != len(set(units)):
+    rows = list(Unit.objects.filter(study=study, pk__in=units, control=False).order_by("position"))
+    if not rows or len(rows) != len(set(units)):
         raise WrongState(
             pgettext(
                 "staff",
@@ -309,18 +311,18 @@ def send_to_adjudicator(
             % {"name": adjudicator.get_username()}
         )
     already_sent = set(
-        Adjudication.objects.filter(unit__in=found)
+        Adjudication.objects.filter(unit__in=rows)
         .exclude(state=State.WITHDRAWN)
         .values_list("unit_id", flat=True)
     )
-    votes, kind, seed = _count_votes(study, found), KINDS[study.protocol], design_of(study).seed
-    made = []
-    for unit in found:
+    votes, kind, seed = _count_votes(study, rows), KINDS[study.protocol], design_of(study).seed
+    new = []
+    for unit in rows:
         if unit.pk in already_sent:
             continue
         rng = rng_for(seed, f"adjudication {unit.key} {adjudicator.get_username()}")
         sides = kind.sides.draw([unit], rng)
-        made.append(
+        new.append(
             Adjudication(
                 study=study,
                 unit=unit,
@@ -332,7 +334,7 @@ def send_to_adjudicator(
         )
     try:
         with transaction.atomic():
-            sent = Adjudication.objects.bulk_create(made)
+            sent = Adjudication.objects.bulk_create(new)
     except IntegrityError:
         raise WrongState(
             pgettext("staff", "Nothing was sent: somebody sent one of these units at the same moment.")
@@ -343,7 +345,7 @@ def send_to_adjudicator(
             what="adjudication-sent",
             sentence=f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {adjudicator.get_username()}.",
             by=by,
-            units=[one.unit.key for one in sent],
+            units=[adjudication.unit.key for adjudication in sent],
         )
     return sent
 
@@ -364,23 +366,23 @@ def own_adjudication(*, user: User, pk: int) -> Adjudication:
     rows = Adjudication.objects.exclude(state=State.WITHDRAWN).select_related(
         "study__dataset", "unit__item", "unit__reference", "unit__first", "unit__second"
     )
-    found = rows.filter(pk=pk, adjudicator=user).first()
-    if found is None:
+    adjudication = rows.filter(pk=pk, adjudicator=user).first()
+    if adjudication is None:
         raise NotThere(pgettext("staff", "There is no such unit for you to decide."))
-    return found
+    return adjudication
 
 
-def place_of(adjudication: Adjudication) -> Place:
-    return Place(position=1, unit=adjudication.unit, side=adjudication.side)
+def page_unit_of(adjudication: Adjudication) -> PageUnit:
+    return PageUnit(position=1, unit=adjudication.unit, side=adjudication.side)
 
 
 @transaction.atomic
-def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjudication:
-    """Store the final answer, ``given`` as the person saw the unit. A repeated call changes nothing."""
+def decide(*, adjudication: Adjudication, answer: Any, reason: str = "") -> Adjudication:
+    """Store the final answer, ``answer`` as the person saw the unit. A repeated call changes nothing."""
     design = design_of(adjudication.study)
     kind = KINDS[adjudication.study.protocol].for_design(design)
     try:
-        checked = kind.clean_answer(given, unit=adjudication.unit, design=design)
+        checked = kind.clean_answer(answer, unit=adjudication.unit, design=design)
     except ValueError as error:
         raise AnswerProblem(_("Nothing was decided: %(problem)s.") % {"problem": error}) from None
     value = kind.outcome_of(kind.sides.to_canonical(checked, side=adjudication.side))
@@ -409,8 +411,8 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
 @transaction.atomic
 def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
     """Withdraw a unit, decided or not, so that the votes count again."""
-    found = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
-    if found is None:
+    adjudication = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
+    if adjudication is None:
         raise NotThere(pgettext("staff", "There is no such adjudication in this study."))
     moved = (
         Adjudication.objects.filter(pk=pk)
@@ -418,10 +420,12 @@ def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
         .update(state=State.WITHDRAWN, withdrawn_at=timezone.now(), withdrawn_by=by)
     )
     if moved:
-        words = f"Unit {found.unit.key} was withdrawn from adjudication."
-        note_event(study=study, what="adjudication-withdrawn", sentence=words, by=by, unit=found.unit.key)
-    found.refresh_from_db()
-    return found
+        sentence = f"Unit {adjudication.unit.key} was withdrawn from adjudication."
+        note_event(
+            study=study, what="adjudication-withdrawn", sentence=sentence, by=by, unit=adjudication.unit.key
+        )
+    adjudication.refresh_from_db()
+    return adjudication
 
 
 def decisions_of(study: Study) -> dict[int, Adjudication]:

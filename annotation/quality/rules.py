@@ -46,7 +46,7 @@ from judgments.studies.studies import design_of, kind_of
 
 class SubmittedPage(NamedTuple):
     worker: int
-    given: Sequence[OwnJudgment]
+    judgments: Sequence[OwnJudgment]
 
 
 @dataclass(slots=True)
@@ -60,12 +60,14 @@ class JudgmentLog:
 
     def add(self, page: SubmittedPage) -> None:
         self._pages[page.worker] += 1
-        self._unseen[page.worker] += len(page.given)
-        self._given[page.worker].extend(page.given)
-        for one in page.given:
-            self._votes[one.unit].append((page.worker, OthersJudgment(one.value, one.seconds)))
-            if one.written is not None:
-                self._texts.append(OthersText(page.worker, one.unit, one.written.text, one.written.at))
+        self._unseen[page.worker] += len(page.judgments)
+        self._given[page.worker].extend(page.judgments)
+        for judgment in page.judgments:
+            self._votes[judgment.unit].append((page.worker, OthersJudgment(judgment.value, judgment.seconds)))
+            if judgment.written is not None:
+                self._texts.append(
+                    OthersText(page.worker, judgment.unit, judgment.written.text, judgment.written.at)
+                )
 
     def count(self, worker: int) -> int:
         return len(self._given[worker])
@@ -77,27 +79,27 @@ class JudgmentLog:
         return self._unseen.pop(worker, 0)
 
     def history(self, worker: int, *, fresh: int, others: bool = True, texts: bool = False) -> History:
-        given = self._given[worker]
+        judgments = self._given[worker]
         votes: Mapping[int, Sequence[OthersJudgment]] = {}
         if others:
             votes = {
-                one.unit: [vote for who, vote in self._votes[one.unit] if who != worker]
-                for one in given[-WINDOW:]
+                judgment.unit: [vote for who, vote in self._votes[judgment.unit] if who != worker]
+                for judgment in judgments[-WINDOW:]
             }
-        theirs = (one for one in reversed(self._texts) if one.worker != worker)
+        theirs = (judgment for judgment in reversed(self._texts) if judgment.worker != worker)
         latest = list(islice(theirs, MOST_OTHERS_TEXTS)) if texts else []
         return make_history(
-            given, votes, answers=self.answers, total=len(given), fresh=fresh, others_texts=latest
+            judgments, votes, answers=self.answers, total=len(judgments), fresh=fresh, others_texts=latest
         )
 
     def control_history(self, worker: int, *, fresh: int) -> History:
         return control_history(self._given[worker], answers=self.answers, fresh=fresh)
 
 
-def control_history(given: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
+def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
     """Build a history of control items from all judgments, the last ``fresh`` of them new."""
-    known = [one for one in given if one.is_control]
-    new = sum(one.is_control for one in given[len(given) - fresh :])
+    known = [judgment for judgment in judgments if judgment.is_control]
+    new = sum(judgment.is_control for judgment in judgments[len(judgments) - fresh :])
     return make_history(known, {}, answers=answers, total=len(known), fresh=new)
 
 
@@ -111,27 +113,29 @@ def examine_latest_page(
     total = log.count(worker)
     applying = [rule for rule in rules if rule.applies_to(log.answers)]
     at_large = [rule for rule in applying if not rule.controls_only and rule.is_due(total=total, fresh=fresh)]
-    found: list[tuple[Rule, Finding]] = []
+    findings: list[tuple[Rule, Finding]] = []
     if at_large:
         others = any(rule.needs_others for rule in at_large)
         texts = any(rule.needs_texts for rule in at_large)
         history = log.history(worker, fresh=fresh, others=others, texts=texts)
-        found += collect_findings(at_large, history, judgments=total)
+        findings += collect_findings(at_large, history, judgments=total)
     if len(at_large) < len(applying) and (known := log.control_history(worker, fresh=fresh)).fresh:
         on_controls = [
             rule
             for rule in applying
             if rule.controls_only and rule.is_due(total=known.total, fresh=known.fresh)
         ]
-        found += collect_findings(on_controls, known, judgments=total)
-    return found
+        findings += collect_findings(on_controls, known, judgments=total)
+    return findings
 
 
 def collect_findings(
     rules: Iterable[Rule], history: History, *, judgments: int
 ) -> list[tuple[Rule, Finding]]:
-    found = ((rule, rule.examine(history)) for rule in rules)
-    return [(rule, replace(finding, judgments=judgments)) for rule, finding in found if finding is not None]
+    examined = ((rule, rule.examine(history)) for rule in rules)
+    return [
+        (rule, replace(finding, judgments=judgments)) for rule, finding in examined if finding is not None
+    ]
 
 
 def replay(
@@ -139,13 +143,13 @@ def replay(
 ) -> dict[int, dict[str, Finding]]:
     """Return the first finding of each detector by worker."""
     log = JudgmentLog(answers)
-    found: dict[int, dict[str, Finding]] = {}
+    findings: dict[int, dict[str, Finding]] = {}
     for page in pages:
         log.add(page)
-        open_rules = [rule for rule in rules if rule.name not in found.get(page.worker, {})]
+        open_rules = [rule for rule in rules if rule.name not in findings.get(page.worker, {})]
         for rule, finding in examine_latest_page(log, page.worker, rules=open_rules):
-            found.setdefault(page.worker, {})[rule.name] = finding
-    return found
+            findings.setdefault(page.worker, {})[rule.name] = finding
+    return findings
 
 
 ROWS_AT_ONCE = 2_000
@@ -256,15 +260,19 @@ def history_of(
     """
     reader = _JudgmentReader.of(study)
     current = Judgment.objects.filter(assignment__state__in=FINISHED_STATES, replaced_by__isnull=True)
-    own = current.filter(assignment__study=study, assignment__worker=worker)
-    given = [reader.read(row) for row in reversed(own.order_by("-pk").values_list(*reader.columns)[:WINDOW])]
+    of_worker = current.filter(assignment__study=study, assignment__worker=worker)
+    judgments = [
+        reader.read(row) for row in reversed(of_worker.order_by("-pk").values_list(*reader.columns)[:WINDOW])
+    ]
     last = len(reader.numbers) - pages
-    fresh = sum(one.assignment >= last for one in given)
-    said: defaultdict[int, list[OthersJudgment]] = defaultdict(list)
+    fresh = sum(judgment.assignment >= last for judgment in judgments)
+    answers_of_others: defaultdict[int, list[OthersJudgment]] = defaultdict(list)
     if others:
-        theirs = current.filter(unit__in=[one.unit for one in given]).exclude(assignment__worker=worker)
+        theirs = current.filter(unit__in=[judgment.unit for judgment in judgments]).exclude(
+            assignment__worker=worker
+        )
         for unit, value, seconds in theirs.values_list("unit_id", "value", "seconds"):
-            said[unit].append(
+            answers_of_others[unit].append(
                 OthersJudgment(
                     NAN if value is None else reader.kind.outcome_of(value),
                     NAN if seconds is None else seconds,
@@ -276,7 +284,12 @@ def history_of(
         rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:MOST_OTHERS_TEXTS]
         latest = [OthersText(who, unit, str(text), at) for who, unit, text, at in rows]
     return make_history(
-        given, said, answers=answer_format_of(study), total=total, fresh=fresh, others_texts=latest
+        judgments,
+        answers_of_others,
+        answers=answer_format_of(study),
+        total=total,
+        fresh=fresh,
+        others_texts=latest,
     )
 
 
@@ -284,18 +297,18 @@ def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     """Return the worker's answers on control items; those of the latest ``pages`` are new."""
     finished = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
     latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
-    found = control_answers(study, workers=[worker.pk])
+    answers = control_answers(study, workers=[worker.pk])
     kind = KINDS[study.protocol]
-    given = [_control_judgment(one, kind, number) for number, one in enumerate(found)]
-    fresh = sum(one.assignment in latest for one in found)
-    return make_history(given, {}, answers=answer_format_of(study), total=len(given), fresh=fresh)
+    judgments = [_control_judgment(answer, kind, number) for number, answer in enumerate(answers)]
+    fresh = sum(answer.assignment in latest for answer in answers)
+    return make_history(judgments, {}, answers=answer_format_of(study), total=len(judgments), fresh=fresh)
 
 
-def _control_judgment(one: ControlAnswer, kind: Kind, number: int) -> OwnJudgment:
-    right = float(kind.is_right(one.given, one.expected))
-    repeated = one.control_kind == Unit.ControlKind.REPEATED
+def _control_judgment(answer: ControlAnswer, kind: Kind, number: int) -> OwnJudgment:
+    right = float(kind.is_right(answer.answer, answer.expected))
+    repeated = answer.control_kind == Unit.ControlKind.REPEATED
     return OwnJudgment(
-        number, one.unit, NAN, NAN, right=NAN if repeated else right, same=right if repeated else NAN
+        number, answer.unit, NAN, NAN, right=NAN if repeated else right, same=right if repeated else NAN
     )
 
 
@@ -303,7 +316,8 @@ def pages_of(study: Study) -> Iterator[SubmittedPage]:
     """Yield the finished pages of a study in order of submission."""
     kind = KINDS[study.protocol]
     known: dict[tuple[UUID, int], OwnJudgment] = {
-        (one.assignment, one.unit): _control_judgment(one, kind, 0) for one in control_answers(study)
+        (answer.assignment, answer.unit): _control_judgment(answer, kind, 0)
+        for answer in control_answers(study)
     }
     reader = _JudgmentReader.of(study)
     in_order = finished_judgments(study).order_by("assignment__submitted_at", "assignment_id", "pk")
@@ -320,9 +334,9 @@ def _with_control_results(
     known: dict[tuple[UUID, int], OwnJudgment],
 ) -> Iterator[OwnJudgment]:
     for row in rows:
-        given = reader.read(row)
-        control = known.get((assignment, given.unit))
-        yield given if control is None else given._replace(right=control.right, same=control.same)
+        judgment = reader.read(row)
+        control = known.get((assignment, judgment.unit))
+        yield judgment if control is None else judgment._replace(right=control.right, same=control.same)
 
 
 def _with_design_settings(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -382,12 +396,12 @@ def recommend_rules(*, study: Study) -> int:
     if QualityRule.objects.filter(study=study).exists():
         return 0
     answers = answer_format_of(study)
-    made = QualityRule.objects.bulk_create(
+    rows = QualityRule.objects.bulk_create(
         QualityRule(study=study, rule=name, settings=settings, action=action, enabled=True)
         for name, action, settings in RECOMMENDED
         if RULES[name].applies_to(answers)
     )
-    return len(made)
+    return len(rows)
 
 
 @transaction.atomic
@@ -400,14 +414,14 @@ def set_rule(
     enabled: bool,
     by: User | None = None,
 ) -> QualityRule:
-    made = make_study_rule(study, rule, settings)
+    detector = make_study_rule(study, rule, settings)
     if action not in QualityRule.Action.values:
         raise WrongState(
             _("Nothing was changed: %(action)r is none of %(values)s.")
             % {"action": action, "values": ", ".join(QualityRule.Action.values)}
         )
     try:
-        check_action(made, action)
+        check_action(detector, action)
     except ValueError as error:
         raise WrongState(_("Nothing was changed: %(error)s.") % {"error": error}) from None
     row, _made = QualityRule.objects.update_or_create(
@@ -477,7 +491,7 @@ def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Repl
 
 def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
     """Replay the finished work in order of submission with each detector, without excluded workers."""
-    made = [make_study_rule(study, name, settings) for name, settings in rules]
+    detectors = [make_study_rule(study, name, settings) for name, settings in rules]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
             _(
@@ -488,20 +502,21 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
         )
     answers = answer_format_of(study)
     pages = list(pages_of(study))
-    found = replay(pages, rules=made, answers=answers)
+    findings = replay(pages, rules=detectors, answers=answers)
     people = _StudyWorkers.of(study)
     readable = {
-        rule.name: any(rule.can_examine(one) for page in pages for one in page.given) for rule in made
+        rule.name: any(rule.can_examine(judgment) for page in pages for judgment in page.judgments)
+        for rule in detectors
     }
     return [
         _build_replay(
             rule,
-            found,
+            findings,
             people,
             applies=rule.applies_to(answers) and (readable[rule.name] or not pages),
             unrecorded=rule.only_flags and answers.written and not readable[rule.name],
         )
-        for rule in made
+        for rule in detectors
     ]
 
 
@@ -529,14 +544,14 @@ class _StudyWorkers:
 
 def _build_replay(
     rule: Rule,
-    found: Mapping[int, Mapping[str, Finding]],
+    findings_by_worker: Mapping[int, Mapping[str, Finding]],
     people: _StudyWorkers,
     *,
     applies: bool,
     unrecorded: bool,
 ) -> Replay:
     hits = []
-    for worker, findings in found.items():
+    for worker, findings in findings_by_worker.items():
         if rule.name not in findings:
             continue
         finding = findings[rule.name]

@@ -23,7 +23,7 @@ from annotation.quiz.quizzes import (
     start_attempt,
 )
 from annotation.work.joining import require_participation
-from annotation.work.worksheet import Place, quiz_picture_url
+from annotation.work.worksheet import PageUnit, quiz_picture_url
 from common.errors import NotThere
 from common.parameters import Parameters
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
@@ -156,23 +156,23 @@ class QuizView(WorkView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Without ``answers``, start or go on. With them, store them; the last one ends the attempt."""
-        asked = QuizRequest.read(request.data)
+        body = QuizRequest.read(request.data)
         study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)
-        if "answers" not in asked:
+        if "answers" not in body:
             before = quiz_status(study=study, worker=worker)
             start_attempt(study=study, worker=worker)
             return private_response(
                 self._status(study, worker), status=201 if before.running is None else 200
             )
-        number = asked.get("number")
+        number = body.get("number")
         if number is None:  # the attempt is over if its last answers are sent again
             last = quiz_status(study=study, worker=worker).last
             if last is None:
                 raise NotThere("No attempt at the test is under way; start one by a call without answers.")
             number = last.number
         answer_attempt(
-            attempt=own_attempt(study=study, worker=worker, number=number), answers=asked["answers"]
+            attempt=own_attempt(study=study, worker=worker, number=number), answers=body["answers"]
         )
         return private_response(self._status(study, worker))
 
@@ -191,8 +191,8 @@ class QuizView(WorkView):
 def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
     sheet = sheet_of(attempt)
 
-    def picture_url(place: Place) -> str:
-        return quiz_picture_url(study, attempt, place)
+    def picture_url(page_unit: PageUnit) -> str:
+        return quiz_picture_url(study, attempt, page_unit)
 
     positions = range(1, sheet.size + 1)
     lines = [explain_answer(sheet, position) for position in positions if may_explain(sheet, position)]
@@ -200,7 +200,7 @@ def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
         "number": attempt.number,
         "state": "running" if attempt.finished_at is None else "finished",
         "questions": [question_at(sheet, position, picture_url) for position in positions],
-        "answers": [{"position": int(key), **given} for key, given in attempt.answers.items()],
+        "answers": [{"position": int(key), **answer} for key, answer in attempt.answers.items()],
         "right": attempt.right,
         "of": sheet.size,
         "passed": attempt.passed,

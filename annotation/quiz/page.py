@@ -51,20 +51,20 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "people": len(workers),
         "passed": sum(row.passed for row in workers),
         "page": Paginator(workers, ON_A_PAGE).get_page(request.GET.get("page")),
-        "suspects": sum(one.suspect for one in of_questions.values()),
+        "suspects": sum(result.suspect for result in of_questions.values()),
     }
     return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
 
 
 def _question_rows(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
-    asked = questions_of(design_of(study).quiz).values()
+    questions = questions_of(design_of(study).quiz).values()
     rows = [
         {
-            "question": one,
-            "options": [(text, place == one.right) for place, text in enumerate(one.options)],
-            "result": results.get(one.key, QuestionResult(one.key)),
+            "question": question,
+            "options": [(text, index == question.right) for index, text in enumerate(question.options)],
+            "result": results.get(question.key, QuestionResult(question.key)),
         }
-        for one in asked
+        for question in questions
     ]
     return sorted(rows, key=lambda row: not row["result"].suspect)
 

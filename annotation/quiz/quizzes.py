@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined, QuizFailed
 from annotation.models import Participation, QuizAttempt, Worker
 from annotation.work.worksheet import (
-    Place,
+    PageUnit,
     abbreviate,
     answer_key,
     checked_answers,
@@ -57,7 +57,7 @@ class ShownQuestion:
 
     @property
     def options(self) -> list[str]:
-        return [self.question.options[place] for place in self.order]
+        return [self.question.options[index] for index in self.order]
 
     @property
     def expected(self) -> int:
@@ -69,7 +69,7 @@ class QuizSheet:
     attempt: QuizAttempt
     design: StudyDesign
     questions: dict[int, ShownQuestion]
-    places: dict[int, Place]
+    page_units: dict[int, PageUnit]
 
     @property
     def size(self) -> int:
@@ -84,12 +84,12 @@ class QuizSheet:
         kind = KINDS[self.design.protocol]
         steps: list[list[int]] = []
         for position in range(1, self.size + 1):
-            place, before = self.places.get(position), self.places.get(position - 1)
+            page_unit, before = self.page_units.get(position), self.page_units.get(position - 1)
             together = (
-                place is not None
+                page_unit is not None
                 and before is not None
-                and place.unit.item_id == before.unit.item_id
-                and (kind.grouped or screen_of(place.unit) is not None)
+                and page_unit.unit.item_id == before.unit.item_id
+                and (kind.grouped or screen_of(page_unit.unit) is not None)
             )
             if together:
                 steps[-1].append(position)
@@ -99,14 +99,14 @@ class QuizSheet:
 
     def is_right(self, position: int) -> bool | None:
         """Return whether the answer is right; None without an answer or an expected one."""
-        given = self.attempt.answers.get(str(position))
-        if given is None or (position not in self.questions and position not in self.places):
+        answer = self.attempt.answers.get(str(position))
+        if answer is None or (position not in self.questions and position not in self.page_units):
             return None
         if position in self.questions:
-            return bool(given["value"] == self.questions[position].expected)
-        place, kind = self.places[position], KINDS[self.design.protocol]
-        canonical = kind.sides.to_canonical(given[answer_key(kind)], side=place.side)
-        return kind.is_right(canonical, place.unit.expected)
+            return bool(answer["value"] == self.questions[position].expected)
+        page_unit, kind = self.page_units[position], KINDS[self.design.protocol]
+        canonical = kind.sides.to_canonical(answer[answer_key(kind)], side=page_unit.side)
+        return kind.is_right(canonical, page_unit.unit.expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class ExplainedAnswer:
     position: int
     question: str
     texts: tuple[tuple[str, str], ...]
-    given: str
+    answer: str
     right: bool
     expected: tuple[str, ...]
     why: str
@@ -128,7 +128,7 @@ class ExplainedAnswer:
     def expected_html(self) -> SafeString:
         if len(self.expected) == 1:
             return format_html("{}", *self.expected)
-        return format_html_join(_(" or "), "<q>{}</q>", ((one,) for one in self.expected))
+        return format_html_join(_(" or "), "<q>{}</q>", ((answer,) for answer in self.expected))
 
     @property
     def why_html(self) -> SafeString:
@@ -142,8 +142,8 @@ def translate_sheet(sheet: QuizSheet) -> QuizSheet:
         return sheet
     translated = sheet.design.translations[language].questions
     texts = {
-        one.key: words.filled
-        for one, words in zip(own_questions(sheet.design.quiz), translated, strict=False)
+        question.key: translation.filled
+        for question, translation in zip(own_questions(sheet.design.quiz), translated, strict=False)
     }
     questions = {
         position: replace(shown, question=replace(shown.question, **texts.get(shown.question.key, {})))
@@ -157,44 +157,46 @@ def qualification_of(study: Study, design: StudyDesign) -> str:
     return design.quiz.qualification or f"study {study.pk}"
 
 
-def question_at(sheet: QuizSheet, position: int, picture_url: Callable[[Place], str]) -> dict[str, Any]:
+def question_at(sheet: QuizSheet, position: int, picture_url: Callable[[PageUnit], str]) -> dict[str, Any]:
     if position in sheet.questions:
-        asked = sheet.questions[position]
+        shown = sheet.questions[position]
         return {
             "position": position,
-            "question": asked.question.text,
-            "options": [{"value": value, "text": text} for value, text in enumerate(asked.options, start=1)],
+            "question": shown.question.text,
+            "options": [{"value": value, "text": text} for value, text in enumerate(shown.options, start=1)],
         }
-    return shown_unit(sheet.places[position], design=sheet.design, picture_url=picture_url)
+    return shown_unit(sheet.page_units[position], design=sheet.design, picture_url=picture_url)
 
 
 def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
     right = sheet.is_right(position)
     if right is None:
         return None
-    given = sheet.attempt.answers[str(position)]
+    answer = sheet.attempt.answers[str(position)]
     if position in sheet.questions:
-        asked = sheet.questions[position]
+        shown = sheet.questions[position]
         return ExplainedAnswer(
             position=position,
-            question=translated_text(asked.question.text),
+            question=translated_text(shown.question.text),
             texts=(),
-            given=asked.options[given["value"] - 1],
+            answer=shown.options[answer["value"] - 1],
             right=right,
-            expected=(asked.options[asked.expected - 1],),
-            why=translated_text(asked.question.why),
+            expected=(shown.options[shown.expected - 1],),
+            why=translated_text(shown.question.why),
         )
-    place, kind = sheet.places[position], KINDS[sheet.design.protocol].for_design(sheet.design)
+    page_unit, kind = sheet.page_units[position], KINDS[sheet.design.protocol].for_design(sheet.design)
     return ExplainedAnswer(
         position=position,
         question=translated_text(sheet.design.question),
         texts=tuple(
-            labelled_texts(kind.present_unit(place.unit, side=place.side, picture_url=""), kind.page.letters)
+            labelled_texts(
+                kind.present_unit(page_unit.unit, side=page_unit.side, picture_url=""), kind.page.letters
+            )
         ),
-        given=kind.in_words(given[answer_key(kind)]),
+        answer=kind.in_words(answer[answer_key(kind)]),
         right=right,
-        expected=_expected_words(kind, place),
-        why=str(place.unit.content.get("why", "")),
+        expected=_expected_words(kind, page_unit),
+        why=str(page_unit.unit.content.get("why", "")),
     )
 
 
@@ -207,27 +209,27 @@ def may_explain(sheet: QuizSheet, position: int) -> bool:
 
 
 def labelled_texts(shown: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
-    found = [
-        str(one["text"])
+    texts = [
+        str(part["text"])
         for value in shown.values()
-        for one in (value if isinstance(value, list) else [value])
-        if isinstance(one, dict) and isinstance(one.get("text"), str)
+        for part in (value if isinstance(value, list) else [value])
+        if isinstance(part, dict) and isinstance(part.get("text"), str)
     ]
-    return list(zip_longest(letters[: len(found)], found, fillvalue=""))
+    return list(zip_longest(letters[: len(texts)], texts, fillvalue=""))
 
 
-def _expected_words(kind: Kind, place: Place) -> tuple[str, ...]:
+def _expected_words(kind: Kind, page_unit: PageUnit) -> tuple[str, ...]:
     right = tuple(
         choice.words
         for choice in kind.choices
-        if kind.is_right(kind.sides.to_canonical(choice.value, side=place.side), place.unit.expected)
+        if kind.is_right(kind.sides.to_canonical(choice.value, side=page_unit.side), page_unit.unit.expected)
     )
     if right:
         return right
-    expected = place.unit.expected
+    expected = page_unit.unit.expected
     if isinstance(expected, str):  # a range
         return (expected,)
-    return (kind.in_words(kind.sides.from_canonical(expected, side=place.side)),)
+    return (kind.in_words(kind.sides.from_canonical(expected, side=page_unit.side)),)
 
 
 # our choice: a question with so many answers and a lower accuracy is suspect
@@ -254,7 +256,7 @@ def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
         return QuizStatus(needed=False, passed=True, last=None, attempts_left=0)
     rows = QuizAttempt.objects.filter(worker=worker, qualification=qualification_of(study, design))
     tries = list(rows.select_related("study__dataset").order_by("number"))
-    passed = any(one.passed for one in tries)
+    passed = any(attempt.passed for attempt in tries)
     return QuizStatus(
         needed=True,
         passed=passed,
@@ -279,25 +281,25 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
     """
     if not Participation.objects.filter(study=study, worker=worker).exists():
         raise NotJoined(_("You have not joined this study."))
-    found = quiz_status(study=study, worker=worker)
-    if not found.needed:
+    status = quiz_status(study=study, worker=worker)
+    if not status.needed:
         raise NotThere(_("This study has no test."))
-    if found.running is not None:
-        return found.running
-    if found.passed:
+    if status.running is not None:
+        return status.running
+    if status.passed:
         raise AlreadyEnded(_("You passed this test before; there is nothing more to do for it."))
-    if not found.attempts_left:
+    if not status.attempts_left:
         raise QuizFailed(study.slug)
-    number = found.last.number + 1 if found.last is not None else 1
+    number = status.last.number + 1 if status.last is not None else 1
     design = design_of(study)
     qualification = qualification_of(study, design)
     before = QuizAttempt.objects.filter(worker=worker, qualification=qualification)
-    asked = {
+    seen = {
         str(item.get("question") or item["unit"])
         for items in before.values_list("items", flat=True)
         for item in items
     }
-    items = _draw_items(study, design, worker, number, asked)
+    items = _draw_items(study, design, worker, number, seen)
     # if all items were withdrawn, the worker passes
     ended: dict[str, Any] = {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
     try:
@@ -316,24 +318,24 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
 
 
 def _draw_items(
-    study: Study, design: StudyDesign, worker: Worker, number: int, asked: set[str]
+    study: Study, design: StudyDesign, worker: Worker, number: int, seen: set[str]
 ) -> list[dict[str, Any]]:
     """Draw the items in the order shown. Units of one image stay together if the kind groups them."""
     rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
     questions = questions_of(design.quiz)
     groups: list[list[dict[str, Any]]] = [
-        [{"question": key, "order": [int(place) for place in rng.permutation(len(questions[key].options))]}]
-        for key in draw_questions(sorted(questions), design.quiz.ask, seen=asked, rng=rng)
+        [{"question": key, "order": [int(index) for index in rng.permutation(len(questions[key].options))]}]
+        for key in draw_questions(sorted(questions), design.quiz.ask, seen=seen, rng=rng)
     ]
     pool: dict[int, list[Unit]] = {}
     for unit in quiz_units(study):
         pool.setdefault(unit.item_id, []).append(unit)
     firsts = {units[0].key: units for units in pool.values()}
-    for key in draw_questions(sorted(firsts), design.quiz.items, seen=asked, rng=rng):
+    for key in draw_questions(sorted(firsts), design.quiz.items, seen=seen, rng=rng):
         units = shuffled(firsts[key], rng)
         sides = KINDS[design.protocol].sides.draw(units, rng)
         groups.append(
-            [{"unit": unit.key, "side": sides[place] if sides else None} for place, unit in enumerate(units)]
+            [{"unit": unit.key, "side": sides[index] if sides else None} for index, unit in enumerate(units)]
         )
     return [item for group in shuffled(groups, rng) for item in group]
 
@@ -357,11 +359,11 @@ def sheet_of(attempt: QuizAttempt) -> QuizSheet:
     if sides:
         rows = Unit.objects.filter(study=attempt.study, key__in=[key for key, _ in sides.values()])
         units = {unit.key: unit for unit in rows.select_related("item", "reference", "first", "second")}
-    places = {
-        position: Place(position=position, unit=units[key], side=side)
+    page_units = {
+        position: PageUnit(position=position, unit=units[key], side=side)
         for position, (key, side) in sides.items()
     }
-    return QuizSheet(attempt=attempt, design=design, questions=questions, places=places)
+    return QuizSheet(attempt=attempt, design=design, questions=questions, page_units=page_units)
 
 
 def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizSheet]:
@@ -374,14 +376,14 @@ def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizShee
     units = {unit.key: unit for unit in quiz_units(study)}
     sheets = []
     for attempt in attempts:
-        questions, places = {}, {}
+        questions, page_units = {}, {}
         for position, item in enumerate(attempt.items, start=1):
             question, unit = known.get(item.get("question", "")), units.get(item.get("unit", ""))
             if question is not None and len(item["order"]) == len(question.options):
                 questions[position] = ShownQuestion(position, question, tuple(item["order"]))
             elif unit is not None:
-                places[position] = Place(position=position, unit=unit, side=item["side"])
-        sheets.append(QuizSheet(attempt=attempt, design=design, questions=questions, places=places))
+                page_units[position] = PageUnit(position=position, unit=unit, side=item["side"])
+        sheets.append(QuizSheet(attempt=attempt, design=design, questions=questions, page_units=page_units))
     return sheets
 
 
@@ -389,10 +391,10 @@ def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> Q
     """Return the worker's attempt of this number, or the running one."""
     named = qualification_of(study, design_of(study))
     rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
-    found = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
-    if found is None:
+    attempt = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
+    if attempt is None:
         raise NotThere(_("No attempt at the test is under way."))
-    return found
+    return attempt
 
 
 def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]) -> QuizAttempt:
@@ -401,19 +403,23 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
     A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, store nothing.
     """
     sheet = sheet_of(attempt)
-    given = _check_answers(sheet, answers)
+    answers_checked = _check_answers(sheet, answers)
     with transaction.atomic():
         locked = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
         locked.study = attempt.study
-        other = [key for key in given if key in locked.answers and locked.answers[key] != given[key]]
+        other = [
+            key
+            for key in answers_checked
+            if key in locked.answers and locked.answers[key] != answers_checked[key]
+        ]
         if other:
             raise AlreadyEnded(
                 _("Nothing was changed: number %(position)s was answered before, and that answer stays.")
                 % {"position": other[0]}
             )
-        if locked.finished_at is not None or set(given) <= set(locked.answers):
+        if locked.finished_at is not None or set(answers_checked) <= set(locked.answers):
             return locked
-        locked.answers = {**locked.answers, **given}
+        locked.answers = {**locked.answers, **answers_checked}
         if len(locked.answers) == len(locked.items):
             _finish(locked, sheet)
         locked.save(update_fields=["answers", "right", "passed", "finished_at"])
@@ -431,7 +437,7 @@ def _finish(attempt: QuizAttempt, sheet: QuizSheet) -> None:
 def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(_("Nothing was kept: answers must be a list of objects with position and value."))
-    given: dict[str, dict[str, Any]] = {}
+    by_position: dict[str, dict[str, Any]] = {}
     of_units: list[Mapping[str, Any]] = []
     for answer in answers:
         position = answer.get("position") if isinstance(answer, Mapping) else None
@@ -440,7 +446,7 @@ def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
                 _("Nothing was kept: position is %(position)s; expected 1 to %(most)d.")
                 % {"position": abbreviate(position), "most": sheet.size}
             )
-        if position in sheet.places:
+        if position in sheet.page_units:
             of_units.append(answer)
             continue
         value, most = answer.get("value"), len(sheet.questions[position].order)
@@ -451,16 +457,16 @@ def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
                 )
                 % {"position": position, "value": abbreviate(value), "most": most}
             )
-        if given.get(str(position), {"value": value}) != {"value": value}:
+        if by_position.get(str(position), {"value": value}) != {"value": value}:
             raise AnswerProblem(
                 _("Nothing was kept: position %(position)d is answered twice.") % {"position": position}
             )
-        given[str(position)] = {"value": value}
+        by_position[str(position)] = {"value": value}
     if of_units:
         key = answer_key(KINDS[sheet.design.protocol])
-        checked = checked_answers(of_units, design=sheet.design, places=list(sheet.places.values()))
-        given |= {position: {key: kept[key]} for position, kept in checked.items()}
-    return given
+        checked = checked_answers(of_units, design=sheet.design, page_units=list(sheet.page_units.values()))
+        by_position |= {position: {key: answer_checked[key]} for position, answer_checked in checked.items()}
+    return by_position
 
 
 @dataclass(slots=True)

@@ -64,7 +64,7 @@ def quiz(request: HttpRequest, slug: str) -> HttpResponse:
     seen = request.GET.get("seen", "")
     if status.last is not None and seen.isascii() and seen.isdigit() and len(seen) < 4:
         sheet = translate_sheet(sheet_of(status.last))
-        step = next((one for one in sheet.steps() if one[0] == int(seen)), None)
+        step = next((positions for positions in sheet.steps() if positions[0] == int(seen)), None)
         if step is not None and all(may_explain(sheet, position) for position in step):
             return _explanation_page(request, study, status, sheet, step)
     if status.running is not None:
@@ -119,7 +119,7 @@ def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 def _find_step(request: HttpRequest, sheet: QuizSheet) -> list[int] | None:
     first = request.POST.get("step", "")
-    return next((one for one in sheet.steps() if str(one[0]) == first), None)
+    return next((step for step in sheet.steps() if str(step[0]) == first), None)
 
 
 def _read_answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> list[dict[str, Any]]:
@@ -129,10 +129,10 @@ def _read_answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> li
         is_number = text.isascii() and text.isdigit() and len(text) < 3
         return [{"position": step[0], "value": int(text)}] if is_number else []
     kind = KINDS[sheet.design.protocol].for_design(sheet.design)
-    places = [sheet.places[position] for position in step]
-    if undecided_positions(request.POST, places, kind):
+    page_units = [sheet.page_units[position] for position in step]
+    if undecided_positions(request.POST, page_units, kind):
         return []
-    return answers_of_form(request.POST, places, kind=kind, final=True, saved={})
+    return answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})
 
 
 def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str, Any]:
@@ -143,16 +143,18 @@ def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str,
         "attempt": sheet.attempt,
         "number": steps.index(step) + 1,
         "of": len(steps),
-        "done": [all(str(position) in sheet.attempt.answers for position in one) for one in steps],
+        "done": [
+            all(str(position) in sheet.attempt.answers for position in positions) for positions in steps
+        ],
         "first": step[0],
         "asked": sheet.questions.get(step[0]),
         "is_last": steps.index(step) == len(steps) - 1,
     }
-    if step[0] in sheet.places:
+    if step[0] in sheet.page_units:
         shown = steps_of(
-            [sheet.places[position] for position in step],
+            [sheet.page_units[position] for position in step],
             design=sheet.design,
-            picture_url=lambda place: quiz_picture_url(study, sheet.attempt, place),
+            picture_url=lambda page_unit: quiz_picture_url(study, sheet.attempt, page_unit),
             answers=sheet.attempt.answers,
         )[0]
         context |= {
@@ -167,7 +169,7 @@ def _question_page(
     request: HttpRequest, study: Study, sheet: QuizSheet, *, missing: bool = False, status: int = 200
 ) -> HttpResponse:
     opened = set(sheet.open_positions)
-    step = next((one for one in sheet.steps() if opened & set(one)), sheet.steps()[-1])
+    step = next((positions for positions in sheet.steps() if opened & set(positions)), sheet.steps()[-1])
     context = _steps_context(study, sheet, step) | {"missing": missing}
     return render(request, "annotation/quiz/question.html", context, status=status)
 
@@ -228,9 +230,9 @@ def picture(request: HttpRequest, slug: str, number: int, position: int) -> Http
     try:
         if worker is None or study is None:
             raise NotThere("There is no such picture.")
-        place = sheet_of(own_attempt(study=study, worker=worker, number=number)).places.get(position)
+        page_unit = sheet_of(own_attempt(study=study, worker=worker, number=number)).page_units.get(position)
     except NotThere:
-        place = None
-    if place is None:
+        page_unit = None
+    if page_unit is None:
         raise Http404("There is no such picture.")
-    return picture_response(request, place.unit.item)
+    return picture_response(request, page_unit.unit.item)

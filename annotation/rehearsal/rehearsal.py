@@ -26,7 +26,7 @@ from annotation.quality.rules import copy_rules, recommend_rules
 from annotation.rehearsal.people import Crowd, Person, create_newcomer, pace_of, people_of, signals_of
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import answer_key, places_of
+from annotation.work.worksheet import answer_key, page_units_of
 from common.errors import Busy, WrongState
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, shuffled
@@ -236,7 +236,7 @@ def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], see
     checks = control_answers(study)
     for check in checks:
         seen[check.worker in careless] += 1
-        right[check.worker in careless] += kind.is_right(check.given, check.expected)
+        right[check.worker in careless] += kind.is_right(check.answer, check.expected)
     threshold = design_of(study).controls.threshold
     records = control_records(checks, threshold=threshold, is_right=kind.is_right)
     used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
@@ -392,7 +392,7 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
     kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)
     answers = []
     said: dict[str, Any] = {}
-    for place in sorted(places_of(assignment), key=lambda place: place.unit.control_kind == REPEATED):
+    for place in sorted(page_units_of(assignment), key=lambda place: place.unit.control_kind == REPEATED):
         right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
         wanted = said.get(place.unit.content.get(REPEATS, ""), truth[place.unit.pk])
         given = said[place.unit.key] = rehearsal.draw_answer(place.unit, wanted, right=right, rng=rng)

@@ -41,11 +41,11 @@ from annotation.work.submissions import (
     submit_assignment,
 )
 from annotation.work.worksheet import (
-    Place,
+    PageUnit,
     Step,
     answers_of_form,
+    page_units_of,
     picture_url,
-    places_of,
     read_design,
     script_words,
     shows_pictures,
@@ -246,17 +246,17 @@ def submit_answers(
 
 
 def read_form(
-    request: HttpRequest, assignment: Assignment, places: Sequence[Place], *, final: bool
+    request: HttpRequest, assignment: Assignment, page_units: Sequence[PageUnit], *, final: bool
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].for_design(design)
-    answers = answers_of_form(request.POST, places, kind=kind, final=final, saved=assignment.answers)
-    return split_unfinished(answers, design=design, places=places)
+    answers = answers_of_form(request.POST, page_units, kind=kind, final=final, saved=assignment.answers)
+    return split_unfinished(answers, design=design, page_units=page_units)
 
 
 def save_draft(request: HttpRequest, assignment: Assignment) -> None:
     """Save the form's answers, whatever button was pressed."""
-    answers, unfinished = read_form(request, assignment, places_of(assignment), final=False)
+    answers, unfinished = read_form(request, assignment, page_units_of(assignment), final=False)
     if answers or unfinished:
         save_answers(assignment=assignment, answers=answers, unfinished=unfinished)
 
@@ -279,7 +279,7 @@ def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
 def render_sheet(
     request: HttpRequest,
     assignment: Assignment,
-    places: list[Place],
+    page_units: list[PageUnit],
     *,
     missing: Collection[int] = (),
     unfinished: Mapping[int, Any] | None = None,
@@ -296,13 +296,13 @@ def render_sheet(
     """
     study = assignment.study
     design = read_design(study)
-    answers: Mapping[str, Any] = current_answers(assignment, places) if revising else assignment.answers
+    answers: Mapping[str, Any] = current_answers(assignment, page_units) if revising else assignment.answers
     if unfinished:
-        answers = {**answers, **{str(at): {"unfinished": given} for at, given in unfinished.items()}}
+        answers = {**answers, **{str(at): {"unfinished": text} for at, text in unfinished.items()}}
     steps = steps_of(
-        places,
+        page_units,
         design=design,
-        picture_url=lambda place: picture_url(place=place, assignment=assignment),
+        picture_url=lambda page_unit: picture_url(page_unit=page_unit, assignment=assignment),
         answers=answers,
         missing=missing,
     )

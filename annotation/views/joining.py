@@ -39,7 +39,7 @@ from annotation.work.joining import (
 )
 from annotation.work.submissions import own_assignment
 from annotation.work.summaries import (
-    OwnStudy,
+    StudyPart,
     effort_in_words,
     open_studies,
     own_answers,
@@ -65,43 +65,47 @@ MOST_OPEN_STUDIES = 20  # on a worker's own page
 @errors_as_pages
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the study and the form to join; redirect known workers."""
-    found = find_study(slug)
+    study_row = find_study(slug)
     worker = worker_of(request)
-    if found.simulated or found.state in (Study.State.DRAFT, Study.State.GENERATED):
-        return render(request, "annotation/not_open.html", {"study": found, "why": _why_not_open(found)})
-    if worker is not None and Participation.objects.filter(study=found, worker=worker).exists():
+    if study_row.simulated or study_row.state in (Study.State.DRAFT, Study.State.GENERATED):
+        return render(
+            request, "annotation/not_open.html", {"study": study_row, "why": _why_not_open(study_row)}
+        )
+    if worker is not None and Participation.objects.filter(study=study_row, worker=worker).exists():
         return redirect("annotation:work", slug)
-    if not comes_by_the_link(found.place):
-        return render(request, "annotation/not_open.html", {"study": found, "why": "sent"})
+    if not comes_by_the_link(study_row.place):
+        return render(request, "annotation/not_open.html", {"study": study_row, "why": "sent"})
     if worker is not None and worker.source != Worker.Source.LOCAL:
         worker = None  # a panel's worker of another study is a new worker here
     if request.method == "POST":
-        return _join(request, found, worker)
-    if found.state != Study.State.OPEN:
-        return render(request, "annotation/not_open.html", {"study": found, "why": _why_not_open(found)})
+        return _join(request, study_row, worker)
+    if study_row.state != Study.State.OPEN:
+        return render(
+            request, "annotation/not_open.html", {"study": study_row, "why": _why_not_open(study_row)}
+        )
     name = worker.name if worker is not None else suggest_name()
     form = JoinForm(initial={"name": name, "code": request.GET.get("code", "")[:100]})
-    return _study_page(request, found, form=form)
+    return _study_page(request, study_row, form=form)
 
 
-def _why_not_open(found: Study) -> str:
-    if found.simulated:
+def _why_not_open(study: Study) -> str:
+    if study.simulated:
         return "simulated"
-    return "closed" if found.state == Study.State.CLOSED else "not yet"
+    return "closed" if study.state == Study.State.CLOSED else "not yet"
 
 
-def _join(request: HttpRequest, found: Study, worker: Worker | None) -> HttpResponse:
+def _join(request: HttpRequest, study: Study, worker: Worker | None) -> HttpResponse:
     form = JoinForm(request.POST)
     if not form.is_valid():
-        return _study_page(request, found, form=form, status=400)
+        return _study_page(request, study, form=form, status=400)
     try:
-        joined = join_study(study=found, known=worker, **form.cleaned_data)
+        joined = join_study(study=study, known=worker, **form.cleaned_data)
     except QuorumError as error:
-        if found.state != Study.State.OPEN:
-            return render(request, "annotation/not_open.html", {"study": found, "why": "closed"}, status=403)
+        if study.state != Study.State.OPEN:
+            return render(request, "annotation/not_open.html", {"study": study, "why": "closed"}, status=403)
         form.add_error(None, str(error))
-        return _study_page(request, found, form=form, status=error.status)
-    return _joined_response(joined, found.slug)
+        return _study_page(request, study, form=form, status=error.status)
+    return _joined_response(joined, study.slug)
 
 
 def _joined_response(joined: Joined, slug: str) -> HttpResponse:
@@ -117,17 +121,17 @@ def _joined_response(joined: Joined, slug: str) -> HttpResponse:
 @errors_as_pages
 def resume(request: HttpRequest, slug: str) -> HttpResponse:
     """Give a new token for name and resume code, in another browser."""
-    found = find_study(slug)
+    study = find_study(slug)
     form = ResumeForm(request.POST)
     if not form.is_valid():
-        return _study_page(request, found, resume_form=form, status=400)
+        return _study_page(request, study, resume_form=form, status=400)
     try:
         joined = resume_worker(
-            study=found, name=form.cleaned_data["name"], resume=form.cleaned_data["resume"].strip()
+            study=study, name=form.cleaned_data["name"], resume=form.cleaned_data["resume"].strip()
         )
     except QuorumError as error:
         form.add_error(None, str(error))
-        return _study_page(request, found, resume_form=form, status=error.status)
+        return _study_page(request, study, resume_form=form, status=error.status)
     response = see_other("annotation:work", slug)
     remember_worker(response, joined.token)
     return response
@@ -135,15 +139,15 @@ def resume(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _study_page(
     request: HttpRequest,
-    found: Study,
+    study: Study,
     *,
     form: JoinForm | None = None,
     resume_form: ResumeForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    design = read_design(found)
+    design = read_design(study)
     context: dict[str, Any] = {
-        "study": found,
+        "study": study,
         "design": design,
         "consent": render_markdown(design.consent) if design.consent else "",
         "asks_code": design.access.join != "open",
@@ -151,7 +155,7 @@ def _study_page(
         "has_quiz": asks_anything(design.quiz),
         "form": form or JoinForm(initial={"name": suggest_name()}),
         "resume_form": resume_form or ResumeForm(),
-        **effort_in_words(found),
+        **effort_in_words(study),
     }
     return render(request, "annotation/study.html", context, status=status)
 
@@ -168,21 +172,21 @@ def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
 @require_safe
 @errors_as_pages
 def start(request: HttpRequest, slug: str) -> HttpResponse:
-    found = find_study(slug)
-    worker = member_of(request, found)
+    study = find_study(slug)
+    worker = member_of(request, study)
     if worker is None:
         return redirect("annotation:study", slug)
-    design = read_design(found)
+    design = read_design(study)
     context = {
-        "study": found,
+        "study": study,
         "design": design,
         "kind": KINDS[design.protocol].for_design(design),
         "worker": worker,
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
         "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
-        "examples": worked_examples(found, design),
-        "quiz_status": quiz_status(study=found, worker=worker),
-        **effort_in_words(found),
+        "examples": worked_examples(study, design),
+        "quiz_status": quiz_status(study=study, worker=worker),
+        **effort_in_words(study),
     }
     return render(request, "annotation/start.html", context)
 
@@ -196,11 +200,11 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 @errors_as_pages
 def credits(request: HttpRequest, slug: str) -> HttpResponse:
-    found = find_study(slug)
-    if found.state in (Study.State.DRAFT, Study.State.GENERATED) or not found.dataset.attribution:
+    study = find_study(slug)
+    if study.state in (Study.State.DRAFT, Study.State.GENERATED) or not study.dataset.attribution:
         raise Http404
     return render(
-        request, "annotation/credits.html", {"study": found, "lines": found.dataset.attribution.splitlines()}
+        request, "annotation/credits.html", {"study": study, "lines": study.dataset.attribution.splitlines()}
     )
 
 
@@ -214,15 +218,15 @@ def me(request: HttpRequest) -> HttpResponse:
     if worker is None:
         return _stranger_page(request, ResumeForm())
     studies = own_studies(worker)
-    paid = [own for own in studies if own.design.crowd.reward_cents]
+    paid = [part for part in studies if part.design.crowd.reward_cents]
     context: dict[str, Any] = {
         "worker": worker,
-        "studies": [_study_in_words(own) for own in studies],
-        "pages": sum(own.submitted for own in studies),
-        "judgments": sum(own.judgments for own in studies),
-        "time": spell_duration(sum(own.seconds for own in studies)),
-        "pending": spell_totals((own.pending_cents, own.design.named_currency) for own in paid),
-        "approved": spell_totals((own.approved_cents, own.design.named_currency) for own in paid),
+        "studies": [_study_in_words(part) for part in studies],
+        "pages": sum(part.submitted for part in studies),
+        "judgments": sum(part.judgments for part in studies),
+        "time": spell_duration(sum(part.seconds for part in studies)),
+        "pending": spell_totals((part.pending_cents, part.design.named_currency) for part in paid),
+        "approved": spell_totals((part.approved_cents, part.design.named_currency) for part in paid),
         "open_studies": studies_with_effort(
             open_studies().exclude(participations__worker=worker)[:MOST_OPEN_STUDIES]
         ),
@@ -231,15 +235,15 @@ def me(request: HttpRequest) -> HttpResponse:
     return render(request, "annotation/me.html", context)
 
 
-def _study_in_words(own: OwnStudy) -> dict[str, Any]:
-    record = own.controls
+def _study_in_words(part: StudyPart) -> dict[str, Any]:
+    record = part.controls
     return {
-        "own": own,
-        "time": spell_duration(own.seconds),
-        "pending": spell_amount(own.pending_cents, own.design.named_currency),
-        "approved": spell_amount(own.approved_cents, own.design.named_currency),
+        "own": part,
+        "time": spell_duration(part.seconds),
+        "pending": spell_amount(part.pending_cents, part.design.named_currency),
+        "approved": spell_amount(part.approved_cents, part.design.named_currency),
         "accuracy": f"{record.share * 100:.0f}" if record is not None and record.share is not None else "",
-        "go_on": own.held or own.more,
+        "go_on": part.held or part.more,
     }
 
 

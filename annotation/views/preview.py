@@ -22,12 +22,12 @@ from annotation.models import Adjudication, Assignment, Participation
 from annotation.views.common import api_worker, sheet_context, worker_of
 from annotation.words import spell_left
 from annotation.work.worksheet import (
-    Place,
+    PageUnit,
     WorkedExample,
+    arrange_units,
     example_item,
     item_at,
     picture_response,
-    place_units,
     preview_examples,
     preview_picture_url,
     read_design,
@@ -77,7 +77,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @xframe_options_sameorigin
 def preview_design(request: HttpRequest, key: str) -> HttpResponseBase:
     """Show the first page of work of an unsaved design, in a frame beside its form."""
-    return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _preview_design(asked, key))(request)
+    return csp_replace({"frame-ancestors": [SELF]})(lambda framed: _preview_design(framed, key))(request)
 
 
 def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
@@ -133,9 +133,9 @@ def render_preview(
     items = _items_by_name(units, dataset)
     units = [_with_source(unit, items) for unit in units]
     steps = steps_of(
-        place_units(units, [], sides),
+        arrange_units(units, [], sides),
         design=design,
-        picture_url=lambda place: _picture_url(place, items),
+        picture_url=lambda page_unit: _picture_url(page_unit, items),
         answers={},
     )
     context = sheet_context(design, steps) | {
@@ -160,8 +160,8 @@ def _with_source(unit: Unit | UnitSpec, items: Mapping[str, Item]) -> Unit | Uni
     return unit
 
 
-def _picture_url(place: Place, items: Mapping[str, Item]) -> str:
-    unit: Unit | UnitSpec = place.unit
+def _picture_url(page_unit: PageUnit, items: Mapping[str, Item]) -> str:
+    unit: Unit | UnitSpec = page_unit.unit
     if not isinstance(unit, UnitSpec):
         return preview_picture_url(unit.item)
     return preview_picture_url(items[unit.image]) if unit.image in items else ""

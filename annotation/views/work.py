@@ -65,7 +65,13 @@ from annotation.work.submissions import (
     save_answers,
     submit_and_claim,
 )
-from annotation.work.worksheet import Place, open_positions, places_of, read_design, undecided_positions
+from annotation.work.worksheet import (
+    PageUnit,
+    open_positions,
+    page_units_of,
+    read_design,
+    undecided_positions,
+)
 from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from common.incoming import load_json
@@ -162,9 +168,11 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     message = _("Your page of work is submitted.")
     reply: dict[str, Any] = {"said": message, "next": None, "where": resolve_url("annotation:work", slug)}
     if claim is not None:
-        held = claim.assignment
-        left = (held.expires_at - timezone.now()).total_seconds() if held.expires_at else 0
-        reply |= {"next": str(held.pk), "left": max(0, int(left))}
+        assignment_held = claim.assignment
+        left = (
+            (assignment_held.expires_at - timezone.now()).total_seconds() if assignment_held.expires_at else 0
+        )
+        reply |= {"next": str(assignment_held.pk), "left": max(0, int(left))}
     if changeable_until(submission.assignment) is not None:
         reply["change"] = resolve_url("annotation:change", slug, assignment_id)
     if reply["next"] is None or reply["next"] != _read_body(request).get("ahead"):
@@ -195,7 +203,7 @@ def prefetch_next(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpR
     claim = reserve_next(assignment=own_assignment_of(request, slug, assignment_id))
     if claim is None:
         return HttpResponse(status=204)
-    return render_sheet(request, claim.assignment, claim.places)
+    return render_sheet(request, claim.assignment, claim.page_units)
 
 
 @errors_as_json
@@ -256,8 +264,8 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     recent = list(
         Assignment.objects.filter(study=study, worker=worker).order_by("-accepted_at")[:RECENT_ASSIGNMENTS]
     )
-    for one in recent:
-        one.study = study
+    for assignment in recent:
+        assignment.study = study
     lost = find_expired(recent)
     if lost is not None and "another" not in request.GET:
         context = {"study": study, "assignment": lost, "answers": len(lost.answers)}
@@ -279,12 +287,12 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
-    return render_sheet(request, claim.assignment, claim.places, last=last_changeable(recent))
+    return render_sheet(request, claim.assignment, claim.page_units, last=last_changeable(recent))
 
 
 def find_expired(recent: Sequence[Assignment]) -> Assignment | None:
     """Return the newest assignment if it expired with answers."""
-    last = next((one for one in recent if one.state != Assignment.State.RESERVED), None)
+    last = next((assignment for assignment in recent if assignment.state != Assignment.State.RESERVED), None)
     if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
         return None
     ended = last.state == Assignment.State.ACCEPTED and last.expires_at <= timezone.now()
@@ -312,20 +320,20 @@ def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse
 @errors_as_pages
 def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    places = places_of(assignment)
+    page_units = page_units_of(assignment)
     kind = kind_of(assignment.study)
-    answers, unfinished = read_form(request, assignment, places, final=True)
+    answers, unfinished = read_form(request, assignment, page_units, final=True)
     try:
         if unfinished:
             draft = save_answers(assignment=assignment, answers=answers, unfinished=unfinished).answers
-            raise AnswersMissing(open_positions(places, draft, kind=kind))
-        if missing := undecided_positions(request.POST, places, kind):
+            raise AnswersMissing(open_positions(page_units, draft, kind=kind))
+        if missing := undecided_positions(request.POST, page_units, kind):
             save_answers(assignment=assignment, answers=answers)
             raise AnswersMissing(missing)
         submission = submit_answers(request, assignment, answers)
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
-        return render_sheet(request, assignment, places, missing=error.missing, status=422)
+        return render_sheet(request, assignment, page_units, missing=error.missing, status=422)
     if not submission.repeated and frame_of(request) is None:  # a frame's last step says it
         messages.success(request, _("Your page of work is submitted."))
     return see_other("annotation:work", slug)
@@ -344,13 +352,13 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     until = changeable_until(assignment)
     if until is None or until <= timezone.now():
         raise TooLateToChange(_("Your answers stay as you submitted them: the time to change them is over."))
-    places = places_of(assignment)
+    page_units = page_units_of(assignment)
     if request.method != "POST":
-        return render_sheet(request, assignment, places, revising=True)
-    answers, unfinished = read_form(request, assignment, places, final=True)
-    if missing := [*unfinished, *undecided_positions(request.POST, places, kind_of(assignment.study))]:
+        return render_sheet(request, assignment, page_units, revising=True)
+    answers, unfinished = read_form(request, assignment, page_units, final=True)
+    if missing := [*unfinished, *undecided_positions(request.POST, page_units, kind_of(assignment.study))]:
         return render_sheet(
-            request, assignment, places, revising=True, missing=missing, unfinished=unfinished, status=422
+            request, assignment, page_units, revising=True, missing=missing, unfinished=unfinished, status=422
         )
     changed = revise_judgments(assignment=assignment, answers=answers)
     messages.success(request, _change_message(changed))
@@ -381,8 +389,10 @@ def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
 @errors_as_pages
 def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    place = next((one for one in places_of(assignment) if one.position == position), None)
-    if place is None:
+    page_unit = next(
+        (candidate for candidate in page_units_of(assignment) if candidate.position == position), None
+    )
+    if page_unit is None:
         raise NotThere(f"There is no position {position}.")
     if request.method == "POST" and "what" not in request.POST:
         save_draft(request, assignment)
@@ -397,15 +407,17 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
         "assignment": assignment,
         "position": position,
         "form": form,
-        "has_picture": _has_picture(assignment.study, place),
+        "has_picture": _has_picture(assignment.study, page_unit),
     }
     return render(request, "annotation/report.html", context, status=400 if form.is_bound else 200)
 
 
-def _has_picture(study: Study, place: Place) -> bool:
-    item = place.unit.item
+def _has_picture(study: Study, page_unit: PageUnit) -> bool:
+    item = page_unit.unit.item
     shows_pictures = design_of(study).about_pictures or bool(item.picture or item.url)
-    return shows_pictures and "image" in kind_of(study).present_unit(place.unit, side=None, picture_url="")
+    return shows_pictures and "image" in kind_of(study).present_unit(
+        page_unit.unit, side=None, picture_url=""
+    )
 
 
 @never_cache
@@ -425,18 +437,22 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     now = timezone.now()
     mine = Assignment.objects.filter(study=study, worker=worker)
     finished = mine.finished().count()
-    held = mine.with_lease(now).exists()
+    working = mine.with_lease(now).exists()
     others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
     others = without_own_captions(others, study=study, worker=worker)
     is_open = study.state == Study.State.OPEN
     design = read_design(study)
-    done_all = is_open and not held and has_reached_limit(study=study, design=design, worker=worker)
-    more = is_open and not held and not done_all and others.filter(open_slots__gt=0).exists()
+    done_all = is_open and not working and has_reached_limit(study=study, design=design, worker=worker)
+    more = is_open and not working and not done_all and others.filter(open_slots__gt=0).exists()
     leases = Assignment.objects.filter(study=study).with_lease(now)
     waiting = (
-        is_open and not held and not done_all and not more and others.filter(assignments__in=leases).exists()
+        is_open
+        and not working
+        and not done_all
+        and not more
+        and others.filter(assignments__in=leases).exists()
     )
-    left = (("held", held), ("more", more), ("waiting", waiting), ("all", done_all))
+    left = (("held", working), ("more", more), ("waiting", waiting), ("all", done_all))
     context = {
         "study": study,
         "design": design,

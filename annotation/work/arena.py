@@ -59,8 +59,8 @@ class PairTable:
 
     def count_by_pair(self, positions: Collection[int]) -> Ints:
         """Return (P,) the number of these units of each pair."""
-        place = np.searchsorted(self.start, np.fromiter(positions, dtype=np.int64), side="right") - 1
-        return np.bincount(place, minlength=len(self.start)).astype(np.int64, copy=False)
+        pair = np.searchsorted(self.start, np.fromiter(positions, dtype=np.int64), side="right") - 1
+        return np.bincount(pair, minlength=len(self.start)).astype(np.int64, copy=False)
 
 
 def pair_table_of(study: Study) -> PairTable:
@@ -136,7 +136,10 @@ def draw_missing_units(
     insert_rows(
         HITUnit,
         ("hit_id", "unit_id", "position", "chance"),
-        ((hit.pk, one.unit, count + number, one.chance) for number, one in enumerate(drawn, start=1)),
+        (
+            (hit.pk, drawn_unit.unit, count + number, drawn_unit.chance)
+            for number, drawn_unit in enumerate(drawn, start=1)
+        ),
     )
     _NOTE_DRAWN(hit=hit.pk, state=state.pk)
     hit.drawn_from, hit.version = state, hit.version + 1
@@ -151,7 +154,7 @@ def current_state(study: Study) -> DrawState:
     rows = SystemPair.objects.filter(study=study).order_by("position")
     counts = [list(row) for row in rows.values_list("wins", "ties", "losses")]
     table = pair_table_of(study)
-    made = DrawState(
+    state = DrawState(
         study=study,
         number=0 if newest is None else newest.number + 1,
         answers=sum(map(sum, counts)),
@@ -159,8 +162,8 @@ def current_state(study: Study) -> DrawState:
         strengths=prior_strengths(table.first, table.second, counts, items=len(table.systems)).tolist(),
     )
     # another transaction may have made the same state
-    DrawState.objects.bulk_create([made], ignore_conflicts=True)
-    return DrawState.objects.get(study=study, number=made.number)
+    DrawState.objects.bulk_create([state], ignore_conflicts=True)
+    return DrawState.objects.get(study=study, number=state.number)
 
 
 def draw_page(
@@ -173,8 +176,8 @@ def draw_page(
     """
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
-    asked = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
-    drawing = Drawing.of(table.first, table.second, asked, state.strengths, even=design.arena.even)
+    answers = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
+    drawing = Drawing.of(table.first, table.second, answers, state.strengths, even=design.arena.even)
     left = table.units - table.count_by_pair(met)
     chosen: list[tuple[int, float, list[int]]] = []
     for _ in range(page_size(design)):
@@ -185,22 +188,22 @@ def draw_page(
         chosen.append((pair, chance, rng.integers(table.units[pair], size=MOST_TRIES).tolist()))
     wanted = {int(table.start[pair]) + offset for pair, _, offsets in chosen for offset in offsets}
     rows = Unit.objects.filter(study=study, position__in=wanted)
-    found: dict[int, Sequence[Any]] = {
+    units: dict[int, Sequence[Any]] = {
         row[0]: row[1:] for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
     }
     taken, items, drawn = set(met), set(), []
     for pair, chance, offsets in chosen:
         start = int(table.start[pair])
         free = [start + offset for offset in offsets if start + offset not in taken]
-        free = [one for one in free if shows_no_own_caption(found[one], own_captions)]
+        free = [at for at in free if shows_no_own_caption(units[at], own_captions)]
         if not free:  # most of its units were met
-            free = _find_free_positions(study, start, int(table.units[pair]), taken, own_captions, rng, found)
+            free = _find_free_positions(study, start, int(table.units[pair]), taken, own_captions, rng, units)
         if not free:
             continue
-        position = next((one for one in free if found[one][1] not in items), free[0])
+        position = next((at for at in free if units[at][1] not in items), free[0])
         taken.add(position)
-        items.add(found[position][1])
-        drawn.append(DrawnUnit(found[position][0], pair, chance))
+        items.add(units[position][1])
+        drawn.append(DrawnUnit(units[position][0], pair, chance))
     return drawn
 
 
@@ -215,14 +218,18 @@ def _find_free_positions(
     taken: Collection[int],
     own_captions: Collection[int],
     rng: np.random.Generator,
-    found: Any,
+    rows_by_position: Any,
 ) -> list[int]:
     places = [start + offset for offset in rng.permutation(units).tolist() if start + offset not in taken]
     rows = Unit.objects.filter(study=study, position__in=places[:MOST_TRIES])
-    found.update(
+    rows_by_position.update(
         (row[0], row[1:]) for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
     )
-    return [one for one in places[:MOST_TRIES] if shows_no_own_caption(found[one], own_captions)]
+    return [
+        position
+        for position in places[:MOST_TRIES]
+        if shows_no_own_caption(rows_by_position[position], own_captions)
+    ]
 
 
 def page_size(design: StudyDesign) -> int:
@@ -231,11 +238,11 @@ def page_size(design: StudyDesign) -> int:
 
 def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -> None:
     """Add the answers of a submission to an arena's pairs of systems, in the transaction that stores them."""
-    given = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
-    rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in given})
+    judged = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
+    rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in judged})
     systems = {pk: both for pk, *both in rows.values_list("pk", "first_system_id", "second_system_id")}
     tally: Counter[tuple[int, int, str]] = Counter()
-    for pair, value in given:
+    for pair, value in judged:
         first, second = systems[pair]
         tally[first, second, _result_of(value)] += 1
     _add_counts(study, tally)

@@ -67,11 +67,11 @@ from annotation.work.stopping import (
     update_outcomes,
 )
 from annotation.work.worksheet import (
-    Place,
+    PageUnit,
+    arrange_units,
     cached_units_of,
     draw_layout,
-    place_units,
-    places_of,
+    page_units_of,
     units_of_hit,
 )
 from common import rate_limits
@@ -109,7 +109,7 @@ ITEMS_IN_A_PAUSE = 3
 class Claim:
     assignment: Assignment
     created: bool
-    places: list[Place]
+    page_units: list[PageUnit]
 
 
 def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
@@ -119,28 +119,28 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
         NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused, AddressFull: no work now.
     """
     for attempt in range(ATTEMPTS):
-        found = find_candidate(study, worker, attempt=attempt)
+        candidate = find_candidate(study, worker, attempt=attempt)
         try:
             with transaction.atomic():
-                if found is not None:
+                if candidate is not None:
                     share_pause_lock(study)
-                return commit_claim(found)
+                return commit_claim(candidate)
         except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again
     return None
 
 
-def commit_claim(found: Claim | Candidate | None) -> Claim | None:
+def commit_claim(candidate: Claim | Candidate | None) -> Claim | None:
     """Commit a candidate or accept a reservation, in a transaction that holds the pause lock.
 
     Raises:
         SlotLost, IntegrityError: roll back and look again.
     """
-    if isinstance(found, Candidate):
-        return claim_slot(found)
-    if found is not None and found.assignment.state == Assignment.State.RESERVED:
-        return _accept_reserved(found)
-    return found
+    if isinstance(candidate, Candidate):
+        return claim_slot(candidate)
+    if candidate is not None and candidate.assignment.state == Assignment.State.RESERVED:
+        return _accept_reserved(candidate)
+    return candidate
 
 
 class SlotLost(Exception):
@@ -170,14 +170,14 @@ def find_candidate(
     study is paused. The current assignment ``ignored`` does not count.
     """
     participation = _participation(study, worker)
-    own, overdue = _leases(study, worker)
-    current = next((lease for lease in own if ignored is None or lease.pk != ignored.pk), None)
+    leases, overdue = _leases(study, worker)
+    current = next((lease for lease in leases if ignored is None or lease.pk != ignored.pk), None)
     if current is None or current.state == Assignment.State.RESERVED:  # nothing is begun
         refuse_stopped_worker(participation.standing)
         refuse_paused_study(study)
         refuse_old_consent(study=study, worker=worker, agreed_to=participation.consent_version)
     if current is not None:
-        return Claim(assignment=current, created=False, places=places_of(current))
+        return Claim(assignment=current, created=False, page_units=page_units_of(current))
     design = design_of(study)
     check_may_work(study=study, design=design, worker=worker)
     session = None
@@ -257,14 +257,14 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
     An expired reservation is the worker's until another worker needs its slot.
     """
     now = timezone.now()
-    own: list[Assignment] = []
+    leases: list[Assignment] = []
     overdue: list[Assignment] = []
     for lease in _LEASES.all(study=study.pk, worker=worker.pk, now=now):
         lease.study = study
         reserved = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
         expired = lease.expires_at is not None and lease.expires_at <= now
-        (overdue if expired and not reserved else own).append(lease)
-    return own, overdue
+        (overdue if expired and not reserved else leases).append(lease)
+    return leases, overdue
 
 
 def _candidates(study: Study, worker: Worker, participation: Any, overdue: Sequence[Assignment]) -> list[HIT]:
@@ -426,8 +426,8 @@ def claim_slot(
     units = candidate.units
     settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
     if draws_at_claim(study):
-        own = own_captions(study, worker).values_list("caption", flat=True)
-        settled = draw_missing_units(study=study, hit=hit, worker=worker, own_captions=set(own))
+        written = own_captions(study, worker).values_list("caption", flat=True)
+        settled = draw_missing_units(study=study, hit=hit, worker=worker, own_captions=set(written))
         units = units_of_hit(hit.pk)  # not the cached ones: this transaction may be undone
     if all(unit.control or unit.pk in settled for unit in units):
         if not promised:
@@ -459,7 +459,9 @@ def claim_slot(
     insert_object(assignment)
     if session is None:  # a panel's session has the seat, and Mechanical Turk counts its people itself
         note_seat(study, assignment)
-    return Claim(assignment=assignment, created=True, places=place_units(units, layout.order, layout.sides))
+    return Claim(
+        assignment=assignment, created=True, page_units=arrange_units(units, layout.order, layout.sides)
+    )
 
 
 def _note_used_up_controls(candidate: Candidate) -> None:
@@ -479,9 +481,9 @@ def _note_used_up_controls(candidate: Candidate) -> None:
         )
 
 
-def _accept_reserved(found: Claim) -> Claim | None:
+def _accept_reserved(claim: Claim) -> Claim | None:
     """Turn a reservation into the current assignment with a full lease; raise as ``claim_slot``."""
-    reserved = found.assignment
+    reserved = claim.assignment
     if not _STUDIES_TAKING_WORK[False].all(**_admission_values(reserved.study, reserved.worker)):
         return None
     now = timezone.now()
@@ -490,7 +492,7 @@ def _accept_reserved(found: Claim) -> Claim | None:
     if not waiting.update(state=Assignment.State.ACCEPTED, accepted_at=now, expires_at=expires_at):
         raise SlotLost
     reserved.state, reserved.accepted_at, reserved.expires_at = Assignment.State.ACCEPTED, now, expires_at
-    return Claim(assignment=reserved, created=True, places=found.places)
+    return Claim(assignment=reserved, created=True, page_units=claim.page_units)
 
 
 def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
@@ -499,15 +501,15 @@ def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
     """Exclude HITs that show a caption by this worker: as candidate, reference, or option."""
-    own = own_captions(study, worker)
+    captions_written = own_captions(study, worker)
     rows = list(
-        own.values_list(
+        captions_written.values_list(
             "caption__key", "caption__text", "caption__item_id", "judgment__unit__item_id"
         ).distinct()
     )
     if not rows:
         return hits
-    captions = own.values("caption")
+    captions = captions_written.values("caption")
     shows = (
         Q(unit__first__in=captions)
         | Q(unit__second__in=captions)
@@ -590,10 +592,10 @@ def _control_items_by_hit(study: Study, places: Any) -> dict[int, set[Mark]]:
         if grouped
         else ("hit_id", "unit__item_id", "unit__first_id", "unit__second_id")
     )
-    found: dict[int, set[Mark]] = {}
+    items: dict[int, set[Mark]] = {}
     for hit, item, *texts in controls.values_list(*names).distinct():
-        found.setdefault(hit, set()).add(mark_of(item, *texts, grouped=grouped))
-    return found
+        items.setdefault(hit, set()).add(mark_of(item, *texts, grouped=grouped))
+    return items
 
 
 def return_assignment(*, assignment: Assignment) -> None:
@@ -647,14 +649,14 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
     if not Assignment.objects.with_lease(timezone.now()).filter(pk=assignment.pk).exists():
         return None
     for attempt in range(ATTEMPTS):
-        found = find_candidate(assignment.study, assignment.worker, attempt=attempt, ignored=assignment)
-        if not isinstance(found, Candidate):
-            reserved = found is not None and found.assignment.state == Assignment.State.RESERVED
-            return found if reserved else None
+        candidate = find_candidate(assignment.study, assignment.worker, attempt=attempt, ignored=assignment)
+        if not isinstance(candidate, Candidate):
+            reserved = candidate is not None and candidate.assignment.state == Assignment.State.RESERVED
+            return candidate if reserved else None
         try:
             with transaction.atomic():
-                share_pause_lock(found.study)
-                return claim_slot(found, reserve=True)
+                share_pause_lock(candidate.study)
+                return claim_slot(candidate, reserve=True)
         except AddressFull:
             return None
         except (SlotLost, IntegrityError):
@@ -677,17 +679,17 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     now = timezone.now()
     lease = timedelta(minutes=crowd.lease_minutes)
     wanted = now + lease
-    held = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
-    gains = held.filter(expires_at__lt=wanted - min(REPEATED_WITHIN, lease / 10))
+    current = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
+    gains = current.filter(expires_at__lt=wanted - min(REPEATED_WITHIN, lease / 10))
     working = gains.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
     moved = working.update(extended=F("extended") + 1, expires_at=wanted)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
-    nothing_to_gain = held.exists() and not gains.exists()  # just claimed, or called twice
+    nothing_to_gain = current.exists() and not gains.exists()  # just claimed, or called twice
     if moved or (crowd.extensions and nothing_to_gain):
         return lease_of(assignment)
-    if held.exists() and assignment.extended < crowd.extensions:
+    if current.exists() and assignment.extended < crowd.extensions:
         raise NoMoreTime(_("Your answers are saved; there is more time once you answer the next item."))
-    if held.exists():
+    if current.exists():
         raise NoMoreTime(
             _("Your answers are saved; the time for this page of work cannot be made longer any more.")
         )
@@ -868,10 +870,10 @@ def _mark(study: Study, *, besides: tuple[str, ...] = ()) -> str:
 
 
 def _counts(now: datetime, recently: datetime) -> Q:
-    held = Q(assignment__state__in=LEASED_STATES, assignment__expires_at__gt=now)
+    leased = Q(assignment__state__in=LEASED_STATES, assignment__expires_at__gt=now)
     ended = ["returned", "expired", "timed-out"]
     given_up = Q(assignment__state__in=ended) | Q(session__status__in=ended)
-    return held | Q(session__status="working") | (given_up & Q(taken_at__gt=recently))
+    return leased | Q(session__status="working") | (given_up & Q(taken_at__gt=recently))
 
 
 def _taken_seats() -> QuerySet[Seat, int]:

@@ -144,12 +144,12 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
         raise WrongState(f"Study {study.slug!r} asks nobody for an invitation; its design says who may join.")
     if not 1 <= count <= MOST_INVITATIONS:
         raise WrongState(f"{count} invitations were asked for; expected 1 to {MOST_INVITATIONS} at a time.")
-    made = Invitation.objects.bulk_create(
+    invitations = Invitation.objects.bulk_create(
         Invitation(study=study, code=random_code(LETTERS, INVITATION_LENGTH), note=note) for _ in range(count)
     )
-    words = "One invitation was made." if count == 1 else f"{count} invitations were made."
-    note_event(study=study, what="invited", sentence=words, note=note)
-    return made
+    sentence = "One invitation was made." if count == 1 else f"{count} invitations were made."
+    note_event(study=study, what="invited", sentence=sentence, note=note)
+    return invitations
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,11 +73,11 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     _require_pausable(study, _("only an open study can be paused"))
     study.paused_at = timezone.now()
     study.save(update_fields=["paused_at"])
-    asked = ask_to_expire(study=study, by=by, for_a_while=True, why=reason)
+    calls = ask_to_expire(study=study, by=by, for_a_while=True, why=reason)
     release_reserved(study=study)
     crowd = (
-        f" The crowd is asked to let nobody new in, for {_one_or_many(asked, 'publication')}."
-        if asked
+        f" The crowd is asked to let nobody new in, for {_one_or_many(calls, 'publication')}."
+        if calls
         else ""
     )
     note_event(study=study, what="paused", sentence=f"Paused: no more claims.{crowd}", why=reason, by=by)
@@ -97,8 +97,8 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     reason = checked_reason(why)
     study.paused_at = None
     study.save(update_fields=["paused_at"])
-    asked = offer_again(study=study, since=since, by=by, why=reason) if study.place else 0
-    crowd = f" The crowd is asked to offer {_one_or_many(asked, 'publication')} again." if asked else ""
+    calls = offer_again(study=study, since=since, by=by, why=reason) if study.place else 0
+    crowd = f" The crowd is asked to offer {_one_or_many(calls, 'publication')} again." if calls else ""
     note_event(study=study, what="resumed", sentence=f"Resumed.{crowd}", why=reason, by=by)
 
 
@@ -184,18 +184,18 @@ def extend_study(
 def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
     if keys is None:
         return list(study.hits.order_by("pk").values_list("pk", flat=True))
-    found: dict[str, int] = {}
+    by_key: dict[str, int] = {}
     for some in batched(sorted(set(keys)), KEYS_AT_ONCE):
-        found.update(study.hits.filter(key__in=some).values_list("key", "pk"))
-    unknown = sorted(set(keys) - found.keys())
+        by_key.update(study.hits.filter(key__in=some).values_list("key", "pk"))
+    unknown = sorted(set(keys) - by_key.keys())
     if unknown:
         raise NotThere(
             _("Nothing was changed: study %(slug)r has no HIT %(unknown)r.")
             % {"slug": study.slug, "unknown": unknown[0]}
         )
-    if not found:
+    if not by_key:
         raise WrongState(_("Nothing was changed: no HIT is named."))
-    return sorted(found.values())
+    return sorted(by_key.values())
 
 
 def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
@@ -230,8 +230,8 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
             _("Nothing was changed: a lease can get 1 to %(most)s minutes more, not %(minutes)s.")
             % {"most": thousands(MOST_MINUTES), "minutes": minutes}
         )
-    held = Assignment.objects.with_lease(timezone.now()).filter(study=study)
-    moved = held.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
+    leases = Assignment.objects.with_lease(timezone.now()).filter(study=study)
+    moved = leases.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not moved:
         raise WrongState(
             _("Nothing was changed: study %(slug)r has no current lease.") % {"slug": study.slug}
@@ -313,20 +313,20 @@ def reopen_units(
     *, study: Study, units: Collection[str], votes: int, why: str, by: User | None = None
 ) -> int:
     """Ask for more votes on these units by adding workers to their HITs, for all units of these HITs."""
-    found: dict[str, str] = {}
+    hits: dict[str, str] = {}
     for some in batched(sorted(set(units)), KEYS_AT_ONCE):
         rows = study.units.filter(key__in=some, control=False, places__isnull=False)
-        found.update(rows.values_list("key", "places__hit__key"))
-    unknown = sorted(set(units) - found.keys())
+        hits.update(rows.values_list("key", "places__hit__key"))
+    unknown = sorted(set(units) - hits.keys())
     if unknown:
         raise NotThere(
             _("Nothing was changed: study %(slug)r has no judged unit %(unknown)r.")
             % {"slug": study.slug, "unknown": unknown[0]}
         )
-    if not found:
+    if not hits:
         raise WrongState(_("Nothing was changed: no unit is named."))
     return extend_study(
-        study=study, workers=votes, hits=set(found.values()), why=why, by=by, what="units-reopened"
+        study=study, workers=votes, hits=set(hits.values()), why=why, by=by, what="units-reopened"
     )
 
 
@@ -347,19 +347,19 @@ def describe_taken_work(study: Study) -> str:
         }
     people = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
     if n := people.values("worker").distinct().count():
-        words = ngettext(
+        sentence = ngettext(
             "One person has taken pages of work; duplicate the study instead.",
             "%(n)s people have taken pages of work; duplicate the study instead.",
             n,
         )
-        return words % {"n": thousands(n)}
+        return sentence % {"n": thousands(n)}
     if n := Participation.objects.filter(study=study).count():
-        words = ngettext(
+        sentence = ngettext(
             "One person has joined; duplicate the study instead.",
             "%(n)s people have joined; duplicate the study instead.",
             n,
         )
-        return words % {"n": thousands(n)}
+        return sentence % {"n": thousands(n)}
     if any(model.objects.filter(study=study).exists() for model in (Publication, CrowdSession, CrowdCall)):
         return _("Pages of work of study %(slug)r are at its crowd; duplicate the study instead.") % {
             "slug": study.slug
@@ -480,8 +480,8 @@ def extend(
         )
     count = extend_study(study=study, workers=workers, hits=hits, why=why, by=by)
     people = ngettext("one more worker", "%(n)s more workers", workers) % {"n": workers}
-    words = ngettext("One HIT is offered to %(people)s.", "%(n)s HITs are offered to %(people)s.", count)
-    return Outcome(words % {"n": thousands(count), "people": people})
+    sentence = ngettext("One HIT is offered to %(people)s.", "%(n)s HITs are offered to %(people)s.", count)
+    return Outcome(sentence % {"n": thousands(count), "people": people})
 
 
 class ExpireRequest(Reason):
@@ -505,11 +505,11 @@ def expire(
     """End leases, or close open slots. Saved answers are kept."""
     if hits is not None:
         slots = expire_slots(study=study, hits=hits, why=why, by=by)
-        words = ngettext("One open slot is closed.", "%(slots)s open slots are closed.", slots)
-        return Outcome(words % {"slots": thousands(slots)})
+        sentence = ngettext("One open slot is closed.", "%(slots)s open slots are closed.", slots)
+        return Outcome(sentence % {"slots": thousands(slots)})
     count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
-    words = ngettext("One HIT is free for others.", "%(n)s HITs are free for others.", count)
-    return Outcome(words % {"n": thousands(count)})
+    sentence = ngettext("One HIT is free for others.", "%(n)s HITs are free for others.", count)
+    return Outcome(sentence % {"n": thousands(count)})
 
 
 class InvitationRequest(Parameters):
@@ -527,6 +527,6 @@ class InvitationRequest(Parameters):
 @operation("invite", "Make invitations", parameters=InvitationRequest, scope="workers")
 def invite(*, study: Study, by: User | None, count: int, note: str = "") -> Outcome:
     """Make codes for a study that only invited people may join."""
-    made = create_invitations(study=study, count=count, note=note)
-    words = ngettext("One invitation was made.", "%(n)s invitations were made.", len(made))
-    return Outcome(words % {"n": len(made)}, made)
+    invitations = create_invitations(study=study, count=count, note=note)
+    sentence = ngettext("One invitation was made.", "%(n)s invitations were made.", len(invitations))
+    return Outcome(sentence % {"n": len(invitations)}, invitations)

@@ -40,8 +40,8 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "invited": design.access.join == "invited" and not backend.sends_people,
         "page": page,
         "invitations": [
-            {"invitation": one, "link": public_address(request, study, code=one.code)}
-            for one in page.object_list
+            {"invitation": invitation, "link": public_address(request, study, code=invitation.code)}
+            for invitation in page.object_list
         ],
         "joined": Participation.objects.filter(study=study).count(),
         "states": states,

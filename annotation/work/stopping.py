@@ -46,8 +46,8 @@ def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
         return
     hits = {assignment.hit_id}
     if revised or _changed_inclusion(assignment):
-        own = Assignment.objects.filter(study=study, worker=assignment.worker_id).finished()
-        hits |= set(own.exclude(hit=None).values_list("hit_id", flat=True))
+        earlier = Assignment.objects.filter(study=study, worker=assignment.worker_id).finished()
+        hits |= set(earlier.exclude(hit=None).values_list("hit_id", flat=True))
     update_outcomes(study=study, hits=hits)
 
 
@@ -70,16 +70,22 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
     if not stops_early(study):
         return
     design = design_of(study)
-    parts = [_places_of(batch) for batch in batched(sorted(set(hits)), HITS_AT_ONCE)]
-    _lock_pairs({place.pair for places in parts for place in places if place.pair and place.judged})
-    for places in parts:
-        slots = _Slots.of(places)
+    parts = [_units_of(batch) for batch in batched(sorted(set(hits)), HITS_AT_ONCE)]
+    _lock_pairs(
+        {hit_unit.pair for hit_units in parts for hit_unit in hit_units if hit_unit.pair and hit_unit.judged}
+    )
+    for hit_units in parts:
+        slots = _Slots.of(hit_units)
         bounds = _update_bounds(study, design, slots)
-        others = _update_by_pairs(design, {place.pair for place in places if place.pair and place.judged})
+        others = _update_by_pairs(
+            design, {hit_unit.pair for hit_unit in hit_units if hit_unit.pair and hit_unit.judged}
+        )
         if others:  # a pair was decided or reopened
-            slots = _Slots.of([*places, *_places_of(others - slots.hits.keys())])
-            bounds = list(OutcomeBounds.objects.filter(pk__in=[place.unit for place in slots.places]))
-        _set_slots(design, slots, {one.pk: one.cast for one in bounds if not one.done})
+            slots = _Slots.of([*hit_units, *_units_of(others - slots.hits.keys())])
+            bounds = list(
+                OutcomeBounds.objects.filter(pk__in=[hit_unit.unit for hit_unit in slots.hit_units])
+            )
+        _set_slots(design, slots, {outcome.pk: outcome.cast for outcome in bounds if not outcome.done})
 
 
 def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
@@ -120,17 +126,17 @@ def count_in_work_by_hit(hits: Collection[int]) -> Counter[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _HitUnit:
     hit: int
     unit: int
     pair: int | None
     judged: bool
 
 
-def _places_of(hits: Collection[int]) -> list[_Place]:
+def _units_of(hits: Collection[int]) -> list[_HitUnit]:
     rows = HITUnit.objects.filter(hit__in=hits).order_by("hit_id", "position")
     return [
-        _Place(hit, unit, pair, not control)
+        _HitUnit(hit, unit, pair, not control)
         for hit, unit, pair, control in rows.values_list(
             "hit_id", "unit_id", "unit__pair_id", "unit__control"
         )
@@ -141,16 +147,16 @@ def _places_of(hits: Collection[int]) -> list[_Place]:
 class _Slots:
     """Locked HITs, and the live assignments of each; ``coming`` are assignments in work by unit."""
 
-    places: list[_Place]
+    hit_units: list[_HitUnit]
     hits: Mapping[int, HIT]
     live: Counter[int]
     coming: Counter[int]
 
     @classmethod
-    def of(cls, places: list[_Place]) -> _Slots:
+    def of(cls, hit_units: list[_HitUnit]) -> _Slots:
         units: defaultdict[int, list[int]] = defaultdict(list)
-        for place in places:
-            units[place.hit].append(place.unit)
+        for hit_unit in hit_units:
+            units[hit_unit.hit].append(hit_unit.unit)
         rows = HIT.objects.filter(pk__in=units).order_by("pk").select_for_update(no_key=True)
         hits = {hit.pk: hit for hit in rows}
         live: Counter[int] = Counter()
@@ -161,7 +167,7 @@ class _Slots:
             live[hit] += 1
             if state in LEASED_STATES:
                 coming.update(units[hit][index] for index in order or range(len(units[hit])))
-        return cls(places, hits, live, coming)
+        return cls(hit_units, hits, live, coming)
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
@@ -176,8 +182,8 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     """Update the bounds of each judged unit; write changed rows only."""
     kind = KINDS[study.protocol].for_design(design)
     wanted = _judgments_wanted(design, slots)
-    units = {place.unit for place in slots.places if place.judged}
-    in_pairs = {place.unit for place in slots.places if place.pair}
+    units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.judged}
+    in_pairs = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.pair}
     rows = list(
         Judgment.objects.current()
         .filter(unit__in=units)
@@ -190,30 +196,33 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
         if worker not in unused and value is not None:
             used[unit].append(value)
     bounds, changed = list(OutcomeBounds.objects.filter(pk__in=units)), []
-    for one in bounds:
-        unit = one.pk
+    for outcome in bounds:
+        unit = outcome.pk
         remaining = max(wanted[unit] - cast[unit], slots.coming[unit], 0)
         low, high = unit_range(kind, design.stopping, used[unit], remaining)
         done = cast[unit] >= wanted[unit]
-        if not one.full_depth:
+        if not outcome.full_depth:
             # the pair's decision holds until the pair is updated
-            done = done or low == high or (one.done and unit in in_pairs)
-        if (cast[unit], low, high, done) != (one.cast, one.low, one.high, one.done):
-            one.cast, one.low, one.high, one.done = cast[unit], low, high, done
-            changed.append(one)
+            done = done or low == high or (outcome.done and unit in in_pairs)
+        if (cast[unit], low, high, done) != (outcome.cast, outcome.low, outcome.high, outcome.done):
+            outcome.cast, outcome.low, outcome.high, outcome.done = cast[unit], low, high, done
+            changed.append(outcome)
     _write_bounds(changed)
     return bounds
 
 
 def _judgments_wanted(design: StudyDesign, slots: _Slots) -> dict[int, int]:
-    return {place.unit: design.judgments_per_unit + slots.hits[place.hit].extra for place in slots.places}
+    return {
+        hit_unit.unit: design.judgments_per_unit + slots.hits[hit_unit.hit].extra
+        for hit_unit in slots.hit_units
+    }
 
 
 def _write_bounds(bounds: Collection[OutcomeBounds]) -> None:
     """Write the bounds, one statement for each of the few distinct values."""
     alike: defaultdict[tuple[int, int, int, bool], list[int]] = defaultdict(list)
-    for one in bounds:
-        alike[one.cast, one.low, one.high, one.done].append(one.pk)
+    for outcome in bounds:
+        alike[outcome.cast, outcome.low, outcome.high, outcome.done].append(outcome.pk)
     for (cast, low, high, done), units in alike.items():
         OutcomeBounds.objects.filter(pk__in=units).update(cast=cast, low=low, high=high, done=done)
 
@@ -232,7 +241,9 @@ def _changed_inclusion(assignment: Assignment) -> bool:
         return False
     answers = control_answers(study, workers=[worker])
     now = _records(study, design, answers).get(worker)
-    before = _records(study, design, [one for one in answers if one.assignment != assignment.pk]).get(worker)
+    before = _records(
+        study, design, [answer for answer in answers if answer.assignment != assignment.pk]
+    ).get(worker)
     return (now is None or now.used) != (before is None or before.used)
 
 
@@ -275,10 +286,10 @@ def _set_slots(design: StudyDesign, slots: _Slots, wanting: Mapping[int, int]) -
     """Set the open and saved slots; ``wanting``: the judgments of each unit that needs more."""
     wanted = _judgments_wanted(design, slots)
     missing: defaultdict[int, int] = defaultdict(int)
-    for place in slots.places:
-        if place.unit in wanting:
-            lacking = wanted[place.unit] - wanting[place.unit] - slots.coming[place.unit]
-            missing[place.hit] = max(missing[place.hit], lacking)
+    for hit_unit in slots.hit_units:
+        if hit_unit.unit in wanting:
+            lacking = wanted[hit_unit.unit] - wanting[hit_unit.unit] - slots.coming[hit_unit.unit]
+            missing[hit_unit.hit] = max(missing[hit_unit.hit], lacking)
     alike: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
     for hit in slots.hits.values():
         live, open_slots = slots.live[hit.pk], missing[hit.pk]

@@ -37,7 +37,7 @@ from annotation.work.claims import (
     share_pause_lock,
 )
 from annotation.work.stopping import settle_submission
-from annotation.work.worksheet import OPTIONAL_FIELDS, Place, answer_key, checked_answers, places_of
+from annotation.work.worksheet import OPTIONAL_FIELDS, PageUnit, answer_key, checked_answers, page_units_of
 from common.audit import log_about
 from common.errors import NotThere, QuorumError
 from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
@@ -74,12 +74,12 @@ def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
         key = UUID(str(assignment_id))
     except ValueError:
         raise NotThere("There is no such assignment.") from None
-    found = _OWN_ASSIGNMENT.first(assignment=key, worker=worker.pk)
-    if found is None:
+    assignment = _OWN_ASSIGNMENT.first(assignment=key, worker=worker.pk)
+    if assignment is None:
         raise NotThere("There is no such assignment.")
-    found.worker = worker
-    log_about(study=found.study.slug)
-    return found
+    assignment.worker = worker
+    log_about(study=assignment.study.slug)
+    return assignment
 
 
 def save_answers(
@@ -96,8 +96,10 @@ def save_answers(
     with transaction.atomic():
         locked = lock_assignment(assignment)
         _refuse_ended(locked)
-        held = {str(position): {"unfinished": given} for position, given in (unfinished or {}).items()}
-        _store_draft(locked, {**sheet.given, **held})
+        unfinished_answers = {
+            str(position): {"unfinished": text} for position, text in (unfinished or {}).items()
+        }
+        _store_draft(locked, {**sheet.answers, **unfinished_answers})
     return locked
 
 
@@ -146,14 +148,14 @@ def _submit_with_claim(
     study = assignment.study
     sheet = read_answers(assignment, answers)
     try:
-        found = find_candidate(study, assignment.worker, ignored=assignment)
+        candidate = find_candidate(study, assignment.worker, ignored=assignment)
     except QuorumError:  # a refused claim must not undo the submission
-        found = None
+        candidate = None
     with transaction.atomic():
-        if found is not None:
+        if candidate is not None:
             share_pause_lock(study)  # before the assignment is locked
         submission = _submit(sheet)
-        claim = commit_claim(found) if not submission.missing else None
+        claim = commit_claim(candidate) if not submission.missing else None
     _require_complete(submission)
     return submission, None if _run_rules(submission) else claim
 
@@ -162,31 +164,35 @@ def _submit_with_claim(
 class CheckedAnswers:
     assignment: Assignment
     kind: Kind
-    places: list[Place]
-    given: dict[str, dict[str, Any]]
+    page_units: list[PageUnit]
+    answers: dict[str, dict[str, Any]]
 
 
 def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> CheckedAnswers:
     study = assignment.study
-    places = places_of(assignment)
-    given = checked_answers(answers, design=design_of(study), places=places)
-    return CheckedAnswers(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
+    page_units = page_units_of(assignment)
+    checked = checked_answers(answers, design=design_of(study), page_units=page_units)
+    return CheckedAnswers(
+        assignment=assignment, kind=KINDS[study.protocol], page_units=page_units, answers=checked
+    )
 
 
 def _submit(sheet: CheckedAnswers) -> Submission:
     """Store the judgments; save an incomplete submission as a draft."""
     locked = lock_assignment(sheet.assignment)
     if locked.submitted_at is not None:  # whatever its state is now
-        _refuse_other_answers(locked, sheet.given)
+        _refuse_other_answers(locked, sheet.answers)
         return Submission(assignment=locked, repeated=True)
     _refuse_ended(locked)
-    merged = merge_answers(locked.answers, sheet.given)
+    merged = merge_answers(locked.answers, sheet.answers)
     key = answer_key(sheet.kind)
     missing = tuple(
-        place.position for place in sheet.places if key not in merged.get(str(place.position), {})
+        page_unit.position
+        for page_unit in sheet.page_units
+        if key not in merged.get(str(page_unit.position), {})
     )
     if missing:
-        _store_draft(locked, sheet.given)
+        _store_draft(locked, sheet.answers)
     else:
         _store_judgments(locked, sheet, merged)
     return Submission(assignment=locked, repeated=False, missing=missing)
@@ -251,20 +257,20 @@ def _refuse_ended(assignment: Assignment) -> None:
         )
 
 
-def _refuse_other_answers(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
+def _refuse_other_answers(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
     key = answer_key(KINDS[assignment.study.protocol])
     same = all(
         assignment.answers.get(position, {}).get(key) == answer.get(key)
-        for position, answer in given.items()
+        for position, answer in answers.items()
         if key in answer
     )
     if not same:
         raise AlreadyEnded(_("Your answers were submitted before and stay as they were then."))
 
 
-def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
+def _store_draft(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
     before, key = assignment.answers, answer_key(KINDS[assignment.study.protocol])
-    assignment.answers = merge_answers(before, given)
+    assignment.answers = merge_answers(before, answers)
     if _goes_on(before, assignment.answers, key):
         assignment.answered_at = timezone.now()
     assignment.save(update_fields=["answers", "answered_at"])
@@ -273,20 +279,20 @@ def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) ->
 def _goes_on(before: Mapping[str, dict[str, Any]], after: Mapping[str, dict[str, Any]], key: str) -> bool:
     """Return whether an item was answered that had no answer, or an open answer changed."""
     if key == "answer":
-        return any(given.get(key) != before.get(position, {}).get(key) for position, given in after.items())
-    return any(key in given and key not in before.get(position, {}) for position, given in after.items())
+        return any(answer.get(key) != before.get(position, {}).get(key) for position, answer in after.items())
+    return any(key in answer and key not in before.get(position, {}) for position, answer in after.items())
 
 
 def merge_answers(
-    saved: Mapping[str, dict[str, Any]], given: Mapping[str, dict[str, Any]]
+    saved: Mapping[str, dict[str, Any]], answers: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Merge given answers into saved ones by member; an answer replaces unfinished input."""
     instead = {"value", "answer", "unfinished"}
-    kept = {
-        position: {name: one for name, one in saved.get(position, {}).items() if name not in instead}
-        for position in given
+    details = {
+        position: {name: value for name, value in saved.get(position, {}).items() if name not in instead}
+        for position in answers
     }
-    return {**saved, **{position: {**kept[position], **answer} for position, answer in given.items()}}
+    return {**saved, **{position: {**details[position], **answer} for position, answer in answers.items()}}
 
 
 def _store_judgments(
@@ -294,12 +300,12 @@ def _store_judgments(
 ) -> None:
     _mark_submitted(assignment, answers)
     judgments = [
-        build_judgment(assignment, place, answers[str(place.position)], kind=sheet.kind)
-        for place in sheet.places
+        build_judgment(assignment, page_unit, answers[str(page_unit.position)], kind=sheet.kind)
+        for page_unit in sheet.page_units
     ]
     add_copy_signals(judgments, assignment=assignment)
     insert_rows(
-        Judgment, JUDGMENT_COLUMNS, ([getattr(one, name) for name in JUDGMENT_COLUMNS] for one in judgments)
+        Judgment, JUDGMENT_COLUMNS, ([getattr(row, name) for name in JUDGMENT_COLUMNS] for row in judgments)
     )
     study = assignment.study
     if stops_early(study):
@@ -312,8 +318,10 @@ def _store_judgments(
         assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
         note_submission(assignment=assignment, judgments=len(judgments))
     if draws_at_claim(study):  # last: its rows are everybody's, and come after sessions
-        answered = zip(sheet.places, judgments, strict=True)
-        count_answers(study=study, answers=((place.unit, judgment.value) for place, judgment in answered))
+        answered = zip(sheet.page_units, judgments, strict=True)
+        count_answers(
+            study=study, answers=((page_unit.unit, judgment.value) for page_unit, judgment in answered)
+        )
 
 
 def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
@@ -333,16 +341,16 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
     for unit, text in of_others.values_list("unit_id", "answer"):
         others[unit][_fold_answer(text)] += 1
     earlier = current.filter(assignment__study=study, assignment__worker=assignment.worker_id)
-    own = Counter(
+    own_texts = Counter(
         _fold_answer(text) for text in earlier.exclude(unit__in=units).values_list("answer", flat=True)
     )
-    own.update(_fold_answer(judgment.answer) for judgment in judgments)
+    own_texts.update(_fold_answer(judgment.answer) for judgment in judgments)
     examples = RULE_EXAMPLES | _example_texts(design_of(study))
     for judgment in judgments:
         text = _fold_answer(judgment.answer)
         counts = {
             "same_as_another": others[judgment.unit_id][text],
-            "same_as_own": own[text] - 1,
+            "same_as_own": own_texts[text] - 1,
             "from_instructions": int(text in examples),
         }
         # a revision starts with the signals of its predecessor
@@ -391,8 +399,8 @@ def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]
 
 def build_judgment(
     assignment: Assignment,
-    place: Place,
-    given: Mapping[str, Any],
+    page_unit: PageUnit,
+    answer: Mapping[str, Any],
     *,
     kind: Kind,
     made_at: datetime | None = None,
@@ -400,13 +408,13 @@ def build_judgment(
     key = answer_key(kind)
     return Judgment(
         assignment_id=assignment.pk,
-        unit_id=place.unit.pk,
-        **{key: kind.sides.to_canonical(given[key], side=place.side)},
-        presented=_side_presented(kind, place.side),
-        seconds=given.get("seconds"),
-        wall_seconds=given.get("wall_seconds"),
-        comment=given.get("comment", ""),
-        signals=given.get("signals", {}),
+        unit_id=page_unit.unit.pk,
+        **{key: kind.sides.to_canonical(answer[key], side=page_unit.side)},
+        presented=_side_presented(kind, page_unit.side),
+        seconds=answer.get("seconds"),
+        wall_seconds=answer.get("wall_seconds"),
+        comment=answer.get("comment", ""),
+        signals=answer.get("signals", {}),
         made_at=made_at or assignment.submitted_at or timezone.now(),
     )
 
@@ -419,8 +427,10 @@ def _side_presented(kind: Kind, side: Any) -> str:
 
 @transaction.atomic
 def report_problem(*, assignment: Assignment, position: int, what: str, comment: str = "") -> ProblemReport:
-    place = next((one for one in places_of(assignment) if one.position == position), None)
-    if place is None:
+    page_unit = next(
+        (candidate for candidate in page_units_of(assignment) if candidate.position == position), None
+    )
+    if page_unit is None:
         raise AnswerProblem(
             _("The report was not saved: there is no position %(position)s.") % {"position": position}
         )
@@ -429,7 +439,7 @@ def report_problem(*, assignment: Assignment, position: int, what: str, comment:
             f"The report was not saved: {what!r} is none of {', '.join(ProblemReport.What.values)}."
         )
     return ProblemReport.objects.create(
-        assignment=assignment, unit=place.unit, what=what, comment=comment.strip()[:2000]
+        assignment=assignment, unit=page_unit.unit, what=what, comment=comment.strip()[:2000]
     )
 
 
@@ -440,17 +450,17 @@ def changeable_until(assignment: Assignment) -> datetime | None:
     return assignment.submitted_at + timedelta(minutes=minutes)
 
 
-def current_answers(assignment: Assignment, places: Sequence[Place]) -> dict[str, dict[str, Any]]:
+def current_answers(assignment: Assignment, page_units: Sequence[PageUnit]) -> dict[str, dict[str, Any]]:
     kind = KINDS[assignment.study.protocol]
     key = answer_key(kind)
     rows = {
         row.unit_id: row for row in Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
     }
     return {
-        str(place.position): {key: kind.sides.from_canonical(getattr(row, key), side=place.side)}
-        | {name: given for name in OPTIONAL_FIELDS if (given := getattr(row, name)) not in (None, "", {})}
-        for place in places
-        if (row := rows.get(place.unit.pk)) is not None
+        str(page_unit.position): {key: kind.sides.from_canonical(getattr(row, key), side=page_unit.side)}
+        | {name: value for name in OPTIONAL_FIELDS if (value := getattr(row, name)) not in (None, "", {})}
+        for page_unit in page_units
+        if (row := rows.get(page_unit.unit.pk)) is not None
     }
 
 
@@ -468,17 +478,17 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
             row.unit_id: row for row in Judgment.objects.filter(assignment=locked, replaced_by__isnull=True)
         }
         now, revised, changed = timezone.now(), [], []
-        for place in sheet.places:
-            given, before = sheet.given.get(str(place.position)), rows.get(place.unit.pk)
-            if given is None or before is None:
+        for page_unit in sheet.page_units:
+            answer, before = sheet.answers.get(str(page_unit.position)), rows.get(page_unit.unit.pk)
+            if answer is None or before is None:
                 continue
-            kept = {name: getattr(before, name) for name in OPTIONAL_FIELDS}
-            judgment = build_judgment(locked, place, {**kept, **given}, kind=sheet.kind, made_at=now)
+            earlier = {name: getattr(before, name) for name in OPTIONAL_FIELDS}
+            judgment = build_judgment(locked, page_unit, {**earlier, **answer}, kind=sheet.kind, made_at=now)
             if (getattr(judgment, key), judgment.comment) == (getattr(before, key), before.comment):
                 continue
             judgment.replaces = before
             revised.append(judgment)
-            changed.append(place.position)
+            changed.append(page_unit.position)
         add_copy_signals(revised, assignment=locked)
         Judgment.objects.bulk_create(revised)
         if revised:
@@ -499,7 +509,9 @@ def _refuse_late(assignment: Assignment) -> None:
 
 def last_changeable(assignments: Sequence[Assignment]) -> Assignment | None:
     """Return the assignment submitted last, if it can still be revised."""
-    finished = [one for one in assignments if one.submitted_at is not None]
-    last = max(finished, key=lambda one: one.submitted_at or one.accepted_at, default=None)
+    finished = [assignment for assignment in assignments if assignment.submitted_at is not None]
+    last = max(
+        finished, key=lambda assignment: assignment.submitted_at or assignment.accepted_at, default=None
+    )
     until = changeable_until(last) if last is not None else None
     return last if until is not None and until > timezone.now() else None

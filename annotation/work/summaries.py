@@ -20,7 +20,7 @@ from annotation.models.assignments import EXCLUDED_STATES, FINISHED_STATES, LEAS
 from annotation.quality.controls import ControlRecord, control_answers, control_record
 from annotation.quiz.quizzes import qualification_of
 from annotation.words import spell_duration, spell_pay
-from annotation.work.worksheet import SIGNALS, WRITING_SIGNALS, answer_key, places_of, texts_shown
+from annotation.work.worksheet import SIGNALS, WRITING_SIGNALS, answer_key, page_units_of, texts_shown
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATED
@@ -34,7 +34,7 @@ MOST_REJECTED = 50
 
 
 @dataclass(slots=True)
-class OwnStudy:
+class StudyPart:
     """A worker's part in a study.
 
     Attributes:
@@ -71,7 +71,7 @@ class OwnStudy:
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
-def own_studies(worker: Worker) -> list[OwnStudy]:
+def own_studies(worker: Worker) -> list[StudyPart]:
     """Return the worker's studies, latest first."""
     mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
     done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES)
@@ -81,8 +81,8 @@ def own_studies(worker: Worker) -> list[OwnStudy]:
         held=Exists(mine.with_lease(timezone.now())),
         more=Exists(free),
     )
-    found = {
-        row.study_id: OwnStudy(
+    parts = {
+        row.study_id: StudyPart(
             study=row.study,
             design=design_of(row.study),
             participation=row,
@@ -91,59 +91,59 @@ def own_studies(worker: Worker) -> list[OwnStudy]:
         )
         for row in rows.order_by("-joined_at")
     }
-    work = Assignment.objects.filter(worker=worker, study__in=found)
+    work = Assignment.objects.filter(worker=worker, study__in=parts)
     states = work.order_by().values("study", "state", "before_exclusion").annotate(n=Count("pk"))
     for row in states:
-        own = found[row["study"]]
+        part = parts[row["study"]]
         if row["before_exclusion"] in LEASED_STATES:
             continue  # a page that was never handed in
-        own.pages[row["state"]] += row["n"]
+        part.pages[row["state"]] += row["n"]
         if row["before_exclusion"] == Assignment.State.APPROVED:
-            own.approved_before += row["n"]
-    answers = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=found)
+            part.approved_before += row["n"]
+    answers = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=parts)
     sums = answers.order_by().values("assignment__study").annotate(n=Count("pk"), seconds=Sum("seconds"))
-    for given in sums:
-        own = found[given["assignment__study"]]
-        own.judgments, own.seconds = given["n"], given["seconds"] or 0.0
+    for total in sums:
+        part = parts[total["assignment__study"]]
+        part.judgments, part.seconds = total["n"], total["seconds"] or 0.0
     rejected = work.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
     for assignment in rejected.order_by("-submitted_at")[:MOST_REJECTED]:
-        found[assignment.study_id].rejected.append(assignment)
-    _add_quizzes(worker, [own for own in found.values() if asks_anything(own.design.quiz)])
-    _add_accuracy(worker, [own for own in found.values() if own.design.workers.show_accuracy])
-    return list(found.values())
+        parts[assignment.study_id].rejected.append(assignment)
+    _add_quizzes(worker, [part for part in parts.values() if asks_anything(part.design.quiz)])
+    _add_accuracy(worker, [part for part in parts.values() if part.design.workers.show_accuracy])
+    return list(parts.values())
 
 
-def _add_quizzes(worker: Worker, asking: list[OwnStudy]) -> None:
+def _add_quizzes(worker: Worker, asking: list[StudyPart]) -> None:
     if not asking:
         return
     tries: dict[str, list[QuizAttempt]] = {}
     for attempt in QuizAttempt.objects.filter(worker=worker):
         tries.setdefault(attempt.qualification, []).append(attempt)
-    for own in asking:
-        mine = tries.get(qualification_of(own.study, own.design), [])
+    for part in asking:
+        mine = tries.get(qualification_of(part.study, part.design), [])
         if any(attempt.passed for attempt in mine):
             continue
-        used_up = all(attempt.finished_at for attempt in mine) and len(mine) >= own.design.quiz.attempts
-        own.quiz = "failed" if used_up else "open"
+        used_up = all(attempt.finished_at for attempt in mine) and len(mine) >= part.design.quiz.attempts
+        part.quiz = "failed" if used_up else "open"
 
 
-def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
+def _add_accuracy(worker: Worker, shown: list[StudyPart]) -> None:
     """Add accuracy once there are ``controls.after`` control items, as first answered.
 
     Fewer items, or revised answers, would reveal which items are controls.
     """
-    for own in shown:
-        kind = KINDS[own.study.protocol]
-        answers = control_answers(own.study, workers=[worker.pk], as_first_given=True)
-        if len(answers) >= own.design.controls.after:
-            right = sum(kind.is_right(answer.given, answer.expected) for answer in answers)
-            own.controls = control_record(len(answers), right, own.design.controls.threshold)
+    for part in shown:
+        kind = KINDS[part.study.protocol]
+        answers = control_answers(part.study, workers=[worker.pk], as_first_given=True)
+        if len(answers) >= part.design.controls.after:
+            right = sum(kind.is_right(answer.answer, answer.expected) for answer in answers)
+            part.controls = control_record(len(answers), right, part.design.controls.threshold)
 
 
 def open_studies() -> QuerySet[Study]:
     """Return the studies that anybody may join, newest first."""
-    found = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
-    return found.filter(place__in=BY_THE_LINK).order_by("-opened_at", "slug")
+    studies = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
+    return studies.filter(place__in=BY_THE_LINK).order_by("-opened_at", "slug")
 
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
@@ -157,9 +157,9 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
     kind = KINDS[design.protocol].for_design(design)
     key = answer_key(kind)
     current = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
-    given = {judgment.unit_id: judgment for judgment in current}
-    for place in places_of(assignment):
-        judgment = given.get(place.unit.pk)
+    judgments = {judgment.unit_id: judgment for judgment in current}
+    for page_unit in page_units_of(assignment):
+        judgment = judgments.get(page_unit.unit.pk)
         if judgment is None:
             continue
         yield {
@@ -168,10 +168,10 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
             "page": str(assignment.pk),
             "state": assignment.state,
             "submitted_at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
-            "position": place.position,
+            "position": page_unit.position,
             "question": design.question,
-            "shown": _without_picture(texts_shown(place, design=design, kind=kind, picture_url="")),
-            key: kind.sides.from_canonical(getattr(judgment, key), side=place.side),
+            "shown": _without_picture(texts_shown(page_unit, design=design, kind=kind, picture_url="")),
+            key: kind.sides.from_canonical(getattr(judgment, key), side=page_unit.side),
             "comment": judgment.comment,
             "seconds": judgment.seconds,
             **({"signals": _own_signals(judgment)} if design.writing.record else {}),
@@ -209,19 +209,19 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     It is that of the largest among the first HIT, the last one and the first that lost no control item; of the largest
     page if documents stay whole; of the design before HITs are drawn.
     """
-    found = list(studies)
+    listed = list(studies)
     drawn: dict[int, dict[int, Units]] = defaultdict(lambda: defaultdict(list))
-    own = HIT.objects.filter(study=OuterRef("pk"))
+    hits_of_study = HIT.objects.filter(study=OuterRef("pk"))
     ends = [
         Subquery(some.values("pk")[:1])
         for some in (
-            own.order_by("position"),
-            own.order_by("-position"),
-            own.filter(version=0).order_by("position"),
+            hits_of_study.order_by("position"),
+            hits_of_study.order_by("-position"),
+            hits_of_study.filter(version=0).order_by("position"),
         )
     ]
-    rows_of_studies = Study.objects.filter(pk__in=[study.pk for study in found]).values_list(
-        "pk", Exists(own.filter(version__gt=0)), *ends
+    rows_of_studies = Study.objects.filter(pk__in=[study.pk for study in listed]).values_list(
+        "pk", Exists(hits_of_study.filter(version__gt=0)), *ends
     )
     changed: set[int] = set()
     hits: set[int] = set()
@@ -236,7 +236,7 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
         drawn[study][hit].append((item, control == REPEATED))
     return {
         study.pk: _effort(design_of(study), drawn[study.pk], study.notes, changed=study.pk in changed)
-        for study in found
+        for study in listed
     }
 
 
@@ -283,6 +283,6 @@ def effort_in_words(study: Study, effort: Effort | None = None) -> dict[str, Any
 
 
 def studies_with_effort(studies: Iterable[Study]) -> list[dict[str, Any]]:
-    found = list(studies)
-    efforts = efforts_of(found)
-    return [{"study": study, **effort_in_words(study, efforts[study.pk])} for study in found]
+    listed = list(studies)
+    efforts = efforts_of(listed)
+    return [{"study": study, **effort_in_words(study, efforts[study.pk])} for study in listed]

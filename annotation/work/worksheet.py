@@ -63,7 +63,7 @@ def read_design(study: Study) -> StudyDesign:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PageUnit:
     """A unit at its position (from 1) in an assignment; ``side`` is drawn by its kind (``Kind.sides``)."""
 
     position: int
@@ -106,10 +106,12 @@ def draw_layout(
         for index, unit in enumerate(units)
         if (unit.withdrawn and not with_withdrawn) or unit.pk in left_out
     }
-    groups = [kept for group in drawn if (kept := [index for index in group if index not in unseen])]
+    groups = [
+        shown_group for group in drawn if (shown_group := [index for index in group if index not in unseen])
+    ]
     twins = _repetitions(units, groups)
-    places = order_with_twins_apart(len(groups), twins, rng) if twins else range(len(groups))
-    order = [index for number in places for index in groups[number]]
+    group_order = order_with_twins_apart(len(groups), twins, rng) if twins else range(len(groups))
+    order = [index for number in group_order for index in groups[number]]
     shown = sorted(order)
     rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
     side_of = dict(zip(shown, kind.sides.draw([units[index] for index in shown], rng), strict=False))
@@ -120,10 +122,10 @@ def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
     groups: dict[Any, list[int]] = {}
     for index, unit in enumerate(units):
         if kind.grouped:
-            mark: Any = (unit.item_id, unit.control_kind == REPEATED)
+            key: Any = (unit.item_id, unit.control_kind == REPEATED)
         else:
-            mark = kind.passage(unit) or screen_of(unit) or index
-        groups.setdefault(mark, []).append(index)
+            key = kind.passage(unit) or screen_of(unit) or index
+        groups.setdefault(key, []).append(index)
     return list(groups.values())
 
 
@@ -147,7 +149,7 @@ def _repetitions(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict
     }
 
 
-_PLACES = PreparedQuery(
+_HIT_UNITS = PreparedQuery(
     lambda: (
         HITUnit.objects.filter(hit=query_parameter("hit"))
         .select_related("unit__item", "unit__reference", "unit__first", "unit__second")
@@ -157,7 +159,7 @@ _PLACES = PreparedQuery(
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:
-    return [row.unit for row in _PLACES.all(hit=hit_id)]
+    return [row.unit for row in _HIT_UNITS.all(hit=hit_id)]
 
 
 def cached_units_of(hit: HIT) -> list[Unit]:
@@ -171,57 +173,59 @@ def _cached_units(hit_id: int, version: int) -> tuple[Unit, ...]:
     return tuple(units_of_hit(hit_id))
 
 
-def place_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[Place]:
+def arrange_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[PageUnit]:
     """Place the units in ``order``; if empty, in the HIT's own (imported work, previews)."""
     shown = [units[index] for index in order] if order else units
     return [
-        Place(position=index + 1, unit=unit, side=sides[index] if sides else None)
+        PageUnit(position=index + 1, unit=unit, side=sides[index] if sides else None)
         for index, unit in enumerate(shown)
     ]
 
 
-def places_of(assignment: Assignment) -> list[Place]:
+def page_units_of(assignment: Assignment) -> list[PageUnit]:
     if assignment.hit is None:  # imported judgments of an unknown HIT
         return []
-    return place_units(cached_units_of(assignment.hit), assignment.order, assignment.flips)
+    return arrange_units(cached_units_of(assignment.hit), assignment.order, assignment.flips)
 
 
-def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:
+def shown_unit(
+    page_unit: PageUnit, *, design: StudyDesign, picture_url: Callable[[PageUnit], str]
+) -> dict[str, Any]:
     kind = KINDS[design.protocol].for_design(design)
     return {
-        "position": place.position,
+        "position": page_unit.position,
         "protocol": kind.name,
         "question": translated_text(design.question),
-        **texts_shown(place, design=design, kind=kind, picture_url=picture_url(place)),
+        **texts_shown(page_unit, design=design, kind=kind, picture_url=picture_url(page_unit)),
     }
 
 
-def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
-    shown = kind.present_unit(place.unit, side=place.side, picture_url=picture_url)
+def texts_shown(page_unit: PageUnit, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
+    shown = kind.present_unit(page_unit.unit, side=page_unit.side, picture_url=picture_url)
     if not picture_url and "image" in shown:
         shown["image"] = {"url": "", "alt": ""}
     if not design.source.show:
         return shown
-    source = {"text": place.unit.source_text, "language": design.source.language}
+    source = {"text": page_unit.unit.source_text, "language": design.source.language}
     return {"source": source, **shown}
 
 
-def picture_url(*, place: Place, assignment: Assignment) -> str:
+def picture_url(*, page_unit: PageUnit, assignment: Assignment) -> str:
     """Return the address of a picture for the assignment's worker, "" if there is none.
 
     It has no file name of an upload, which may reveal too much.
     """
-    item: Item = place.unit.item
+    item: Item = page_unit.unit.item
     if item.picture:
-        return reverse("annotation:picture", args=[assignment.pk, place.position])
+        return reverse("annotation:picture", args=[assignment.pk, page_unit.position])
     return item.url
 
 
-def quiz_picture_url(study: Study, attempt: QuizAttempt, place: Place) -> str:
-    item = place.unit.item
+def quiz_picture_url(study: Study, attempt: QuizAttempt, page_unit: PageUnit) -> str:
+    item = page_unit.unit.item
     if not item.picture:
         return item.url
-    return reverse("annotation:quiz-picture", args=[study.slug, attempt.number, place.position])
+    return reverse("annotation:quiz-picture", args=[study.slug, attempt.number, page_unit.position])
 
 
 def preview_picture_url(item: Item) -> str:
@@ -234,9 +238,9 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
     order = assignment.order  # in the worker's order, or the HIT's own if that is empty
     if not 1 <= position <= (len(order) or position):
         return None
-    place = order[position - 1] if order else position - 1
+    index = order[position - 1] if order else position - 1
     rows = HITUnit.objects.filter(hit_id=assignment.hit_id).select_related("unit__item").order_by("position")
-    row = rows[place : place + 1].first()
+    row = rows[index : index + 1].first()
     return row.unit.item if row is not None else None
 
 
@@ -309,7 +313,9 @@ def _build_examples(design: StudyDesign, addresses: dict[int, str]) -> list[Work
 
 
 def _example_items(dataset_id: int, design: StudyDesign) -> dict[int, Item]:
-    named = {number: one.image for number, one in enumerate(design.examples, start=1) if one.image}
+    named = {
+        number: example.image for number, example in enumerate(design.examples, start=1) if example.image
+    }
     if not named:
         return {}
     rows = Item.objects.filter(dataset_id=dataset_id, name__in=set(named.values()))
@@ -328,7 +334,7 @@ def answer_key(kind: Kind) -> str:
 
 
 def checked_answers(
-    answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, places: Sequence[Place]
+    answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, page_units: Sequence[PageUnit]
 ) -> dict[str, dict[str, Any]]:
     """Check answers and return them by position, in the form in which they are stored.
 
@@ -342,8 +348,8 @@ def checked_answers(
             _("Nothing was saved: answers must be a list of objects with position and %(key)s.")
             % {"key": key}
         )
-    by_position = {place.position: place for place in places}
-    given: dict[str, dict[str, Any]] = {}
+    by_position = {page_unit.position: page_unit for page_unit in page_units}
+    checked: dict[str, dict[str, Any]] = {}
     for answer in answers:
         if not isinstance(answer, Mapping) or "position" not in answer or key not in answer:
             raise AnswerProblem(
@@ -353,32 +359,32 @@ def checked_answers(
         if type(position) is not int or position not in by_position:
             raise AnswerProblem(
                 _("Nothing was saved: position is %(position)s; expected 1 to %(most)d.")
-                % {"position": abbreviate(position), "most": len(places)}
+                % {"position": abbreviate(position), "most": len(page_units)}
             )
         try:
-            kept = kind.clean_answer(answer[key], unit=by_position[position].unit, design=design)
+            value = kind.clean_answer(answer[key], unit=by_position[position].unit, design=design)
         except ValueError as error:
             raise AnswerProblem(
                 _("Nothing was saved: the %(key)s at position %(position)d is %(given)s; %(problem)s.")
                 % {"key": key, "position": position, "given": abbreviate(answer[key]), "problem": error},
                 position=position,
             ) from None
-        if str(position) in given and given[str(position)][key] != kept:
+        if str(position) in checked and checked[str(position)][key] != value:
             raise AnswerProblem(
                 _("Nothing was saved: position %(position)d is answered twice.") % {"position": position},
                 position=position,
             )
-        given[str(position)] = {key: kept} | {
+        checked[str(position)] = {key: value} | {
             name: check(answer[name], position)
             for name, check in OPTIONAL_FIELDS.items()
             if answer.get(name) is not None
         }
-        _refuse_unrecorded(given[str(position)].get("signals", {}), position, design)
-    return given
+        _refuse_unrecorded(checked[str(position)].get("signals", {}), position, design)
+    return checked
 
 
 def split_unfinished(
-    answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, places: Sequence[Place]
+    answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, page_units: Sequence[PageUnit]
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
     """Split a plain form's answers into valid ones and, by position, invalid ones.
 
@@ -387,29 +393,29 @@ def split_unfinished(
     kind = KINDS[design.protocol].for_design(design)
     if not (kind.is_open or kind.confidences):
         return list(answers), {}
-    units = {place.position: place.unit for place in places}
-    fine: list[Mapping[str, Any]] = []
+    units = {page_unit.position: page_unit.unit for page_unit in page_units}
+    valid: list[Mapping[str, Any]] = []
     unfinished: dict[int, Any] = {}
     for answer in answers:
-        given = answer[answer_key(kind)]
-        if find_problem(given, kind=kind, unit=units[answer["position"]], design=design):
-            unfinished[answer["position"]] = given
+        value = answer[answer_key(kind)]
+        if find_problem(value, kind=kind, unit=units[answer["position"]], design=design):
+            unfinished[answer["position"]] = value
         else:
-            fine.append(answer)
-    return fine, unfinished
+            valid.append(answer)
+    return valid, unfinished
 
 
-def find_problem(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
+def find_problem(value: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
     """Return why an answer is invalid, in words for its worker, or ""."""
     try:
-        kind.clean_answer(given, unit=unit, design=design)
+        kind.clean_answer(value, unit=unit, design=design)
     except ValueError as error:
         return str(getattr(error, "says", error))
     return ""
 
 
-def abbreviate(given: Any) -> str:
-    text = repr(given)
+def abbreviate(value: Any) -> str:
+    text = repr(value)
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
@@ -569,55 +575,62 @@ def shows_pictures(design: StudyDesign, steps: Sequence[Step]) -> bool:
 
 
 def steps_of(
-    places: Sequence[Place],
+    page_units: Sequence[PageUnit],
     *,
     design: StudyDesign,
-    picture_url: Callable[[Place], str],
+    picture_url: Callable[[PageUnit], str],
     answers: Mapping[str, Mapping[str, Any]],
     missing: Collection[int] = (),
 ) -> list[Step]:
     steps = []
     kind = KINDS[design.protocol]
-    for number, group in enumerate(screens_of(places, kind), start=1):
+    for number, group in enumerate(screens_of(page_units, kind), start=1):
         rows = tuple(
             Row(
-                position=place.position,
-                shown=shown_unit(place, design=design, picture_url=picture_url),
+                position=page_unit.position,
+                shown=shown_unit(page_unit, design=design, picture_url=picture_url),
                 value=saved.get(answer_key(kind)),
                 seconds=saved.get("seconds"),
                 wall_seconds=saved.get("wall_seconds"),
                 comment=saved.get("comment", ""),
                 key=NUMBER_KEYS[index] if index < len(NUMBER_KEYS) else "",
-                **_unfinished_input(place, saved, kind=kind, design=design),
+                **_unfinished_input(page_unit, saved, kind=kind, design=design),
             )
-            for index, place in enumerate(group)
-            for saved in [answers.get(str(place.position), {})]
+            for index, page_unit in enumerate(group)
+            for saved in [answers.get(str(page_unit.position), {})]
         )
         steps.append(Step(number=number, rows=rows, missing=any(row.position in missing for row in rows)))
     return steps
 
 
 def _unfinished_input(
-    place: Place, saved: Mapping[str, Any], *, kind: Kind, design: StudyDesign
+    page_unit: PageUnit, saved: Mapping[str, Any], *, kind: Kind, design: StudyDesign
 ) -> dict[str, Any]:
     if "unfinished" not in saved:
         return {}
-    given = saved["unfinished"]
-    return {"unfinished": given, "problem": find_problem(given, kind=kind, unit=place.unit, design=design)}
+    value = saved["unfinished"]
+    return {
+        "unfinished": value,
+        "problem": find_problem(value, kind=kind, unit=page_unit.unit, design=design),
+    }
 
 
 def open_positions(
-    places: Sequence[Place], answers: Mapping[str, Mapping[str, Any]], *, kind: Kind
+    page_units: Sequence[PageUnit], answers: Mapping[str, Mapping[str, Any]], *, kind: Kind
 ) -> list[int]:
-    return [one.position for one in places if answer_key(kind) not in answers.get(str(one.position), {})]
+    return [
+        page_unit.position
+        for page_unit in page_units
+        if answer_key(kind) not in answers.get(str(page_unit.position), {})
+    ]
 
 
-def screens_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
+def screens_of(page_units: Sequence[PageUnit], kind: Kind) -> Iterator[list[PageUnit]]:
     """Yield the units shown together: neighbours of one screen or with the same picture, or single ones."""
     for _key, group in groupby(
-        places,
-        key=lambda place: (
-            _picture_key(place.unit) if kind.grouped else screen_of(place.unit) or place.position
+        page_units,
+        key=lambda page_unit: (
+            _picture_key(page_unit.unit) if kind.grouped else screen_of(page_unit.unit) or page_unit.position
         ),
     ):
         yield list(group)
@@ -629,7 +642,7 @@ def _picture_key(unit: Any) -> object:
 
 def answers_of_form(
     form: Mapping[str, Any],
-    places: Sequence[Place],
+    page_units: Sequence[PageUnit],
     *,
     kind: Kind,
     final: bool,
@@ -642,36 +655,39 @@ def answers_of_form(
     # PostgreSQL cannot store U+0000; the rest of the text is kept
     form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
     if kind.grouped:
-        values = _read_ticks(form, screens_of(places, kind), final=final, saved=saved)
+        values = _read_ticks(form, screens_of(page_units, kind), final=final, saved=saved)
     else:
-        raw = {place.position: kind.read_form(form, place.position, place.unit) for place in places}
-        values = {position: given for position, given in raw.items() if given is not None}
+        raw = {
+            page_unit.position: kind.read_form(form, page_unit.position, page_unit.unit)
+            for page_unit in page_units
+        }
+        values = {position: value for position, value in raw.items() if value is not None}
     return [
         {
             "position": position,
-            answer_key(kind): given,
+            answer_key(kind): value,
             **_read_seconds(form.get(f"t{position}")),
             **_read_comment(form.get(f"c{position}")),
         }
-        for position, given in values.items()
+        for position, value in values.items()
     ]
 
 
-def undecided_positions(form: Mapping[str, Any], places: Sequence[Place], kind: Kind) -> list[int]:
+def undecided_positions(form: Mapping[str, Any], page_units: Sequence[PageUnit], kind: Kind) -> list[int]:
     """Return the positions of groups with neither a tick nor "none", or both."""
     if not kind.grouped:
         return []
     return [
-        place.position
-        for group in screens_of(places, kind)
+        page_unit.position
+        for group in screens_of(page_units, kind)
         if bool(_ticked_positions(form, group)) == _says_none(form, group)
-        for place in group
+        for page_unit in group
     ]
 
 
 def _read_ticks(
     form: Mapping[str, Any],
-    groups: Iterator[list[Place]],
+    groups: Iterator[list[PageUnit]],
     *,
     final: bool,
     saved: Mapping[str, Mapping[str, Any]],
@@ -681,18 +697,18 @@ def _read_ticks(
         ticked, none = _ticked_positions(form, group), _says_none(form, group)
         # ticks contradict "none": keep the ticks, leave the group open
         decided = none != bool(ticked) and (none or final)
-        for place in group:
-            taken_back = saved.get(str(place.position), {}).get("value") == 1
-            if place.position in ticked or decided or taken_back:
-                values[place.position] = int(place.position in ticked)
+        for page_unit in group:
+            taken_back = saved.get(str(page_unit.position), {}).get("value") == 1
+            if page_unit.position in ticked or decided or taken_back:
+                values[page_unit.position] = int(page_unit.position in ticked)
     return values
 
 
-def _ticked_positions(form: Mapping[str, Any], group: Sequence[Place]) -> set[int]:
-    return {place.position for place in group if form.get(f"u{place.position}") == "1"}
+def _ticked_positions(form: Mapping[str, Any], group: Sequence[PageUnit]) -> set[int]:
+    return {page_unit.position for page_unit in group if form.get(f"u{page_unit.position}") == "1"}
 
 
-def _says_none(form: Mapping[str, Any], group: Sequence[Place]) -> bool:
+def _says_none(form: Mapping[str, Any], group: Sequence[PageUnit]) -> bool:
     return f"none{group[0].position}" in form
 
 

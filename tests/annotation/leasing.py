@@ -9,7 +9,7 @@ from annotation.models import Assignment, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.work.claims import Claim, claim_assignment
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import places_of
+from annotation.work.worksheet import page_units_of
 from judgments.models import HIT, Study
 from tests.studies import make_worker
 
@@ -31,7 +31,7 @@ def holding(study: Study) -> tuple[Study, Worker, Assignment]:
 
 
 def answers_of(assignment: Assignment, value: int = 1) -> list[dict[str, Any]]:
-    return [{"position": place.position, "value": value} for place in places_of(assignment)]
+    return [{"position": place.position, "value": value} for place in page_units_of(assignment)]
 
 
 def hand_in(assignment: Assignment, value: int = 1) -> None:

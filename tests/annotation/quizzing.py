@@ -34,7 +34,7 @@ def right_answers(sheet: QuizSheet, *, wrong: int = 0) -> list[dict[str, Any]]:
             value = sheet.questions[position].expected
             others = [one for one in range(1, len(sheet.questions[position].order) + 1) if one != value]
         else:
-            place = sheet.places[position]
+            place = sheet.page_units[position]
             good = [
                 one
                 for one in kind.values

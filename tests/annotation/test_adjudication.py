@@ -110,12 +110,12 @@ def test_a_reason_that_no_database_takes_is_refused_in_a_sentence(study: Study) 
 def test_deciding_twice_is_harmless_and_otherwise_refused(study: Study) -> None:
     rita = person("rita")
     (one,) = sent(study, rita)
-    decide(adjudication=one, given=1)
+    decide(adjudication=one, answer=1)
     when = one.decided_at
-    decide(adjudication=one, given=1)
+    decide(adjudication=one, answer=1)
     assert one.decided_at == when
     with pytest.raises(WrongState, match="stays: this item was decided already"):
-        decide(adjudication=one, given=2)
+        decide(adjudication=one, answer=2)
     answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "decided already" in answer.content.decode()
     assert "This one is decided" in signed_in(rita).get(address(one), follow=True).content.decode()
@@ -151,13 +151,13 @@ def test_a_unit_goes_to_one_person_at_a_time(study: Study) -> None:
     with pytest.raises(NotThere):
         own_adjudication(user=rita, pk=one.pk)
     with pytest.raises(WrongState, match="was withdrawn"):
-        decide(adjudication=one, given=1)
+        decide(adjudication=one, answer=1)
 
 
 def test_withdrawing_keeps_what_was_decided_and_by_whom_it_was_taken_back(study: Study) -> None:
     rita = person("rita")
     (one,) = sent(study, rita)
-    decide(adjudication=one, given=1)
+    decide(adjudication=one, answer=1)
     first = withdraw(study=study, pk=one.pk, by=rita)
     second = withdraw(study=study, pk=one.pk)
     assert (second.state, second.withdrawn_by, second.withdrawn_at) == ("withdrawn", rita, first.withdrawn_at)

@@ -47,7 +47,7 @@ def arena(pages: int = 12, **values: Any) -> Study:
 
 
 def answers_of(claim: Any, value: int = 1) -> list[dict[str, Any]]:
-    return [{"position": place.position, "value": value} for place in claim.places]
+    return [{"position": place.position, "value": value} for place in claim.page_units]
 
 
 def person(study: Study) -> Worker:
@@ -63,13 +63,13 @@ def test_a_page_is_drawn_when_it_is_taken_and_says_how() -> None:
     assert SystemPair.objects.filter(study=study).count() == 6
     assert not HITUnit.objects.filter(hit__study=study, unit__control=False).exists()
     claim = claimed(study, person(study))
-    assert sorted(place.unit.control for place in claim.places) == [False] * 4 + [True]
+    assert sorted(place.unit.control for place in claim.page_units) == [False] * 4 + [True]
     places = HITUnit.objects.filter(hit=claim.assignment.hit, unit__control=False)
     # before any answer, all six pairs of systems are alike
     assert places.order_by("position").values_list("chance", flat=True)[0] == pytest.approx(1 / 6)
-    assert len({place.unit.item_id for place in claim.places}) == 5
+    assert len({place.unit.item_id for place in claim.page_units}) == 5
     again = claimed(study, person(study))
-    assert [place.unit.pk for place in again.places] == [place.unit.pk for place in claim.places]
+    assert [place.unit.pk for place in again.page_units] == [place.unit.pk for place in claim.page_units]
     assert DrawState.objects.filter(study=study).count() == 1
 
 

@@ -84,7 +84,8 @@ def test_a_copy_of_another_writers_caption_is_noticed() -> None:
     ben = joined(study, "ben").worker
     claim = claimed(study, ben)
     copied = {
-        place.position: caption_by(ada, place.unit.item.name).upper().rstrip(".") for place in claim.places
+        place.position: caption_by(ada, place.unit.item.name).upper().rstrip(".")
+        for place in claim.page_units
     }
     answers: list[dict[str, Any]] = [
         {"position": 1, "answer": copied[1].capitalize()},
@@ -93,7 +94,7 @@ def test_a_copy_of_another_writers_caption_is_noticed() -> None:
     ]
     submit_assignment(assignment=claim.assignment, answers=answers)
     found = signals_of(ben)
-    by_position = [found[place.unit.item.name] for place in claim.places]
+    by_position = [found[place.unit.item.name] for place in claim.page_units]
     assert by_position == [{"same_as_another": 1}, {}, {"same_as_another": 1}]
     assert all(one == {} for one in signals_of(ada).values())
 

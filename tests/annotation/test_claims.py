@@ -231,7 +231,7 @@ def test_submitting_brings_exactly_what_was_fetched_ahead_with_a_whole_lease() -
     assert claim.assignment.state == "accepted"
     assert claim.assignment.expires_at is not None
     assert claim.assignment.expires_at - timezone.now() > timedelta(minutes=59)
-    assert [place.unit.pk for place in claim.places] == [place.unit.pk for place in reserved.places]
+    assert [place.unit.pk for place in claim.page_units] == [place.unit.pk for place in reserved.page_units]
     assert slots_add_up(study)
 
 

@@ -50,7 +50,7 @@ def test_who_comes_back_agrees_again_and_loses_nothing(study: Study, ada: Person
     assert shown.status_code == 200
     claim.assignment.refresh_from_db()
     assert claim.assignment.expires_at == before
-    hand_in(claim.assignment, claim.places)
+    hand_in(claim.assignment, claim.page_units)
     # the next one does not begin before they agree
     asked = ada.client.get(f"/s/{study.slug}/work/")
     assert asked.headers["Location"] == f"/s/{study.slug}/consent/"

@@ -25,7 +25,7 @@ from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import cached_units_of, places_of
+from annotation.work.worksheet import cached_units_of, page_units_of
 from evaluation.data.judgment_sets.loaders import control_records_of
 from evaluation.data.judgment_sets.signature import hash_of_judgments
 from evaluation.results.aggregation import aggregate_study
@@ -55,7 +55,7 @@ def work(study: Study, worker: Worker, value: Any = 1, *, pages: int = 1000) -> 
     while len(done) < pages and (claim := claim_assignment(study=study, worker=worker)) is not None:
         answers = [
             {"position": place.position, "value": value(place) if callable(value) else value}
-            for place in claim.places
+            for place in claim.page_units
         ]
         submit_assignment(assignment=claim.assignment, answers=answers)
         done.append(claim.assignment)
@@ -86,7 +86,7 @@ def test_no_control_item_is_shown_to_a_worker_in_two_hits(protocol: str) -> None
     grouped = KINDS[protocol].grouped
     met: Counter[Any] = Counter()
     for page in pages:
-        units = [place.unit for place in places_of(page) if place.unit.control]
+        units = [place.unit for place in page_units_of(page) if place.unit.control]
         met.update({mark_of(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) for unit in units})
     assert set(met.values()) == {1}
     judged = study.units.filter(control=False).count()
@@ -98,14 +98,14 @@ def test_pages_with_new_control_items_come_first_and_then_an_alarm_says_what_pag
     assert study.notes["control_pool"] == {"items": 2, "lasts": 2, "comes_again": True}
     worker, _ = make_worker(study)
     pages = work(study, worker)
-    with_control = [any(place.unit.control for place in places_of(page)) for page in pages]
+    with_control = [any(place.unit.control for place in page_units_of(page)) for page in pages]
     assert with_control == [True, True] + [False] * (len(pages) - 2)
     alarm = StudyAlarm.objects.get()
     assert (alarm.study, alarm.worker) == (study, worker)
     assert (alarm.pages, alarm.missing) == (len(pages) - 2, len(pages) - 2)
     other, _ = make_worker(study, "w-other")
     assert [
-        bool(any(place.unit.control for place in places_of(page))) for page in work(study, other, pages=2)
+        bool(any(place.unit.control for place in page_units_of(page))) for page in work(study, other, pages=2)
     ] == [
         True,
         True,
@@ -131,7 +131,9 @@ def test_nobody_judges_an_own_caption_where_new_control_items_are_looked_for_fur
     WrittenCaption.objects.bulk_create(WrittenCaption(worker=worker, caption_id=caption) for caption in own)
     pages = work(study, worker)
     assert pages
-    judged = {place.unit.first_id for page in pages for place in places_of(page) if not place.unit.control}
+    judged = {
+        place.unit.first_id for page in pages for place in page_units_of(page) if not place.unit.control
+    }
     assert not judged & own
 
 
@@ -141,21 +143,21 @@ def test_a_page_that_was_given_back_has_its_control_items_still_when_it_is_taken
     return_assignment(assignment=first.assignment)
     work(study, worker)
     again = Assignment.objects.filter(hit=first.assignment.hit).exclude(pk=first.assignment.pk).get()
-    seen = {place.unit.item_id for place in first.places if place.unit.control}
+    seen = {place.unit.item_id for place in first.page_units if place.unit.control}
     elsewhere = {
         place.unit.item_id
         for page in Assignment.objects.filter(study=study).exclude(hit=again.hit)
-        for place in places_of(page)
+        for place in page_units_of(page)
         if place.unit.control
     }
     assert not seen & elsewhere
-    assert {place.unit.item_id for place in places_of(again) if place.unit.control} == seen
+    assert {place.unit.item_id for place in page_units_of(again) if place.unit.control} == seen
 
 
 def test_where_no_item_comes_again_nothing_is_left_out() -> None:
     study, worker = with_worker(make_study("graded", controls={"per_hit": 1, "kinds": ["repeated"]}))
     pages = work(study, worker)
-    assert sum(len(places_of(page)) for page in pages) == study.units.count()
+    assert sum(len(page_units_of(page)) for page in pages) == study.units.count()
     assert not StudyAlarm.objects.exists()
 
 
@@ -238,7 +240,7 @@ def test_a_wrong_control_item_is_suspected_and_counts_for_nobody_once_struck() -
     assert Judgment.objects.count() == answers
     assert hash_of_judgments(study) != before, "figures made before are out of date"
     late, _ = make_worker(study, "late")
-    assert not alike & {place.unit.pk for page in work(study, late) for place in places_of(page)}
+    assert not alike & {place.unit.pk for page in work(study, late) for place in page_units_of(page)}
 
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])

@@ -65,7 +65,7 @@ def judge(study: Study, name: str, answer: int = 1) -> Worker:
     while (claim := claim_assignment(study=study, worker=worker)) is not None:
         answers = [
             {"position": place.position, "value": answer, "comment": f"{name} thinks so"}
-            for place in claim.places
+            for place in claim.page_units
         ]
         submit_assignment(assignment=claim.assignment, answers=answers)
     return worker

@@ -127,7 +127,7 @@ def test_an_export_s_manifest_counts_the_versions_that_were_read(tmp_path: Path)
         claim = claim_assignment(study=study, worker=joined(study, name, consent=True).worker)
         assert claim is not None
         claim.assignment.study = study
-        answers = [{"position": place.position, "value": 1} for place in claim.places]
+        answers = [{"position": place.position, "value": 1} for place in claim.page_units]
         submit_assignment(assignment=claim.assignment, answers=answers)
     made = export_judgments(study=study, format="jsonl", output=tmp_path / "out.jsonl")
     one = Assignment.objects.filter(study=study)[0]

@@ -169,7 +169,7 @@ def test_the_evidence_stands_side_by_side_on_the_review_page(designer: Any) -> N
     first = set(Judgment.objects.values_list("unit", flat=True))
     # of other items, so bob's page has to be the other one
     claim = claimed(study, bob)
-    if {place.unit.pk for place in claim.places} & first:
+    if {place.unit.pk for place in claim.page_units} & first:
         submit_assignment(
             assignment=claim.assignment,
             answers=[{"position": n, "answer": f"Nothing like it was seen in place {n}."} for n in (1, 2, 3)],

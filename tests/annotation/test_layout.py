@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.models import Worker
-from annotation.work.worksheet import Layout, draw_layout, place_units, screens_of
+from annotation.work.worksheet import Layout, arrange_units, draw_layout, screens_of
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATS
@@ -83,7 +83,7 @@ def test_a_repetition_stands_apart_from_the_first_time(count: int, repeated: int
         units = units_of(groups, repeated=min(repeated, count))
         found = layout(units, worker=worker, protocol=protocol)
         assert sorted(found.order) == list(range(len(units)))
-        places = place_units(units, found.order, found.sides)
+        places = arrange_units(units, found.order, found.sides)
         steps = [group[0].unit for group in screens_of(places, KINDS[protocol])]
         assert len(steps) == count + min(repeated, count), "no two groups of one image run together"
         at = {(unit.item_id, unit.control_kind): place for place, unit in enumerate(steps)}

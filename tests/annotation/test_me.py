@@ -27,7 +27,7 @@ def work(study: Study, person: Person, *, value: int = 1, seconds: float = 30.0)
     """A page of work, every item answered the same."""
     claim = claimed(study, person.worker)
     claim.assignment.study = study
-    answers = [{"position": place.position, "value": value, "seconds": seconds} for place in claim.places]
+    answers = [{"position": place.position, "value": value, "seconds": seconds} for place in claim.page_units]
     submit_assignment(assignment=claim.assignment, answers=answers)
     return claim.assignment
 

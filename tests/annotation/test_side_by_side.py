@@ -8,7 +8,7 @@ from django.test import Client
 
 from annotation.models import Judgment, Worker
 from annotation.work.summaries import effort_in_words
-from annotation.work.worksheet import cached_units_of, draw_layout, place_units, places_of, screens_of
+from annotation.work.worksheet import arrange_units, cached_units_of, draw_layout, page_units_of, screens_of
 from evaluation.planning.follow_up.units import make_next_batch
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS
@@ -67,7 +67,7 @@ def test_both_texts_of_a_screen_are_answered_and_become_a_judgment_each() -> Non
     assignment.refresh_from_db()
     assert sorted(assignment.answers) == ["1", "2", "3", "5", "6"]  # what was given is saved
     submit(study, person, assignment, {**given, "u2-w0": "major"})
-    shown = {place.unit.pk: place.position for place in places_of(assignment)}
+    shown = {place.unit.pk: place.position for place in page_units_of(assignment)}
     judgments: dict[int, Any] = {shown[one.unit_id]: one.answer for one in Judgment.objects.of_study(study)}
     assert {position: answer["score"] for position, answer in judgments.items()} == {
         position: 10 * position for position in range(1, 7)
@@ -102,7 +102,7 @@ def test_sides_change_by_worker_and_are_recorded() -> None:
         found = draw_layout(design=design, hit=hit, worker=worker, units=units)
         assert sorted(found.order) == list(range(6))
         assert found == draw_layout(design=design, hit=hit, worker=worker, units=units)
-        for group in screens_of(place_units(units, found.order, found.sides), kind):
+        for group in screens_of(arrange_units(units, found.order, found.sides), kind):
             one, other = [place.unit for place in group]
             assert screen_of(one) == screen_of(other)
             firsts.setdefault(screen_of(one), set()).add(one.pk)
@@ -149,7 +149,7 @@ def test_a_side_whose_partner_is_withdrawn_stands_alone() -> None:
     order = draw_layout(
         design=design_of(study), hit=hit, worker=Worker(name="ada"), units=units, left_out={control.pk}
     ).order
-    groups = list(screens_of(place_units(units, order, []), KINDS["spans"]))
+    groups = list(screens_of(arrange_units(units, order, []), KINDS["spans"]))
     assert sorted(map(len, groups)) == [1, 2, 2]
 
 

@@ -12,7 +12,7 @@ from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.stopping import settle_study
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
-from annotation.work.worksheet import places_of
+from annotation.work.worksheet import page_units_of
 from common.errors import DesignError
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import compute_aggregation
@@ -57,10 +57,10 @@ def test_the_third_worker_sees_only_what_the_first_two_disagree_on_and_the_contr
     work(study, joined(study, "ada"), always_first)
     work(study, joined(study, "bea"), contrary)
     third = claimed(study, joined(study, "cy"))
-    shown = [place.unit for place in places_of(third.assignment)]
+    shown = [place.unit for place in page_units_of(third.assignment)]
     assert [unit for unit in shown if not unit.control] == [disputed]
     assert sum(unit.control for unit in shown) == 1
-    assert [place.position for place in places_of(third.assignment)] == [1, 2]
+    assert [place.position for place in page_units_of(third.assignment)] == [1, 2]
     submit_assignment(
         assignment=third.assignment,
         answers=answers_of(third.assignment, third.assignment.worker, always_first),
@@ -100,7 +100,7 @@ def test_a_copy_that_is_out_stays_valid_when_its_units_are_settled_meanwhile() -
     submit_assignment(
         assignment=slow.assignment, answers=answers_of(slow.assignment, slow.assignment.worker, lambda *_: 2)
     )
-    assert slow.assignment.judgments.count() == len(slow.places)
+    assert slow.assignment.judgments.count() == len(slow.page_units)
     assert check_integrity().problems == []
 
 

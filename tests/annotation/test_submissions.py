@@ -15,7 +15,7 @@ from annotation.work.submissions import (
     save_answers,
     submit_assignment,
 )
-from annotation.work.worksheet import places_of
+from annotation.work.worksheet import page_units_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.leasing import claimed
@@ -32,14 +32,14 @@ def assignment() -> Assignment:
 
 
 def all_answers(assignment: Assignment, value: int = 1) -> list[dict[str, Any]]:
-    return [{"position": place.position, "value": value} for place in places_of(assignment)]
+    return [{"position": place.position, "value": value} for place in page_units_of(assignment)]
 
 
 def test_saved_answers_count_and_later_ones_win(assignment: Assignment) -> None:
     save_answers(assignment=assignment, answers=[{"position": 1, "value": 2, "seconds": 4.5}])
     save_answers(assignment=assignment, answers=[{"position": 1, "value": 1}])
     submit_assignment(assignment=assignment, answers=all_answers(assignment)[1:])
-    first = places_of(assignment)[0]
+    first = page_units_of(assignment)[0]
     judgment = Judgment.objects.get(assignment=assignment, unit=first.unit)
     assert judgment.value == (2 if first.side else 1)
     assert judgment.seconds == 4.5
@@ -84,7 +84,7 @@ def test_judgments_are_never_edited_or_deleted(assignment: Assignment) -> None:
 
 def test_a_problem_is_kept_with_its_item(assignment: Assignment) -> None:
     report = report_problem(assignment=assignment, position=2, what="text", comment=" broken ")
-    assert report.unit == places_of(assignment)[1].unit
+    assert report.unit == page_units_of(assignment)[1].unit
     assert report.comment == "broken"
     with pytest.raises(AnswerProblem, match="there is no position 77"):
         report_problem(assignment=assignment, position=77, what="text")
@@ -95,7 +95,7 @@ def test_a_problem_is_kept_with_its_item(assignment: Assignment) -> None:
 def submitted(study: Study, value: int = 1) -> Assignment:
     worker, _ = make_worker(study)
     claim = claimed(study, worker)
-    answers = [{"position": place.position, "value": value, "seconds": 2.0} for place in claim.places]
+    answers = [{"position": place.position, "value": value, "seconds": 2.0} for place in claim.page_units]
     submit_assignment(assignment=claim.assignment, answers=answers)
     return Assignment.objects.get(pk=claim.assignment.pk)
 
@@ -104,7 +104,7 @@ def seen(assignment: Assignment) -> dict[str, Any]:
     """Position -> the value that counts, as the worker sees it."""
     return {
         position: answer["value"]
-        for position, answer in current_answers(assignment, places_of(assignment)).items()
+        for position, answer in current_answers(assignment, page_units_of(assignment)).items()
     }
 
 
@@ -142,7 +142,7 @@ def test_a_comment_alone_is_a_revision_and_keeps_the_answer_and_its_time() -> No
 def test_sending_the_submission_again_is_still_harmless_after_a_revision() -> None:
     assignment = submitted(make_study())
     revise_judgments(assignment=assignment, answers=[{"position": 1, "value": 2}])
-    answers = [{"position": place.position, "value": 1} for place in places_of(assignment)]
+    answers = [{"position": place.position, "value": 1} for place in page_units_of(assignment)]
     assert submit_assignment(assignment=assignment, answers=answers).repeated
     assert seen(assignment)["1"] == 2
 
@@ -202,7 +202,7 @@ def test_a_revision_is_counted_where_votes_are_spared() -> None:
         assignment = claim.assignment
         answers = [
             {"position": place.position, "value": KINDS["pairwise"].sides.from_canonical(1, side=place.side)}
-            for place in claim.places
+            for place in claim.page_units
         ]
         submit_assignment(assignment=assignment, answers=answers)
     hit.refresh_from_db()

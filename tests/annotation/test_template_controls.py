@@ -189,7 +189,7 @@ def test_a_row_shown_again_is_held_against_the_other_answer(tmp_path: Path) -> N
     assert submit(held["id"], answers, headers).status_code == 200
     (answer,) = control_answers(study, workers=[worker.pk])
     assert answer.control_kind == "repeated"
-    assert not kind_of(study).is_right(answer.given, answer.expected)
+    assert not kind_of(study).is_right(answer.answer, answer.expected)
 
 
 @pytest.mark.django_db
@@ -202,7 +202,7 @@ def test_a_rehearsal_s_people_fare_on_control_items_as_they_are(tmp_path: Path, 
     answers = control_answers(study)
     assert {answer.control_kind for answer in answers} == {"known-good", "repeated"}
     rights = {
-        kind_of(study).is_right(one.given, one.expected)
+        kind_of(study).is_right(one.answer, one.expected)
         for one in answers
         if one.control_kind == "known-good"
     }

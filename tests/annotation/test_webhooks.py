@@ -35,7 +35,7 @@ from annotation.webhooks.webhooks import (
     switch_webhook,
 )
 from annotation.work.operations import extend_study
-from annotation.work.worksheet import places_of
+from annotation.work.worksheet import page_units_of
 from common.errors import DataConflict, DesignError, WrongState
 from judgments.models import Study, StudyEvent
 from tests.annotation.leasing import finish_all, hand_in, take
@@ -111,7 +111,7 @@ def test_a_submission_is_told_signed_and_without_names_or_answers(study: Study, 
     said = heard.said
     assert (said["event"], said["study"], said["id"]) == (SUBMITTED, study.slug, heard.headers["webhook-id"])
     assert said["data"]["assignment"] == str(assignment.pk)
-    assert said["data"]["judgments"] == len(places_of(assignment))
+    assert said["data"]["judgments"] == len(page_units_of(assignment))
     assert set(said["data"]) == {"assignment", "hit", "worker", "submitted_at", "judgments", "simulated"}
     assert b"Hopper" not in heard.body
     assert re.fullmatch(r"w-[0-9a-f]{16}", said["data"]["worker"])

@@ -11,17 +11,17 @@ from annotation.templatetags.annotation_tags import (
     text_direction,
 )
 from annotation.words import spell_duration, spell_left, spell_pay
-from annotation.work.worksheet import Place, answers_of_form, undecided_positions
+from annotation.work.worksheet import PageUnit, answers_of_form, undecided_positions
 from common.markup import render_markdown
 from judgments.kinds import KINDS
 from judgments.models import Unit
 
 
-def places(*images: str) -> list[Place]:
+def places(*images: str) -> list[PageUnit]:
     """Units on these images in turn."""
     numbers = {image: number for number, image in enumerate(sorted(set(images)), start=1)}
     units = [Unit(key=f"k{n}", item_id=numbers[image]) for n, image in enumerate(images)]
-    return [Place(position=n, unit=unit, side=None) for n, unit in enumerate(units, start=1)]
+    return [PageUnit(position=n, unit=unit, side=None) for n, unit in enumerate(units, start=1)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from annotation.models import Assignment, Worker
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import places_of
+from annotation.work.worksheet import page_units_of
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 
@@ -25,7 +25,7 @@ def answers_of(assignment: Assignment, worker: Worker, vote: Vote) -> list[dict[
             "position": place.position,
             "value": kind.sides.from_canonical(vote(place.unit, worker), side=place.side),
         }
-        for place in places_of(assignment)
+        for place in page_units_of(assignment)
     ]
 
 

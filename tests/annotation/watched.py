@@ -7,22 +7,22 @@ from annotation.models import Assignment, Worker
 from annotation.quality.rules import copy_rules
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import Place, answer_key, places_of
+from annotation.work.worksheet import PageUnit, answer_key, page_units_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.studies import make_study, make_worker
 
-Habit = Callable[[Place], Any]  # what the worker answers, as seen
+Habit = Callable[[PageUnit], Any]  # what the worker answers, as seen
 # enough triplets for a rule that wants twenty answers, and slots for three workers
 PAIRS: dict[str, Any] = {"units_per_hit": 10, "sampling": {"pairs": {"HC": 10, "HI": 8}, "references": 2}}
 
 
-def left(place: Place) -> int:
+def left(place: PageUnit) -> int:
     """Always the option on the left."""
     return 1
 
 
-def careful(place: Place) -> int:
+def careful(place: PageUnit) -> int:
     """The unit's first candidate, wherever it stands; right on control items."""
     first = int(place.unit.expected or 1)
     return 3 - first if place.side else first
@@ -36,7 +36,8 @@ def make_watched(name: str = "Watched", **values: Any) -> Study:
 def answers_to(assignment: Assignment, habit: Habit, seconds: float = 6.0) -> list[dict[str, Any]]:
     key = answer_key(KINDS[assignment.study.protocol])
     return [
-        {"position": place.position, key: habit(place), "seconds": seconds} for place in places_of(assignment)
+        {"position": place.position, key: habit(place), "seconds": seconds}
+        for place in page_units_of(assignment)
     ]
 
 

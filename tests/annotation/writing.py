@@ -32,7 +32,7 @@ def write_all(study: Study, name: str, **values: Any) -> Worker:
     while claim := claim_assignment(study=study, worker=person.worker):
         answers = [
             {"position": place.position, "answer": caption_by(person.worker, place.unit.item.name)}
-            for place in claim.places
+            for place in claim.page_units
         ]
         submit_assignment(assignment=claim.assignment, answers=answers)
     return person.worker

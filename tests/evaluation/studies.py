@@ -143,6 +143,6 @@ def answered(study: Study, *given: Any) -> Study:
     for number, answer in enumerate(given):
         person = joined(study, f"worker-{number}")
         while (claim := claim_assignment(study=study, worker=person.worker)) is not None:
-            answers = [{"position": place.position, "answer": answer} for place in claim.places]
+            answers = [{"position": place.position, "answer": answer} for place in claim.page_units]
             submit_assignment(assignment=claim.assignment, answers=answers)
     return study

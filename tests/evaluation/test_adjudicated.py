@@ -47,7 +47,7 @@ def decided(study: Study, key: str, value: int, reason: str = "") -> Adjudicatio
     (one,) = send_to_adjudicator(study=study, units=[unit.pk], adjudicator=rita)
     Adjudication.objects.filter(pk=one.pk).update(side=None)
     one.refresh_from_db()
-    return decide(adjudication=one, given=value, reason=reason)
+    return decide(adjudication=one, answer=value, reason=reason)
 
 
 def test_a_decision_takes_the_place_of_a_tie_and_says_where_it_comes_from() -> None:
@@ -140,7 +140,7 @@ def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
     again = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
     assert "0 units sent to rita. 1 had been sent before." in words(again)
     (one,) = Adjudication.objects.all()
-    decide(adjudication=one, given=1, reason="C is a cat")
+    decide(adjudication=one, answer=1, reason="C is a cat")
     shown_again = words(designer.get(page(study, "disputes")))
     assert "C is a cat" in shown_again
     taken = designer.post(do(study, "withdraw"), {"adjudication": one.pk}, follow=True)

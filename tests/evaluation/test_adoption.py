@@ -47,7 +47,7 @@ def texts_seen(study: Study, worker: Worker) -> set[str]:
     seen: set[str] = set()
     while claim := claim_assignment(study=study, worker=worker):
         answers = []
-        for place in claim.places:
+        for place in claim.page_units:
             unit = place.unit
             seen |= {caption.text for caption in (unit.first, unit.second, unit.reference) if caption}
             seen |= {option["text"] for option in unit.content.get("options", [])}
@@ -129,7 +129,7 @@ def test_a_candidate_that_two_people_wrote_has_two_writers_and_is_shown_to_neith
         assert claim is not None
         answers = [
             {"position": place.position, "answer": f"Shape {place.unit.item.position} is seen here."}
-            for place in claim.places
+            for place in claim.page_units
         ]
         submit_assignment(assignment=claim.assignment, answers=answers)
         workers.append(worker)

@@ -147,7 +147,7 @@ def test_the_page_works_without_scripts(animals: None) -> None:
     worker = joined(made, "ada").worker
     claim = claim_assignment(study=made, worker=worker)
     assert claim is not None
-    unit = claim.places[0].unit
+    unit = claim.page_units[0].unit
     kind = kind_of(made)
     assert kind.read_form({"u1-best": "3"}, 1, unit) == {"best": 3}
     assert kind.read_form({}, 1, unit) is None

@@ -30,13 +30,13 @@ def study(module_db: None) -> Study:
         take(made, person)
         claim = claim_assignment(study=made, worker=person.worker)
         assert claim is not None
-        answers = [{"position": place.position, "value": 1} for place in claim.places]
+        answers = [{"position": place.position, "value": 1} for place in claim.page_units]
         submit_assignment(assignment=claim.assignment, answers=answers)
         revise_judgments(assignment=claim.assignment, answers=[{"position": 1, "value": 2}])
     judge = User.objects.create_superuser("judge")
     unit = Unit.objects.filter(study=made, control=False)[0]
     (sent,) = send_to_adjudicator(study=made, units=[unit.pk], adjudicator=judge)
-    decide(adjudication=sent, given=1)
+    decide(adjudication=sent, answer=1)
     case = Case.objects.create(study=made, worker=bela.worker, rule="too-fast", action="flag")
     confirm_case(case=case, why="Nobody reads so fast.", by=judge)
     return made

@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.models import Assignment, CrowdSession
 from annotation.money.costs import pay_of_sessions
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import places_of
+from annotation.work.worksheet import page_units_of
 from judgments.models import SavedPreset, Study, Unit
 from judgments.studies.generation import build_batch
 from judgments.studies.studies import design_of
@@ -55,7 +55,7 @@ def end_the_lease() -> None:
     held = Assignment.objects.get(state="accepted", session__isnull=False)
     assert held.session is not None
     ((since, until),) = held.gaps
-    answers = [{"position": place.position, "value": 1, "seconds": A_DAY} for place in places_of(held)]
+    answers = [{"position": place.position, "value": 1, "seconds": A_DAY} for place in page_units_of(held)]
     submit_assignment(assignment=held, answers=answers)
     CrowdSession.objects.filter(assignments=held).update(status="submitted")
     handed_in = datetime.fromisoformat(until) + timedelta(minutes=20)

@@ -37,12 +37,12 @@ from annotation.errors import ArrivalRefused
 from annotation.models import CrowdSession, Worker
 from annotation.work.worksheet import (
     Layout,
-    Place,
+    PageUnit,
     WorkedExample,
     answers_of_form,
+    arrange_units,
     draw_layout,
     open_positions,
-    place_units,
     split_unfinished,
     steps_of,
     translated_text,
@@ -172,7 +172,7 @@ def html_page(
             _reachable(example.picture, f"the picture of worked example {number}")
     with override(language):
         steps = steps_of(
-            place_units(units, drawn.order, drawn.sides),
+            arrange_units(units, drawn.order, drawn.sides),
             design=design,
             picture_url=_pictures(hit, design),
             answers={},
@@ -227,9 +227,9 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
         raise AnswersUnreadable(
             "Its worker did not agree to the study's consent text: nothing of it is used."
         )
-    places = place_units(units, layout.order, layout.sides)
+    places = arrange_units(units, layout.order, layout.sides)
     posted = answers_of_form(fields, places, kind=kind, final=True, saved={})
-    answers, _unfinished = split_unfinished(posted, design=design, places=places)
+    answers, _unfinished = split_unfinished(posted, design=design, page_units=places)
     by_position = {str(answer["position"]): answer for answer in answers}
     missing = {*open_positions(places, by_position, kind=kind), *undecided_positions(fields, places, kind)}
     return HandedIn(
@@ -239,11 +239,11 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
     )
 
 
-def _pictures(hit: HIT, design: StudyDesign) -> Callable[[Place], str]:
+def _pictures(hit: HIT, design: StudyDesign) -> Callable[[PageUnit], str]:
     kind = KINDS[design.protocol].for_design(design)
     needed = kind.page.shows_picture and design.about_pictures
 
-    def address(placed: Place) -> str:
+    def address(placed: PageUnit) -> str:
         item = placed.unit.item
         there = needed or ((kind.page.shows_picture or kind.page.custom) and bool(item.picture or item.url))
         return _reachable(item.url, f"HIT {hit.key}: image {item.name!r}") if there else ""

@@ -42,7 +42,7 @@ from annotation.views.common import (
     see_other,
 )
 from annotation.work.summaries import effort_in_words
-from annotation.work.worksheet import places_of, read_design, translated_text, worked_examples
+from annotation.work.worksheet import page_units_of, read_design, translated_text, worked_examples
 from common.errors import NotThere
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign
@@ -179,7 +179,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
     ):
         return late_page(request, assignment)
     assignment.study = session.study
-    return render_sheet(request, assignment, places_of(assignment))
+    return render_sheet(request, assignment, page_units_of(assignment))
 
 
 def late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:

@@ -51,12 +51,12 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
         key = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
             known = ", ".join(kind.model_fields)
-            words = _("%(name)s has no setting %(key)r; it has %(known)s")
-            raise ValueError(words % {"name": name, "key": key, "known": known}) from None
-        said = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-        words = _("%(key)s of %(name)s is %(value)r; expected %(said)s")
+            sentence = _("%(name)s has no setting %(key)r; it has %(known)s")
+            raise ValueError(sentence % {"name": name, "key": key, "known": known}) from None
+        expected = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+        sentence = _("%(key)s of %(name)s is %(value)r; expected %(said)s")
         value = problem["input"]
-        raise ValueError(words % {"key": key, "name": name, "value": value, "said": said}) from None
+        raise ValueError(sentence % {"key": key, "name": name, "value": value, "said": expected}) from None
 
 
 def evidence_in_words(name: str, evidence: Mapping[str, Any]) -> str:

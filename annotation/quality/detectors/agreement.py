@@ -61,17 +61,17 @@ class Disagreement(SequentialRule):
         if n < self.least:
             return None
         distance = history.answers.agreement_distance
-        own, others = history.value[decided], centre[decided]
-        agreeing = int((np.abs(own - others) <= distance).sum())
-        chance = _chance_agreement(own, others, distance)
+        answers, others = history.value[decided], centre[decided]
+        agreeing = int((np.abs(answers - others) <= distance).sum())
+        chance = _chance_agreement(answers, others, distance)
         kappa = _crowd_kappa(history, distance) if self.of_crowd else 0.0
         expected = chance + self.of_crowd * kappa * (1 - chance)
         p = binomial_at_most(agreeing, n, expected)
         if p > level:
             return None
-        kept = {"n": n, "agreeing": agreeing, "chance": chance, "expected": expected}
+        numbers = {"n": n, "agreeing": agreeing, "chance": chance, "expected": expected}
         own_kappa = (agreeing / n - chance) / (1 - chance) if chance < 1 else 0.0
-        return self.make_finding(history, **kept, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
+        return self.make_finding(history, **numbers, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         return _(
@@ -106,11 +106,11 @@ def _central_answers(history: History) -> Floats:
     return centre
 
 
-def _chance_agreement(own: Floats, others: Floats, distance: float) -> float:
-    first, first_counts = np.unique(own, return_counts=True)
+def _chance_agreement(answers: Floats, others: Floats, distance: float) -> float:
+    first, first_counts = np.unique(answers, return_counts=True)
     second, second_counts = np.unique(others, return_counts=True)
     close = np.abs(first[:, None] - second[None, :]) <= distance
-    return float(first_counts @ close @ second_counts / (len(own) * len(others)))
+    return float(first_counts @ close @ second_counts / (len(answers) * len(others)))
 
 
 def _crowd_kappa(history: History, distance: float) -> float:
@@ -161,19 +161,19 @@ class ControlAccuracy(Rule):
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         threshold = percent(numbers["threshold"])
-        words = _("%(right)s of %(n)s check questions right (%(share)s); %(threshold)s are asked for.") % {
+        sentence = _("%(right)s of %(n)s check questions right (%(share)s); %(threshold)s are asked for.") % {
             "right": numbers["right"],
             "n": numbers["n"],
             "share": percent(numbers["right"] / numbers["n"]),
             "threshold": threshold,
         }
         if "p" not in numbers:
-            return words
+            return sentence
         chance = _("Somebody who gets %(threshold)s right does so badly in %(chance)s cases.") % {
             "threshold": threshold,
             "chance": chance_in_words(numbers["p"]),
         }
-        return f"{words} {chance}"
+        return f"{sentence} {chance}"
 
 
 class RepeatConsistency(Rule):

@@ -163,7 +163,7 @@ class History:
 
 
 def make_history(
-    given: Sequence[OwnJudgment],
+    judgments: Sequence[OwnJudgment],
     others: Mapping[int, Sequence[OthersJudgment]],
     *,
     answers: AnswerFormat,
@@ -171,22 +171,22 @@ def make_history(
     fresh: int,
     others_texts: Sequence[OthersText] = (),
 ) -> History:
-    kept = given[-WINDOW:]
-    numbers = [one[:NUMBER_FIELDS] for one in kept]
+    latest = judgments[-WINDOW:]
+    numbers = [judgment[:NUMBER_FIELDS] for judgment in latest]
     columns = np.array(numbers, dtype=np.float64).reshape(-1, NUMBER_FIELDS).T
     unit = columns[1].astype(np.int64)
     values: list[float] = []
     rows: list[int] = []
     seconds: list[float] = []
-    for row, one in enumerate(unit.tolist()):
-        for other in others.get(one, ()):
+    for row, judgment in enumerate(unit.tolist()):
+        for other in others.get(judgment, ()):
             values.append(other.value)
             rows.append(row)
             seconds.append(other.seconds)
     others_values = np.array(values, dtype=np.float64)
     known = ~np.isnan(others_values)
     labels, places = np.unique(others_values[known], return_inverse=True)
-    counts = np.zeros((len(kept), len(labels)), dtype=np.int64)
+    counts = np.zeros((len(latest), len(labels)), dtype=np.int64)
     np.add.at(counts, (np.array(rows, dtype=np.int64)[known], places), 1)
     times = np.array(seconds, dtype=np.float64)
     return History(
@@ -205,7 +205,7 @@ def make_history(
         labels=labels,
         others=counts,
         others_seconds=times[~np.isnan(times)],
-        written=[one.written for one in kept],
+        written=[judgment.written for judgment in latest],
         others_texts=others_texts,
     )
 
@@ -260,7 +260,7 @@ class Rule(BaseModel, ABC):
         return True
 
     @classmethod
-    def can_examine(cls, one: OwnJudgment) -> bool:
+    def can_examine(cls, judgment: OwnJudgment) -> bool:
         """Return whether an answer has the data that the detector needs."""
         return True
 
@@ -275,12 +275,12 @@ class Rule(BaseModel, ABC):
     def make_finding(self, history: History, **evidence: Any) -> Finding:
         """Return a finding with rounded numbers; its stored sentence is English."""
         with translation.override("en"):
-            words = self.in_words(evidence)
+            sentence = self.in_words(evidence)
         plain = {
             key: float(f"{value:.4g}") if isinstance(value, float) else value
             for key, value in evidence.items()
         }
-        return Finding(rule=self.name, judgments=history.total, words=words, evidence=plain)
+        return Finding(rule=self.name, judgments=history.total, words=sentence, evidence=plain)
 
 
 class SequentialRule(Rule):

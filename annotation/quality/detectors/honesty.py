@@ -82,31 +82,33 @@ class PastedText(SignOfProgram):
         n, pasted = len(written), int(written.sum())
         if n < self.least or not pasted or pasted < self.share * n:
             return None
-        counted = [one.signals for one in history.written if one and "text" in one.signals]
+        counted = [answer.signals for answer in history.written if answer and "text" in answer.signals]
         more = {}
         if counted:
             more = {
-                "characters": sum(one["text"] for one in counted),
+                "characters": sum(signals["text"] for signals in counted),
                 # the counts that a page reports may contradict each other
-                "characters_pasted": sum(min(one.get("from_paste", 0), one["text"]) for one in counted),
-                "left_the_tab": sum(one.get("away", 0) > 0 for one in counted),
+                "characters_pasted": sum(
+                    min(signals.get("from_paste", 0), signals["text"]) for signals in counted
+                ),
+                "left_the_tab": sum(signals.get("away", 0) > 0 for signals in counted),
             }
         return self.make_finding(history, n=n, pasted=pasted, **more)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        words = _("%(pasted)s of %(n)s written answers were pasted.") % {
+        sentence = _("%(pasted)s of %(n)s written answers were pasted.") % {
             "pasted": numbers["pasted"],
             "n": numbers["n"],
         }
         if not numbers.get("characters"):
-            return words
+            return sentence
         more = _(
             "%(share)s of all characters came so; the tab was left while %(left)s of them were open."
         ) % {
             "share": percent(numbers["characters_pasted"] / numbers["characters"]),
             "left": numbers["left_the_tab"],
         }
-        return f"{words} {more}"
+        return f"{sentence} {more}"
 
 
 def is_pasted(signals: Mapping[str, int]) -> bool:
@@ -145,8 +147,8 @@ class Typing(SignOfProgram):
         return answers.written and answers.recorded
 
     @classmethod
-    def can_examine(cls, one: OwnJudgment) -> bool:
-        return one.written is not None and "keys" in one.written.signals
+    def can_examine(cls, judgment: OwnJudgment) -> bool:
+        return judgment.written is not None and "keys" in judgment.written.signals
 
     def examine(self, history: History) -> Finding | None:
         """Find that ``share`` of the answers of ``keys`` keys or more were typed so.
@@ -154,25 +156,27 @@ class Typing(SignOfProgram):
         Only keys pressed less than two seconds after the previous one count. Gaps are even if their interquartile range
         is less than ``spread`` of their median.
         """
-        typed = [one for one in history.written if one and one.signals.get("keys", 0) >= self.keys]
+        typed = [
+            answer for answer in history.written if answer and answer.signals.get("keys", 0) >= self.keys
+        ]
         n = len(typed)
         if n < self.least:
             return None
-        speeds = [keys_per_second(one.signals) for one in typed]
-        spreads = [relative_gap_spread(one.signals) for one in typed]
+        speeds = [keys_per_second(answer.signals) for answer in typed]
+        spreads = [relative_gap_spread(answer.signals) for answer in typed]
         fast = [speed > self.per_second for speed in speeds]
         even = [spread is not None and spread < self.spread for spread in spreads]
-        found = [place for place in range(n) if fast[place] or even[place]]
-        if not found or len(found) < self.share * n:
+        inhuman = [index for index in range(n) if fast[index] or even[index]]
+        if not inhuman or len(inhuman) < self.share * n:
             return None
         return self.make_finding(
             history,
             n=n,
-            typed_so=len(found),
+            typed_so=len(inhuman),
             fast=sum(fast),
             even=sum(even),
             fastest=max(speeds),
-            texts=_texts_for_evidence([typed[place] for place in found]),
+            texts=_texts_for_evidence([typed[index] for index in inhuman]),
         )
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
@@ -229,19 +233,19 @@ class Phrasing(SignOfProgram):
         Only answers of ``length`` characters or more count, without punctuation and case. They are compared with the
         latest ``MOST_OTHERS_TEXTS`` answers of others in the study.
         """
-        own = [
-            (int(unit), one)
-            for unit, one in zip(history.unit, history.written, strict=True)
-            if one and len(fold_text(one.text)) >= self.length
+        answers = [
+            (int(unit), answer)
+            for unit, answer in zip(history.unit, history.written, strict=True)
+            if answer and len(fold_text(answer.text)) >= self.length
         ]
-        n = len(own)
+        n = len(answers)
         if n < self.least or not history.others_texts:
             return None
-        alike = list(self._alike(own, history))
+        alike = list(self._alike(answers, history))
         if len(alike) < self.copies or len(alike) < self.share * n:
             return None
-        people = len({one["by"] for one in alike})
-        texts = sorted(alike, key=lambda one: -one["similar"])[:MOST_TEXTS]
+        people = len({answer["by"] for answer in alike})
+        texts = sorted(alike, key=lambda answer: -answer["similar"])[:MOST_TEXTS]
         return self.make_finding(
             history, n=n, alike=len(alike), people=people, others=len(history.others_texts), texts=texts
         )
@@ -255,55 +259,58 @@ class Phrasing(SignOfProgram):
             "share": percent(numbers["alike"] / numbers["n"]),
         }
 
-    def _alike(self, own: Sequence[tuple[int, WrittenAnswer]], history: History) -> Iterator[dict[str, Any]]:
+    def _alike(
+        self, answers: Sequence[tuple[int, WrittenAnswer]], history: History
+    ) -> Iterator[dict[str, Any]]:
         """Yield each own text that is nearly another one, with the most similar.
 
         Two sets this similar share one of the first elements of any common order (prefix filtering, Bayardo et al.
         2007), so only such pairs are compared.
         """
-        theirs = [character_grams(one.text) for one in history.others_texts]
+        theirs = [character_grams(answer.text) for answer in history.others_texts]
         holding: defaultdict[str, list[int]] = defaultdict(list)
-        frequency = Counter(gram for found in theirs for gram in found)
-        for place, found in enumerate(theirs):
-            for gram in self._prefix(found, frequency):
-                holding[gram].append(place)
-        for unit, one in own:
-            mine = character_grams(one.text)
-            near = {place for gram in self._prefix(mine, frequency) for place in holding[gram]}
+        frequency = Counter(gram for grams in theirs for gram in grams)
+        for index, grams in enumerate(theirs):
+            for gram in self._prefix(grams, frequency):
+                holding[gram].append(index)
+        for unit, answer in answers:
+            mine = character_grams(answer.text)
+            near = {index for gram in self._prefix(mine, frequency) for index in holding[gram]}
             best = max(
                 (
-                    (jaccard_similarity(mine, theirs[place]), -place)
-                    for place in near
-                    if history.others_texts[place].unit != unit and history.others_texts[place].at <= one.at
+                    (jaccard_similarity(mine, theirs[index]), -index)
+                    for index in near
+                    if history.others_texts[index].unit != unit
+                    and history.others_texts[index].at <= answer.at
                 ),
                 default=(0.0, 0),
             )
             if best[0] >= self.similar:
                 other = history.others_texts[-best[1]]
                 yield {
-                    "own": one.text,
+                    "own": answer.text,
                     "other": other.text,
                     "by": other.worker,
                     "similar": round(best[0], 3),
                 }
 
-    def _prefix(self, found: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
+    def _prefix(self, grams: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
         """Return so many of the rarest elements that a similar set has one of them."""
-        kept = len(found) - int(np.ceil(self.similar * len(found) - 1e-9)) + 1
-        return sorted(found, key=lambda gram: (frequency.get(gram, 0), gram))[:kept]
+        size = len(grams) - int(np.ceil(self.similar * len(grams) - 1e-9)) + 1
+        return sorted(grams, key=lambda gram: (frequency.get(gram, 0), gram))[:size]
 
 
 @lru_cache(maxsize=8_192)  # each look compares the study's texts again; 30 MB
 def character_grams(text: str) -> frozenset[str]:
     plain = fold_text(text)
     return frozenset(
-        plain[place : place + GRAM_LENGTH] for place in range(max(1, len(plain) - GRAM_LENGTH + 1))
+        plain[start : start + GRAM_LENGTH] for start in range(max(1, len(plain) - GRAM_LENGTH + 1))
     )
 
 
-def jaccard_similarity(one: frozenset[str], other: frozenset[str]) -> float:
-    common = len(one & other)
-    return common / (len(one) + len(other) - common)
+def jaccard_similarity(grams: frozenset[str], other: frozenset[str]) -> float:
+    common = len(grams & other)
+    return common / (len(grams) + len(other) - common)
 
 
 class HiddenLine(SignOfProgram):
@@ -327,15 +334,17 @@ class HiddenLine(SignOfProgram):
         return answers.written and answers.hidden_line
 
     @classmethod
-    def can_examine(cls, one: OwnJudgment) -> bool:
-        return one.written is not None and bool(one.written.word)
+    def can_examine(cls, judgment: OwnJudgment) -> bool:
+        return judgment.written is not None and bool(judgment.written.word)
 
     def examine(self, history: History) -> Finding | None:
-        asked = [one for one in history.written if one and one.word]
-        found = [one for one in asked if one.word in fold_text(one.text).split()]
-        if len(asked) < self.least or len(found) < self.words:
+        answers = [answer for answer in history.written if answer and answer.word]
+        following = [answer for answer in answers if answer.word in fold_text(answer.text).split()]
+        if len(answers) < self.least or len(following) < self.words:
             return None
-        return self.make_finding(history, n=len(asked), found=len(found), texts=_texts_for_evidence(found))
+        return self.make_finding(
+            history, n=len(answers), found=len(following), texts=_texts_for_evidence(following)
+        )
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         return _(
@@ -343,20 +352,20 @@ class HiddenLine(SignOfProgram):
         ) % {
             "found": numbers["found"],
             "n": numbers["n"],
-            "words": ", ".join(sorted({one["word"] for one in numbers["texts"]})) or "…",
+            "words": ", ".join(sorted({text["word"] for text in numbers["texts"]})) or "…",
         }
 
 
 def _texts_for_evidence(written: Sequence[WrittenAnswer]) -> list[dict[str, Any]]:
-    kept = []
-    for one in written[-MOST_TEXTS:]:
-        about: dict[str, Any] = {"own": one.text}
-        if one.word:
-            about["word"] = one.word
-        if one.signals.get("keys"):
-            spread = relative_gap_spread(one.signals)
-            about |= {"per_second": round(keys_per_second(one.signals), 1)} | (
+    texts = []
+    for answer in written[-MOST_TEXTS:]:
+        about: dict[str, Any] = {"own": answer.text}
+        if answer.word:
+            about["word"] = answer.word
+        if answer.signals.get("keys"):
+            spread = relative_gap_spread(answer.signals)
+            about |= {"per_second": round(keys_per_second(answer.signals), 1)} | (
                 {} if spread is None else {"spread": round(spread, 3)}
             )
-        kept.append(about)
-    return kept
+        texts.append(about)
+    return texts

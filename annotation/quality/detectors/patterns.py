@@ -45,12 +45,12 @@ def run_chance(chances: Floats, length: int) -> float:
         logs = np.concatenate(([0.0], np.cumsum(np.log(np.maximum(chances, 1e-300)))))
     streak = np.exp(logs[length:] - logs[:-length]).tolist()  # the trials i..i+length-1 all succeed
     failing = (1.0 - chances).tolist()
-    found = [0.0] * (n + 1)  # found[i]: a run ended within the first i trials
+    ended = [0.0] * (n + 1)  # found[i]: a run ended within the first i trials
     for end in range(length, n + 1):
         start = end - length
-        fresh = streak[start] if start == 0 else streak[start] * failing[start - 1] * (1.0 - found[start - 1])
-        found[end] = found[end - 1] + fresh
-    return min(1.0, found[n])
+        fresh = streak[start] if start == 0 else streak[start] * failing[start - 1] * (1.0 - ended[start - 1])
+        ended[end] = ended[end - 1] + fresh
+    return min(1.0, ended[n])
 
 
 @lru_cache(maxsize=4096)
@@ -116,7 +116,7 @@ class SideBias(SequentialRule):
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         n, left = numbers["n"], numbers["left"]
-        words = (
+        sentence = (
             _(
                 "%(most)s of %(n)s answers took the option on the left; sides are drawn, so somebody who looks gets "
                 "there by chance in %(chance)s cases."
@@ -127,7 +127,7 @@ class SideBias(SequentialRule):
                 "there by chance in %(chance)s cases."
             )
         )
-        return words % {"most": max(left, n - left), "n": n, "chance": chance_in_words(numbers["p"])}
+        return sentence % {"most": max(left, n - left), "n": n, "chance": chance_in_words(numbers["p"])}
 
 
 class StraightLining(SequentialRule):
@@ -154,18 +154,18 @@ class StraightLining(SequentialRule):
         probability of other answers is subtracted: runs count as more usual than they look.
         """
         level = self.alpha_now(history)
-        kept = ~np.isnan(history.seen)
-        n = int(kept.sum())
+        known = ~np.isnan(history.seen)
+        n = int(known.sum())
         if not level or n < self.least:
             return None
-        if not history.answers.sided and history.others[kept].sum() < ENOUGH_OTHERS:
+        if not history.answers.sided and history.others[known].sum() < ENOUGH_OTHERS:
             return None
-        seen = history.seen[kept]
-        found: list[tuple[float, int, float]] = []
+        seen = history.seen[known]
+        runs: list[tuple[float, int, float]] = []
         for value in np.unique(seen).tolist():
             length = longest_run(seen == value)
-            found.append((run_chance(self._usual(history, kept, value), length), length, value))
-        p, length, value = min(found, key=lambda one: (one[0], -one[1]))
+            runs.append((run_chance(self._usual(history, known, value), length), length, value))
+        p, length, value = min(runs, key=lambda run: (run[0], -run[1]))
         p = min(1.0, p * max(history.answers.values, 1))
         if p > level:
             return None
@@ -177,15 +177,15 @@ class StraightLining(SequentialRule):
             "matter of chance in %(chance)s cases."
         ) % {"run": numbers["run"], "n": numbers["n"], "chance": chance_in_words(numbers["p"])}
 
-    def _usual(self, history: History, kept: np.ndarray, value: float) -> Floats:
+    def _usual(self, history: History, known: np.ndarray, value: float) -> Floats:
         """Return (N,) the probability that an honest worker answers ``value`` at each position, as seen."""
-        counts = history.others_count[kept]
+        counts = history.others_count[known]
         if history.answers.sided:
-            same = history.others_same[kept]
-            votes = np.where(history.seen[kept] == value, same, counts - same)
+            same = history.others_same[known]
+            votes = np.where(history.seen[known] == value, same, counts - same)
             usual = 0.5
         else:
-            votes = (history.others[kept] * (history.labels == value)).sum(axis=1)
+            votes = (history.others[known] * (history.labels == value)).sum(axis=1)
             usual = float((votes.sum() + 1) / (counts.sum() + history.answers.values))
         chances: Floats = 1 - (1 - self.tolerance) * (1 - (votes + usual) / (counts + 1))
         return chances
@@ -263,12 +263,12 @@ class TooFast(Rule):
             return None
         times = _page_means(history, known)
         fast = int((times < self.seconds).sum())
-        own = float(np.median(times))
+        median = float(np.median(times))
         if fast >= self.share * n and fast:
-            return self.make_finding(history, n=n, fast=fast, median=own)
+            return self.make_finding(history, n=n, fast=fast, median=median)
         usual = _trimmed_mean(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
-        if own < self.of_crowd * usual:
-            return self.make_finding(history, n=n, median=own, others=usual)
+        if median < self.of_crowd * usual:
+            return self.make_finding(history, n=n, median=median, others=usual)
         return None
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:

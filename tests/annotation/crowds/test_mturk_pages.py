@@ -14,7 +14,7 @@ from annotation.crowds.mturk.documents import (
     QuestionProblem,
 )
 from annotation.crowds.mturk.pages import answers_of_page, html_page, html_question, layouts, styles_for
-from annotation.work.worksheet import WorkedExample, place_units
+from annotation.work.worksheet import WorkedExample, arrange_units
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS
@@ -158,8 +158,8 @@ def test_the_mirror_shows_the_same_the_other_way_round(protocol: str) -> None:
     drawn, mirror = layouts(design=design, hit=hit, units=units)
     assert drawn.order == mirror.order
     for one, other in zip(
-        place_units(units, drawn.order, drawn.sides),
-        place_units(units, mirror.order, mirror.sides),
+        arrange_units(units, drawn.order, drawn.sides),
+        arrange_units(units, mirror.order, mirror.sides),
         strict=True,
     ):
         shown = [kind.present_unit(place.unit, side=place.side, picture_url="") for place in (one, other)]

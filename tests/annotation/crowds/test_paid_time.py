@@ -17,7 +17,7 @@ from annotation.words import spell_seconds
 from annotation.work.claims import extend_lease, retake_assignment
 from annotation.work.operations import extend_leases
 from annotation.work.submissions import revise_judgments, save_answers, submit_assignment
-from annotation.work.worksheet import places_of
+from annotation.work.worksheet import page_units_of
 from common.errors import WrongState
 from judgments.models import HIT, Study
 from tests.annotation.casting import make_dataset, make_study
@@ -44,7 +44,7 @@ def paying(turk: MTurkEmulator, *, reward: int = 14, people: int = 2, **crowd: A
 
 def answers(assignment: Assignment, seconds: float | None) -> list[dict[str, Any]]:
     extra = {} if seconds is None else {"seconds": seconds}
-    return [{"position": place.position, "value": 1} | extra for place in places_of(assignment)]
+    return [{"position": place.position, "value": 1} | extra for place in page_units_of(assignment)]
 
 
 def hand_in(work: Work, *, seconds: float | None, took: float | None) -> Work:

@@ -19,7 +19,7 @@ from annotation.models import Assignment, Budget, CrowdSession, Publication
 from annotation.money import ledger as money
 from annotation.work.joining import join_from_crowd
 from annotation.work.submissions import save_answers, submit_assignment
-from annotation.work.worksheet import places_of
+from annotation.work.worksheet import page_units_of
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.fakes.mturk import MTurkEmulator
@@ -127,7 +127,8 @@ class Work:
 
     def answers(self) -> list[dict[str, Any]]:
         return [
-            {"position": place.position, "value": 1, "seconds": 2.0} for place in places_of(self.assignment)
+            {"position": place.position, "value": 1, "seconds": 2.0}
+            for place in page_units_of(self.assignment)
         ]
 
     def save(self) -> None:
