@@ -52,7 +52,7 @@ def read_panel_list(run: Run, *, study: str, upload: str, columns: dict[str, str
         shown: dict[str, Any] = {}
         try:
             submissions = read_submissions(read_whole(files.path), panel, columns=columns)
-            shown["rows"] = [one.as_json() for one in submissions]
+            shown["rows"] = [submission.as_json() for submission in submissions]
         except ListProblem as problem:
             if not problem.columns:
                 raise

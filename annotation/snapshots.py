@@ -67,8 +67,8 @@ class Snapshot:
         return {
             "at": self.at.isoformat(),
             "last": self.last,
-            "gone": {one.hex: rule for one, rule in self.invalidated.items()},
-            "unnamed": sorted(one.hex for one in self.unconfirmed),
+            "gone": {pk.hex: rule for pk, rule in self.invalidated.items()},
+            "unnamed": sorted(pk.hex for pk in self.unconfirmed),
             "struck": sorted(self.withdrawn),
             "decisions": list(self.decisions.items()),
             "unused": sorted(self.excluded_workers),
@@ -79,19 +79,19 @@ class Snapshot:
         }
 
 
-def snapshot_from_json(kept: Mapping[str, Any]) -> Snapshot:
+def snapshot_from_json(stored: Mapping[str, Any]) -> Snapshot:
     return Snapshot(
-        at=datetime.fromisoformat(kept["at"]),
-        last=kept["last"],
-        invalidated={UUID(one): rule for one, rule in kept["gone"].items()},
-        unconfirmed=frozenset(map(UUID, kept["unnamed"])),
-        withdrawn=frozenset(kept["struck"]),
-        decisions=dict(kept["decisions"]),
-        excluded_workers=frozenset(kept["unused"]),
-        systems=None if kept.get("systems") is None else frozenset(kept["systems"]),
-        outputs=kept["outputs"],
-        searched=kept["searched"],
-        in_part=kept["in_part"],
+        at=datetime.fromisoformat(stored["at"]),
+        last=stored["last"],
+        invalidated={UUID(pk): rule for pk, rule in stored["gone"].items()},
+        unconfirmed=frozenset(map(UUID, stored["unnamed"])),
+        withdrawn=frozenset(stored["struck"]),
+        decisions=dict(stored["decisions"]),
+        excluded_workers=frozenset(stored["unused"]),
+        systems=None if stored.get("systems") is None else frozenset(stored["systems"]),
+        outputs=stored["outputs"],
+        searched=stored["searched"],
+        in_part=stored["in_part"],
     )
 
 

@@ -47,10 +47,10 @@ class EthicsView(APIView):
         """Return it filled from the design, in the language of the request."""
         study = study_for(request, slug)
         sections = build_checklist(study)
-        found = {
+        checklist = {
             "study": study.slug,
             "missing": count_open_lines(sections),
             "sections": sections,
             "markdown": as_markdown(study, sections),
         }
-        return Response(EthicsReply(found).data)
+        return Response(EthicsReply(checklist).data)

@@ -108,12 +108,12 @@ def _people_lines(facts: _Facts) -> Iterator[Line]:
     backend = backend_for(design)
     where = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
     if not backend.sends_people:
-        words = {
+        ways = {
             "open": _("Anyone with the link to the study on this installation."),
             "code": _("Anyone with the link and a code."),
             "invited": _("People who are invited one by one."),
         }
-        where = words[design.access.join]
+        where = ways[design.access.join]
     yield Line(_("How they are recruited"), where, "ARR D2")
     if facts.slots:
         places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.slots)
@@ -168,8 +168,8 @@ def _requirements_answer(design: StudyDesign) -> str:
 def _task_lines(facts: _Facts) -> Iterator[Line]:
     study, design = facts.study, facts.design
     effort = effort_in_words(study)
-    asked = {"question": design.question, "kind": _(KINDS[study.protocol].title)}
-    yield Line(_("What they are asked"), _("“%(question)s” (%(kind)s)") % asked, "ARR D1")
+    task = {"question": design.question, "kind": _(KINDS[study.protocol].title)}
+    yield Line(_("What they are asked"), _("“%(question)s” (%(kind)s)") % task, "ARR D1")
     yield Line(_("What they read before and during the work"), design.instructions, "ARR D1", "instructions")
     yield Line(
         _("How much, and how long"),
@@ -197,7 +197,7 @@ def _task_lines(facts: _Facts) -> Iterator[Line]:
             "Detectors look for answers that are too fast or careless: %(rules)s. A person decides unless the rule "
             "excludes by itself; exclusions can be lifted, and rejected work can be appealed."
         )
-        % {"rules": ", ".join(f"{one.rule} ({one.action})" for one in design.rules)}
+        % {"rules": ", ".join(f"{rule.rule} ({rule.action})" for rule in design.rules)}
         if design.rules
         else _(
             "No detector looks at how they answer. A person can exclude somebody, with a reason that is logged."
@@ -253,8 +253,8 @@ def _consent_lines(facts: _Facts) -> Iterator[Line]:
         )
         if versions:
             listed = ", ".join(
-                f"{one.version.number} ({one.version.since:%Y-%m-%d}, {one.version.version})"
-                for one in versions
+                f"{version.version.number} ({version.version.since:%Y-%m-%d}, {version.version.version})"
+                for version in versions
             )
             answer += " " + _("Versions so far: %(listed)s.") % {"listed": listed}
         if languages:
@@ -296,9 +296,11 @@ def _data_lines(facts: _Facts) -> Iterator[Line]:
     if design.crowd.reward_cents:
         items.append(_("what was paid"))
     if design.crowd.demographics:
-        named = ", ".join(str(DEMOGRAPHICS.get(one, one)) for one in design.crowd.demographics)
+        named = ", ".join(str(DEMOGRAPHICS.get(entry, entry)) for entry in design.crowd.demographics)
         items.append(_("from the crowd: %(named)s") % {"named": named})
-    yield Line(_("What is collected of each"), "\n".join(f"- {one}" for one in items), "GDPR 13, 30(1)(c), P")
+    yield Line(
+        _("What is collected of each"), "\n".join(f"- {entry}" for entry in items), "GDPR 13, 30(1)(c), P"
+    )
     yield Line(
         _("What is not collected"),
         _(

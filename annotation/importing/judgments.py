@@ -83,30 +83,30 @@ def inspect_judgments(
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
     source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
     left_out = BadRows(source, bad_rows) if bad_rows is not None else None
-    found = FileContent(path)
+    content = FileContent(path)
     for row in source.judgments(items, _captions_of(material)):
-        found.judgments += 1
-        found.protocols[row.protocol or source.protocol or "no protocol"] += 1
-        found.values["open answer" if row.value is None else f"{row.value:>3}"] += 1
-        found.units.add(hash(row.unit))
-        found.workers.add(hash(row.worker))
-        found.anonymous = found.anonymous or row.anonymous
-        found.controls += row.control
-        found.expected += row.expected is not None
-        found.unused += not row.used
-        if not found.example:
+        content.judgments += 1
+        content.protocols[row.protocol or source.protocol or "no protocol"] += 1
+        content.values["open answer" if row.value is None else f"{row.value:>3}"] += 1
+        content.units.add(hash(row.unit))
+        content.workers.add(hash(row.worker))
+        content.anonymous = content.anonymous or row.anonymous
+        content.controls += row.control
+        content.expected += row.expected is not None
+        content.unused += not row.used
+        if not content.example:
             answer = row.answer if row.value is None else row.value
-            found.example = (
+            content.example = (
                 f"unit {row.unit}, image {row.image}, worker {row.worker}, answer {str(answer)[:80]}"
             )
-        if found.judgments % REPORT_EVERY == 0:
+        if content.judgments % REPORT_EVERY == 0:
             progress(
-                1 - REPORT_EVERY / (found.judgments + REPORT_EVERY), counted(found.judgments, "judgment")
+                1 - REPORT_EVERY / (content.judgments + REPORT_EVERY), counted(content.judgments, "judgment")
             )
     if left_out is not None:
         left_out.write()
-    found.notes = source.notes.sentences()
-    return found
+    content.notes = source.notes.sentences()
+    return content
 
 
 @translation.override("en")
@@ -130,10 +130,10 @@ def import_judgments(
         columns: the meaning of foreign columns (mturk).
         bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
     """
-    found = find_dataset(dataset)
-    items = by_name(Item.objects.filter(dataset=found).values_list("name", "pk"))
+    material = find_dataset(dataset)
+    items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
     references = set(
-        Caption.objects.filter(dataset=found, role=Caption.Role.REFERENCE).values_list("key", flat=True)
+        Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
     source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
     left_out = BadRows(source, bad_rows) if bad_rows is not None else None
@@ -142,21 +142,23 @@ def import_judgments(
         user = acting_person()
         if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
             raise DataConflict(f"There is a study {study!r} already; choose another name.")
-        digest = fingerprint_of(source.judgments(items, _captions_of(found)), source.winners(items))
+        digest = fingerprint_of(source.judgments(items, _captions_of(material)), source.winners(items))
         if existing.source != Study.Source.IMPORTED or existing.fingerprint != digest:
             raise DataConflict(f"There is a study {study!r} with other judgments; choose another name.")
         return ImportSummary(study, False, _count_rows(existing))
     fingerprint = Fingerprint()
     try:
         with many_objects(), large_cache(), transaction.atomic():
-            rows = fingerprint.over(source.judgments(items, _captions_of(found)))
+            rows = fingerprint.over(source.judgments(items, _captions_of(material)))
             first = next(rows, None)
             chosen = source.protocol or (first.protocol if first else None) or protocol
             if chosen not in KINDS:
                 raise DataConflict(
                     f"{path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
                 )
-            writer = JudgmentWriter(_create_imported_study(study, dataset, chosen), found, items, references)
+            writer = JudgmentWriter(
+                _create_imported_study(study, dataset, chosen), material, items, references
+            )
             for number, batch in enumerate(
                 batched(chain(() if first is None else (first,), rows), ROWS_AT_ONCE)
             ):
@@ -173,8 +175,8 @@ def import_judgments(
                 simulated=writer.simulated,
                 notes={"sentences": source.notes.sentences()},
             )
-            words = f"{counted(writer.judgments, 'judgment')} came from a file of the format {format}."
-            note_event(study=writer.study, what="imported", sentence=words, format=format)
+            sentence = f"{counted(writer.judgments, 'judgment')} came from a file of the format {format}."
+            note_event(study=writer.study, what="imported", sentence=sentence, format=format)
     except IntegrityError as error:
         raise DataConflict(
             f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "

@@ -22,7 +22,7 @@ class PointSerializer(serializers.Serializer[Any]):
 
     title = serializers.CharField()
     readiness = serializers.ChoiceField(
-        [one.value for one in Readiness],
+        [readiness.value for readiness in Readiness],
         help_text="“blocks”: the study cannot be opened; “missing”: it opens without it.",
     )
     words = serializers.CharField()
@@ -64,14 +64,14 @@ class ChecklistView(APIView):
 
         def shown(point: Point) -> dict[str, Any]:
             link = request.build_absolute_uri(point.link) if point.link and may_change else ""
-            return {"title": point.title, "readiness": point.readiness, "words": point.words, "link": link}
+            return {"title": point.title, "readiness": point.readiness, "words": point.sentence, "link": link}
 
         points = checklist(launch_of(study, user))
-        found = {
+        body = {
             "study": study.slug,
             "state": study.state,
             "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
             "missing": sum(point.readiness is Readiness.MISSING for point in points),
             "points": [shown(point) for point in points],
         }
-        return Response(ChecklistSerializer(found).data)
+        return Response(ChecklistSerializer(body).data)

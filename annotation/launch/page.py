@@ -56,7 +56,7 @@ class Readiness(StrEnum):
 class Point:
     title: str
     readiness: Readiness
-    words: str
+    sentence: str
     link: str = ""
     link_words: str = ""
 
@@ -94,7 +94,7 @@ class Launch:
         self,
         title: str,
         readiness: Readiness,
-        words: str,
+        sentence: str,
         *,
         key: str = "",
         page: str = "",
@@ -106,16 +106,18 @@ class Launch:
         duplicate is changed.
         """
         if page:
-            return Point(title, readiness, words, page_address(self.study, page), link_words)
+            return Point(title, readiness, sentence, page_address(self.study, page), link_words)
         if not key or readiness is Readiness.READY:
-            return Point(title, readiness, words)
+            return Point(title, readiness, sentence)
         if self.study.state == Study.State.DRAFT:
             address = f"{page_address(self.study, 'change')}#id_{html_name(key)}"
-            return Point(title, readiness, words, address, link_words or _("Add it"))
+            return Point(title, readiness, sentence, address, link_words or _("Add it"))
         if self.can_go_back:
-            return Point(title, readiness, words, page_address(self.study, "discard"), _("Change the design"))
+            return Point(
+                title, readiness, sentence, page_address(self.study, "discard"), _("Change the design")
+            )
         address = page_address(self.study, "reuse")
-        return Point(title, readiness, words, address, _("Change it in a duplicate"))
+        return Point(title, readiness, sentence, address, _("Change it in a duplicate"))
 
 
 def launch_of(study: Study, user: User) -> Launch:
@@ -148,7 +150,9 @@ def add_check(order: int, check: Check) -> None:
 
 def checklist(launch: Launch) -> list[Point]:
     """Return the points, first those that block the opening."""
-    points = [point for _order, check in sorted(CHECKS, key=lambda one: one[0]) for point in check(launch)]
+    points = [
+        point for _order, check in sorted(CHECKS, key=lambda entry: entry[0]) for point in check(launch)
+    ]
     return sorted(points, key=lambda point: point.readiness is not Readiness.BLOCKS)
 
 
@@ -159,30 +163,30 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
         yield Point(_("Pages of work"), blocks, launch.problem, where, _("Change the settings"))
     if study.state == Study.State.OPEN:
         return
-    for one in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
-        if one.about == "state" and study.state == Study.State.DRAFT:
+    for obstacle in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
+        if obstacle.about == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:
-                words = _("%(words)s That freezes the design.") % {"words": one.words}
-                yield launch.point(_("Pages of work"), blocks, words)
-        elif one.about == "state" and study.source == Study.Source.DESIGNED:
+                sentence = _("%(words)s That freezes the design.") % {"words": obstacle.words}
+                yield launch.point(_("Pages of work"), blocks, sentence)
+        elif obstacle.about == "state" and study.source == Study.Source.DESIGNED:
             yield launch.point(
-                _("Registration"), blocks, one.words, page="register", link_words=_("Register the plan")
+                _("Registration"), blocks, obstacle.words, page="register", link_words=_("Register the plan")
             )
-        elif one.about == "requirements":
+        elif obstacle.about == "requirements":
             yield launch.point(
                 _("Participants"),
                 blocks,
-                one.words,
+                obstacle.words,
                 key="workers.requirements",
                 link_words=_("Change what is asked"),
             )
-        elif one.about == "budget":
+        elif obstacle.about == "budget":
             yield launch.point(
-                _("Cost"), blocks, one.words, key="crowd.budget_cents", link_words=_("Change the budget")
+                _("Cost"), blocks, obstacle.words, key="crowd.budget_cents", link_words=_("Change the budget")
             )
         else:
             yield launch.point(
-                _("Crowd"), blocks, one.words, key="crowd.backend", link_words=_("Change the settings")
+                _("Crowd"), blocks, obstacle.words, key="crowd.backend", link_words=_("Change the settings")
             )
 
 
@@ -235,14 +239,14 @@ def _attention(launch: Launch) -> Iterable[Point]:
             link_words=_("Add check questions"),
         )
         return
-    words = _("A quiz comes before the work.")
+    sentence = _("A quiz comes before the work.")
     if controls:
-        words = (
+        sentence = (
             _("A quiz comes before the work, and check questions are in it (%(n)s on each page).")
             if quiz
             else _("Check questions are in the work (%(n)s on each page).")
         ) % {"n": controls}
-    yield launch.point(title, Readiness.READY, words)
+    yield launch.point(title, Readiness.READY, sentence)
 
 
 def _pay(launch: Launch) -> Iterable[Point]:
@@ -256,36 +260,36 @@ def _pay(launch: Launch) -> Iterable[Point]:
         return
     floor = crowd.floor_cents_per_hour
     missing = top_up(crowd.reward_cents, forecast.seconds, floor)
-    said = {
+    figures = {
         "wage": cents(forecast.wage_cents, currency),
         "seconds": f"{launch.design.seconds_per_unit:g}",
         "floor": cents(floor, currency),
         "fair": cents(crowd.reward_cents + missing, currency),
     }
     if missing:
-        words = _(
+        sentence = _(
             "An hour should pay %(wage)s, at %(seconds)s s an item: below the wage floor of %(floor)s. A page would "
             "have to pay %(fair)s."
         )
         yield launch.point(
             title,
             Readiness.MISSING,
-            words % said,
+            sentence % figures,
             key="crowd.reward_cents",
             link_words=_("Change the pay"),
         )
     elif floor:
-        words = _("An hour should pay %(wage)s, at %(seconds)s s an item; the wage floor is %(floor)s.")
-        yield launch.point(title, Readiness.READY, words % said)
+        sentence = _("An hour should pay %(wage)s, at %(seconds)s s an item; the wage floor is %(floor)s.")
+        yield launch.point(title, Readiness.READY, sentence % figures)
     else:
-        words = _(
+        sentence = _(
             "An hour should pay %(wage)s, at %(seconds)s s an item. No wage floor is set, so that slow "
             "participants may earn much less."
         )
         yield launch.point(
             title,
             Readiness.MISSING,
-            words % said,
+            sentence % figures,
             key="crowd.floor_cents_per_hour",
             link_words=_("Set a floor"),
         )
@@ -300,7 +304,7 @@ def _cost(launch: Launch) -> Iterable[Point]:
     if not forecast.cents:
         yield launch.point(title, Readiness.READY, _("Nothing: no reward is paid."))
         return
-    words = (
+    sentence = (
         _("%(cost)s for %(n)s pieces of work, %(fees)s of it fees.")
         if forecast.fee_cents
         else _("%(cost)s for %(n)s pieces of work.")
@@ -312,22 +316,22 @@ def _cost(launch: Launch) -> Iterable[Point]:
     backend, budget = backend_of(launch.study), launch.design.crowd.budget_cents
     whole = cents(budget, currency)
     if not backend.sends_people:
-        own = _("You pay it yourself: no crowd does.")
-        yield launch.point(title, Readiness.READY, f"{words} {own}")
+        note = _("You pay it yourself: no crowd does.")
+        yield launch.point(title, Readiness.READY, f"{sentence} {note}")
     elif was_opened(launch.study):  # its budget may have been changed since; the page Crowd has it
-        yield launch.point(title, Readiness.READY, words)
+        yield launch.point(title, Readiness.READY, sentence)
     elif forecast.cents <= budget:
         left = _("Of the budget of %(budget)s, %(left)s stay for bonuses.") % {
             "budget": whole,
             "left": cents(budget - forecast.cents, currency),
         }
-        yield launch.point(title, Readiness.READY, f"{words} {left}")
+        yield launch.point(title, Readiness.READY, f"{sentence} {left}")
     elif launch.study.state == Study.State.DRAFT or Ability.PUBLISH not in backend.can:
         short = _("The budget of %(budget)s does not reach.") % {"budget": whole}
         yield launch.point(
             title,
             Readiness.BLOCKS if Ability.PUBLISH in backend.can else Readiness.MISSING,
-            f"{words} {short}",
+            f"{sentence} {short}",
             key="crowd.budget_cents",
             link_words=_("Change the budget"),
         )

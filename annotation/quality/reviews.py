@@ -109,8 +109,8 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
     """
     _lock_finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
-    asked = _decide_sessions(waiting, approve=True, why="", by=by)
-    count = asked + waiting.filter(session=None).update(state=Assignment.State.APPROVED, reason="")
+    calls = _decide_sessions(waiting, approve=True, why="", by=by)
+    count = calls + waiting.filter(session=None).update(state=Assignment.State.APPROVED, reason="")
     _log_decision(study, "approved", count, assignments, by)
     return count
 
@@ -163,8 +163,8 @@ def reject_assignments(
             % {"paid": paid[0]}
         )
     waiting = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
-    asked = _decide_sessions(waiting, approve=False, why=reason, by=by)
-    count = asked + waiting.filter(session=None).update(
+    calls = _decide_sessions(waiting, approve=False, why=reason, by=by)
+    count = calls + waiting.filter(session=None).update(
         state=Assignment.State.REJECTED, reason=reason.strip()[:LONGEST_REASON]
     )
     _log_decision(study, "rejected", count, assignments, by, why=reason.strip())
@@ -220,8 +220,8 @@ def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: U
 
 
 def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
-    own = Assignment.objects.filter(study=study, pk__in=assignments).finished()
-    states = dict(own.select_for_update().order_by("pk").values_list("pk", "state"))
+    finished = Assignment.objects.filter(study=study, pk__in=assignments).finished()
+    states = dict(finished.select_for_update().order_by("pk").values_list("pk", "state"))
     missing = [pk for pk in assignments if pk not in states]
     if missing:
         raise WrongState(

@@ -107,10 +107,10 @@ def _systems_above(study: Study, seed: int) -> dict[int, float]:
 
 def _above_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dict[tuple[int, str], float]:
     """Return by how much a text of an image is better: as its systems are on average."""
-    found: dict[tuple[int, str], list[float]] = {}
+    differences: dict[tuple[int, str], list[float]] = {}
     for item, text, system in captions.values_list("item_id", "caption__text", "system_id"):
-        found.setdefault((item, text), []).append(above.get(system, 0.0))
-    return {place: float(np.mean(own)) for place, own in found.items()}
+        differences.setdefault((item, text), []).append(above.get(system, 0.0))
+    return {text_of_item: float(np.mean(values)) for text_of_item, values in differences.items()}
 
 
 def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:
@@ -145,10 +145,10 @@ def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortRepor
         return ()
     rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
     judgments: Counter[int] = Counter()
-    kept: Counter[int] = Counter()
+    included: Counter[int] = Counter()
     for worker, state in rows.values_list("assignment__worker_id", "assignment__state").iterator(2000):
         judgments[worker] += 1
-        kept[worker] += state != "invalidated"
+        included[worker] += state != "invalidated"
     stopped_at: dict[int, int] = {}
     flagged: set[int] = set()
     cases = Case.objects.filter(study=study).order_by("answers", "pk")
@@ -178,7 +178,7 @@ def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortRepor
                 flagged=sum(worker in flagged and worker in active for worker in workers),
                 answers=(low, middle, high) if took else None,
                 judgments=sum(judgments[worker] for worker in workers),
-                kept=sum(kept[worker] for worker in workers),
+                kept=sum(included[worker] for worker in workers),
             )
         )
     return tuple(reports)
@@ -240,10 +240,10 @@ def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], see
     threshold = design_of(study).controls.threshold
     records = control_records(checks, threshold=threshold, is_right=kind.is_right)
     used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
-    found = (
+    outcomes = (
         kind.aggregation.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
     )
-    recovered = sum(rehearsal_of(study).recovers(one, truth[unit]) for unit, one in found.items())
+    recovered = sum(rehearsal_of(study).recovers(outcome, truth[unit]) for unit, outcome in outcomes.items())
     judged = len({unit for unit, _, _ in answers})
     return RehearsalReport(
         workers=len(people),
@@ -254,7 +254,7 @@ def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], see
         hours=seconds / 3600,
         units=judged,
         recovered=recovered / judged if judged else float("nan"),
-        undecided=sum(one.tie for one in found.values()) / judged if judged else float("nan"),
+        undecided=sum(outcome.tie for outcome in outcomes.values()) / judged if judged else float("nan"),
         controls_careful=right[False] / seen[False] if seen[False] else None,
         controls_spammers=right[True] / seen[True] if seen[True] else None,
         seed=seed,
@@ -313,8 +313,10 @@ def _begin(study: Study, crowd: Crowd) -> None:
     if crowd.rules:
         recommend_rules(study=locked)
     before = locked.notes.get("rehearsal", {})
-    if before and {one.name: before.get(one.name, one.default) for one in fields(crowd)} != asdict(crowd):
-        said = ", ".join(
+    if before and {field.name: before.get(field.name, field.default) for field in fields(crowd)} != asdict(
+        crowd
+    ):
+        settings_before = ", ".join(
             f"{name} {_format_setting(before[name])}" for name in asdict(crowd) if name in before
         )
         raise WrongState(
@@ -322,7 +324,7 @@ def _begin(study: Study, crowd: Crowd) -> None:
                 "Study %(slug)r was rehearsed with %(said)s; say the same to go on, or duplicate "
                 "it and rehearse the copy."
             )
-            % {"slug": study.slug, "said": said}
+            % {"slug": study.slug, "said": settings_before}
         )
     locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
     locked.simulated, locked.state = True, Study.State.OPEN
@@ -340,8 +342,8 @@ def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
     locked.save(update_fields=["notes", "state", "closed_at"])
     study.refresh_from_db()
     if state == Study.State.CLOSED:
-        words = f"Rehearsed: {crowd.workers} simulated workers began to answer it."
-        note_event(study=study, what="rehearsed", sentence=words, crowd=asdict(crowd))
+        sentence = f"Rehearsed: {crowd.workers} simulated workers began to answer it."
+        note_event(study=study, what="rehearsed", sentence=sentence, crowd=asdict(crowd))
 
 
 def _format_setting(value: float | str) -> str:
@@ -391,14 +393,20 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
     kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)
     answers = []
-    said: dict[str, Any] = {}
-    for place in sorted(page_units_of(assignment), key=lambda place: place.unit.control_kind == REPEATED):
+    answers_by_unit: dict[str, Any] = {}
+    for page_unit in sorted(
+        page_units_of(assignment), key=lambda page_unit: page_unit.unit.control_kind == REPEATED
+    ):
         right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
-        wanted = said.get(place.unit.content.get(REPEATS, ""), truth[place.unit.pk])
-        given = said[place.unit.key] = rehearsal.draw_answer(place.unit, wanted, right=right, rng=rng)
+        wanted = answers_by_unit.get(page_unit.unit.content.get(REPEATS, ""), truth[page_unit.unit.pk])
+        canonical = answers_by_unit[page_unit.unit.key] = rehearsal.draw_answer(
+            page_unit.unit, wanted, right=right, rng=rng
+        )
         seconds = max(0.3, person.seconds * pace_of(rng))
-        answer = person.ticks(kind, place.position, kind.sides.from_canonical(given, side=place.side))
-        about = {"position": place.position, answer_key(kind): answer, "seconds": round(seconds, 1)}
+        answer = person.ticks(
+            kind, page_unit.position, kind.sides.from_canonical(canonical, side=page_unit.side)
+        )
+        about = {"position": page_unit.position, answer_key(kind): answer, "seconds": round(seconds, 1)}
         if kind.writes_captions:
             about |= _writing(assignment, person, answer, seed)
         answers.append(about)

@@ -70,19 +70,19 @@ def span_key(severity: str) -> str:
 
 
 @register.simple_tag
-def span_words(shown: Mapping[str, Any], held: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def span_words(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """Return the words for a form without scripts, each with the mark that begins in it or covers it."""
-    text, spans = shown["caption"]["text"], placed(held["spans"]) if held else []
-    found = []
+    text, spans = shown["caption"]["text"], placed(answer["spans"]) if answer else []
+    words_of_text = []
     for index, (start, end) in enumerate(shown["words"]):
-        own = next((span for span in spans if span["start"] < end and start < span["end"]), {})
-        found.append({**own, "index": index, "text": text[start:end]})
-    return found
+        mark = next((span for span in spans if span["start"] < end and start < span["end"]), {})
+        words_of_text.append({**mark, "index": index, "text": text[start:end]})
+    return words_of_text
 
 
 @register.simple_tag
-def span_missing(held: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    return next((span for span in held["spans"] if span["start"] is None), {}) if held else {}
+def span_missing(answer: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return next((span for span in answer["spans"] if span["start"] is None), {}) if answer else {}
 
 
 @register.filter
@@ -98,9 +98,9 @@ def text_direction(text: str) -> str:
     Isolated words need it, as dir="auto" may find no letters.
     """
     for letter in text:
-        found = unicodedata.bidirectional(letter)
-        if found in ("L", "R", "AL"):
-            return "ltr" if found == "L" else "rtl"
+        direction = unicodedata.bidirectional(letter)
+        if direction in ("L", "R", "AL"):
+            return "ltr" if direction == "L" else "rtl"
     return "ltr"
 
 
@@ -114,11 +114,11 @@ def mirrored_key(key: str) -> str:
 def page_address(context: Context, language: str = "") -> str:
     """Return this page's address with ``language``, or without any, so that the stored choice counts."""
     request = context["request"]
-    asked = request.GET.copy()
-    asked.pop("language", None)
+    query = request.GET.copy()
+    query.pop("language", None)
     if language:
-        asked["language"] = language
-    return escape_uri_path(request.path) + (f"?{asked.urlencode()}" if asked else "")
+        query["language"] = language
+    return escape_uri_path(request.path) + (f"?{query.urlencode()}" if query else "")
 
 
 @register.filter
@@ -140,12 +140,12 @@ def language_direction(text: str, language: str = "") -> str:
     if not language:
         return "auto"
     first, *others = language.lower().split("-")
-    script = next((one for one in others if len(one) == SCRIPT_LETTERS and one.isalpha()), "")
+    script = next((subtag for subtag in others if len(subtag) == SCRIPT_LETTERS and subtag.isalpha()), "")
     return "rtl" if script in RTL_SCRIPTS or (not script and first in RTL_LANGUAGES) else "ltr"
 
 
 def is_blank(text: str) -> bool:
-    return all(unicodedata.category(one)[0] in "ZC" for one in text)
+    return all(unicodedata.category(letter)[0] in "ZC" for letter in text)
 
 
 @register.simple_tag(takes_context=True)
@@ -188,12 +188,12 @@ def as_json(data: Any, name: str, about: object = "") -> SafeString:
 
 @register.simple_tag
 def filled_page(design: StudyDesign, row: Any) -> SafeString:
-    held = row.unfinished if isinstance(row.unfinished, dict) else row.value
+    answer = row.unfinished if isinstance(row.unfinished, dict) else row.value
     return fill_page(
         read_template(design.template.html),
         row.shown["fields"],
         position=row.position,
-        answer=held,
+        answer=answer,
         picture=row.shown.get("picture", ""),
     )
 
@@ -203,26 +203,26 @@ def default_answer(design: StudyDesign, row: Any) -> dict[str, Any]:
     """Return the page's default answer, whether it is ``enough`` to submit, and whether it was ``left`` unchanged."""
     questions = filled_questions(read_template(design.template.html).questions, row.shown["fields"])
     first = first_answer(questions)
-    asked = {question.name for question in questions if question.shape != "fixed"}
+    names = {question.name for question in questions if question.shape != "fixed"}
     try:
         checked_answer(questions, first)
     except ValueError:
         enough = False
     else:
         enough = True
-    given = {name: value for name, value in (row.value or {}).items() if name in asked}
-    return {"answer": first, "enough": enough, "left": row.value is not None and given == first}
+    answer = {name: value for name, value in (row.value or {}).items() if name in names}
+    return {"answer": first, "enough": enough, "left": row.value is not None and answer == first}
 
 
 @register.filter
 def typed_phrases(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
-    offered = {normalise_phrase(one) for one in collocations}
-    return ", ".join(one for one in answer or () if normalise_phrase(one) not in offered)
+    offered = {normalise_phrase(phrase) for phrase in collocations}
+    return ", ".join(phrase for phrase in answer or () if normalise_phrase(phrase) not in offered)
 
 
 @register.filter
 def has_phrase(answer: Sequence[str] | None, collocation: str) -> bool:
-    return normalise_phrase(collocation) in {normalise_phrase(one) for one in answer or ()}
+    return normalise_phrase(collocation) in {normalise_phrase(phrase) for phrase in answer or ()}
 
 
 @register.simple_tag
@@ -239,10 +239,10 @@ def caption_rules(language: str) -> list[dict[str, Any]]:
 @register.simple_tag
 def refusing_rules(language: str) -> list[dict[str, Any]]:
     """Return each refusing rule's sentence once, with an example if there is one in ``language``."""
-    found: dict[str, dict[str, Any]] = {}
+    rules: dict[str, dict[str, Any]] = {}
     for rule in rules_for(language):
         # "at most 50 words" needs no example; examples of general rules are English
         written = rule.languages or ENGLISH
-        if rule.hard and not rule.counts and str(rule.says) not in found:
-            found[str(rule.says)] = {"rule": rule, "shown": first_part(language) in written}
-    return list(found.values())
+        if rule.hard and not rule.counts and str(rule.says) not in rules:
+            rules[str(rule.says)] = {"rule": rule, "shown": first_part(language) in written}
+    return list(rules.values())

@@ -25,8 +25,8 @@ def changeable(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
     user = staff_of(request)
     if user.has_perm(PERMISSIONS[Right.CHANGE]):
         return studies
-    own = StudyRole.objects.filter(user=user, role__in=CHANGING)
-    return studies.filter(pk__in=own.values("study"))
+    webhooks = StudyRole.objects.filter(user=user, role__in=CHANGING)
+    return studies.filter(pk__in=webhooks.values("study"))
 
 
 class WebhookSerializer(RowSerializer[Webhook]):

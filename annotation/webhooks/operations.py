@@ -44,9 +44,9 @@ def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
 @operation("rotate-webhook", "Change a webhook's secret", scope="webhooks", row="webhook")
 def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Make another secret; the old one ends now."""
-    found = _webhook(study, webhook)
-    services.rotate_secret(webhook=found, by=by)
-    return Outcome(_("The webhook has another secret."), found)
+    row = _webhook(study, webhook)
+    services.rotate_secret(webhook=row, by=by)
+    return Outcome(_("The webhook has another secret."), row)
 
 
 class SwitchRequest(Parameters):
@@ -60,10 +60,10 @@ class SwitchRequest(Parameters):
 )
 def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outcome:
     """Switch a webhook off, which gives up waiting messages, or on, for events from now on."""
-    found = _webhook(study, webhook)
-    services.switch_webhook(webhook=found, active=active, by=by)
-    found.refresh_from_db()
-    return Outcome(_("The webhook is on.") if active else _("The webhook is off."), found)
+    row = _webhook(study, webhook)
+    services.switch_webhook(webhook=row, active=active, by=by)
+    row.refresh_from_db()
+    return Outcome(_("The webhook is on.") if active else _("The webhook is off."), row)
 
 
 @operation("remove-webhook", "Remove a webhook", scope="webhooks", row="webhook")
@@ -76,8 +76,8 @@ def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
 @operation("retry-delivery", "Send a message again", scope="webhooks", row="delivery")
 def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
     """Send a given-up message again, under the same id."""
-    found = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
-    sent = services.retry_delivery(delivery=found)
+    row = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
+    sent = services.retry_delivery(delivery=row)
     return Outcome(_("The message goes out again within seconds."), sent)
 
 

@@ -145,9 +145,9 @@ def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POS
 
     def cut_off() -> None:
         late.set()
-        for one in sockets:
+        for open_socket in sockets:
             try:
-                one.shutdown(socket.SHUT_RDWR)
+                open_socket.shutdown(socket.SHUT_RDWR)
             except OSError:
                 continue  # already closed
 
@@ -176,8 +176,8 @@ def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POS
         )
     finally:
         watchdog.cancel()
-        for one in sockets:
-            one.close()
+        for open_socket in sockets:
+            open_socket.close()
 
 
 def _note_delay(late: threading.Event, seconds: float) -> str:
@@ -201,21 +201,21 @@ def _exchange(
     else:
         connection.sock = plain
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    own = {"Host": parts.netloc, "Connection": "close"}
-    connection.request("POST", path, body=body, headers=headers | own)
+    fixed = {"Host": parts.netloc, "Connection": "close"}
+    connection.request("POST", path, body=body, headers=headers | fixed)
     reply = connection.getresponse()  # the body is never read
     if 200 <= reply.status < 300:
         return Answer(reply.status)
-    asked = reply.headers.get("Retry-After", "")
-    pause = int(asked) if asked.isdecimal() and len(asked) < 7 else 0
+    retry_after = reply.headers.get("Retry-After", "")
+    pause = int(retry_after) if retry_after.isdecimal() and len(retry_after) < 7 else 0
     where = "; redirects are not followed" if 300 <= reply.status < 400 else ""
     return Answer(reply.status, f"The answer was {reply.status}{where}.", pause)
 
 
 def _address_of(host: str, port: int) -> str:
     """Return the address to connect to; refuse a name with a private address."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in found]
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in entries]
     if not _private_allowed():
         for address in addresses:
             _refuse_private(ipaddress.ip_address(address.partition("%")[0]))
@@ -231,7 +231,7 @@ def _refuse_private(address: Address) -> None:
             inner = [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
         elif address not in GLOBAL_UNICAST:  # other ranges translate to IPv4, or are local, or without use
             raise BadAddress("it leads into a private network")
-    if not all(one.is_global and not one.is_multicast for one in inner):
+    if not all(inner_address.is_global and not inner_address.is_multicast for inner_address in inner):
         raise BadAddress("it leads into a private network")
 
 
@@ -250,9 +250,10 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
         ) from None
     unknown = sorted(set(events) - EVENTS.keys())
     if unknown or not events:
-        said = f"There is no event {unknown[0]!r}" if unknown else "A webhook needs an event"
+        problem_found = f"There is no event {unknown[0]!r}" if unknown else "A webhook needs an event"
         raise DesignError(
-            _("%(said)s; expected one or more of %(events)s.") % {"said": said, "events": ", ".join(EVENTS)},
+            _("%(said)s; expected one or more of %(events)s.")
+            % {"said": problem_found, "events": ", ".join(EVENTS)},
             field="events",
         )
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -273,8 +274,8 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
             )
     except IntegrityError:
         raise DataConflict(f"Study {study.slug!r} has a webhook of this address already.") from None
-    words = f"A webhook was added that hears of {', '.join(webhook.events)}."
-    note_event(study=study, what="webhook-added", sentence=words, by=by, webhook=webhook.pk)
+    sentence = f"A webhook was added that hears of {', '.join(webhook.events)}."
+    note_event(study=study, what="webhook-added", sentence=sentence, by=by, webhook=webhook.pk)
     return webhook
 
 
@@ -283,33 +284,33 @@ def rotate_secret(*, webhook: Webhook, by: User | None = None) -> None:
     webhook.salt = secrets.token_hex(32)
     if not Webhook.objects.filter(pk=webhook.pk).update(salt=webhook.salt):
         raise NotThere(_("There is no such webhook any more."))
-    words = "The secret of a webhook was changed."
-    note_event(study=webhook.study, what="webhook-rotated", sentence=words, by=by, webhook=webhook.pk)
+    sentence = "The secret of a webhook was changed."
+    note_event(study=webhook.study, what="webhook-rotated", sentence=sentence, by=by, webhook=webhook.pk)
 
 
 @transaction.atomic
 def remove_webhook(*, webhook: Webhook, by: User | None = None) -> None:
     removed, _rows = Webhook.objects.filter(pk=webhook.pk).delete()
     if removed:
-        words = "A webhook was removed, and its log with it."
-        note_event(study=webhook.study, what="webhook-removed", sentence=words, by=by)
+        sentence = "A webhook was removed, and its log with it."
+        note_event(study=webhook.study, what="webhook-removed", sentence=sentence, by=by)
 
 
 @transaction.atomic
 def switch_webhook(*, webhook: Webhook, active: bool, by: User | None = None) -> None:
     """Switch a webhook on or off; off gives up waiting messages, on starts with new events."""
-    found = Webhook.objects.filter(pk=webhook.pk, active=not active).update(
+    switched = Webhook.objects.filter(pk=webhook.pk, active=not active).update(
         active=active,
         failures=0,
         rests_until=None,
         told_complete_at=timezone.now() if is_complete(webhook.study) else None,
     )
-    if not found:
+    if not switched:
         return
     if not active:
         give_up_waiting(webhook)
-    words = f"A webhook was switched {'on' if active else 'off'}."
-    note_event(study=webhook.study, what="webhook-switched", sentence=words, by=by, webhook=webhook.pk)
+    sentence = f"A webhook was switched {'on' if active else 'off'}."
+    note_event(study=webhook.study, what="webhook-switched", sentence=sentence, by=by, webhook=webhook.pk)
 
 
 def give_up_waiting(webhook: Webhook) -> None:
@@ -496,14 +497,16 @@ def _book(delivery: WebhookDelivery, answer: Answer, rng: random.Random) -> int:
     """Store the result; return 1 if it was delivered. A sender presumed dead must not change a later attempt."""
     now = timezone.now()
     webhook = delivery.webhook
-    own = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.SENDING, started_at=delivery.started_at)
+    attempt = WebhookDelivery.objects.filter(
+        pk=delivery.pk, state=State.SENDING, started_at=delivery.started_at
+    )
     if not answer.problem:
-        booked = own.update(state=State.DELIVERED, delivered_at=now, status=answer.status, problem="")
+        booked = attempt.update(state=State.DELIVERED, delivered_at=now, status=answer.status, problem="")
         Webhook.objects.filter(pk=webhook.pk).update(failures=0, rests_until=None)
         return booked
     over = delivery.attempts >= ATTEMPTS or answer.status == GONE
     wait = max(answer.retry_after, _pause(rng, delivery.attempts))
-    booked = own.update(
+    booked = attempt.update(
         state=State.GIVEN_UP if over else State.WAITING,
         next_at=now + timedelta(seconds=wait),
         status=answer.status,
@@ -524,8 +527,8 @@ def _book(delivery: WebhookDelivery, answer: Answer, rng: random.Random) -> int:
 def _switch_off(webhook: Webhook) -> None:
     if Webhook.objects.filter(pk=webhook.pk, active=True).update(active=False):
         give_up_waiting(webhook)
-        words = "A webhook was switched off: its address answered 410, it wants no more."
-        note_event(study=webhook.study, what="webhook-gone", sentence=words, webhook=webhook.pk)
+        sentence = "A webhook was switched off: its address answered 410, it wants no more."
+        note_event(study=webhook.study, what="webhook-gone", sentence=sentence, webhook=webhook.pk)
 
 
 def _pause(rng: random.Random, times: int) -> float:
