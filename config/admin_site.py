@@ -147,11 +147,13 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             items = [first, *items]
         if items:
             groups.append({"title": title and gettext(title), "separator": bool(title), "items": items})
-    found = tables(request)
-    if found:
-        for item in found:  # the pages of a study lie below the address of their table
+    entries_of_tables = tables(request)
+    if entries_of_tables:
+        for item in entries_of_tables:  # the pages of a study lie below the address of their table
             item["active"] = request.path == item["link"]
-        groups.append({"title": gettext("Tables"), "separator": True, "collapsible": True, "items": found})
+        groups.append(
+            {"title": gettext("Tables"), "separator": True, "collapsible": True, "items": entries_of_tables}
+        )
     return groups
 
 
@@ -174,6 +176,6 @@ def _visible(request: HttpRequest, entries: list[Entry]) -> list[dict[str, Any]]
 def _may_view(request: HttpRequest, model: str) -> bool:
     if model in FOR_ALL_STAFF:
         return True
-    found = apps.get_model(model)
+    model_class = apps.get_model(model)
     adds_studies = model == "judgments.study" and request.user.has_perm("judgments.add_study")
-    return adds_studies or may_view(request.user, found)
+    return adds_studies or may_view(request.user, model_class)

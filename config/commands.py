@@ -33,13 +33,13 @@ class LazyCommand(BaseCommand):
 
 
 def load_command(name: str) -> BaseCommand:
-    found = import_string(PATHS[name])
-    if isinstance(found, type):
-        command = found()
+    target = import_string(PATHS[name])
+    if isinstance(target, type):
+        command = target()
     else:
         from judgments.management.base import OperationCommand  # which loads the framework of the serializers
 
-        command = OperationCommand.of(found, name)
+        command = OperationCommand.of(target, name)
     command.name = name
     return cast(BaseCommand, command)
 

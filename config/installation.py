@@ -21,10 +21,10 @@ def data_folder(name: str) -> Path:
 
 def exposed_files(folder: Path, database: str) -> list[Path]:
     """Return the data folder and an SQLite file outside of it that others than their owner may read."""
-    places = [folder]
+    paths = [folder]
     if database and not Path(database).resolve().is_relative_to(folder):
-        places.append(Path(database))
-    return [place for place in places if place.exists() and place.stat().st_mode & 0o077]
+        paths.append(Path(database))
+    return [path for path in paths if path.exists() and path.stat().st_mode & 0o077]
 
 
 def sentence_of_exposed(places: list[Path]) -> str:

@@ -127,9 +127,9 @@ class LimitsMiddleware:
             if size.isdecimal() and int(size) >= LARGE_BODY:
                 count("upload")
         except TooMany as error:
-            words = {"message": str(error)}
+            members = {"message": str(error)}
             response = (
-                problem_page(429, str(error)) if is_call else render(request, "429.html", words, status=429)
+                problem_page(429, str(error)) if is_call else render(request, "429.html", members, status=429)
             )
             response.headers["Retry-After"] = str(error.wait)
             return response
@@ -196,8 +196,8 @@ class StorableAddressMiddleware:
         in_path = "\x00" in request.path
         if in_path and request.path.startswith("/api/"):
             return unknown_address(request)
-        asked = "%00" in request.META.get("QUERY_STRING", "")
-        if in_path or (asked and not request.path.startswith(("/api/", "/s/"))):
+        has_zero_byte = "%00" in request.META.get("QUERY_STRING", "")
+        if in_path or (has_zero_byte and not request.path.startswith(("/api/", "/s/"))):
             raise Http404
         return self.get_response(request)
 
@@ -217,12 +217,12 @@ class LanguageMiddleware:
             return self.get_response(request)
         for_staff = request.path.startswith(reverse("admin:index"))
         offered = settings.STAFF_LANGUAGES if for_staff else dict(settings.LANGUAGES)
-        asked = "" if for_staff else request.GET.get("language", "")
-        language = asked if asked in offered else translation.get_language_from_request(request)
+        chosen = "" if for_staff else request.GET.get("language", "")
+        language = chosen if chosen in offered else translation.get_language_from_request(request)
         language = language if language in offered else settings.LANGUAGE_CODE
         with translation.override(language):
             response = self.get_response(request)
-        if language == asked and (request.method == "POST" or not request.path.endswith("/panel/")):
+        if language == chosen and (request.method == "POST" or not request.path.endswith("/panel/")):
             response.set_cookie(
                 settings.LANGUAGE_COOKIE_NAME,
                 language,
@@ -272,10 +272,10 @@ class FramedPagesMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        found = TICKET.fullmatch(request.path_info)
-        if found is None:
+        match = TICKET.fullmatch(request.path_info)
+        if match is None:
             return self.get_response(request)
-        ticket, rest = found.groups()
+        ticket, rest = match.groups()
         frame = read_ticket(ticket)
         if frame is None:
             return csp_replace(framed_policy(all_sites()))(_no_ticket)(request)
@@ -333,7 +333,9 @@ class FramedMessages(BaseStorage):
         if frame_of(self.request) is None:
             return messages
         if messages and isinstance(response, HttpResponseRedirectBase):
-            signed = signing.dumps([[one.level, str(one.message)] for one in messages], salt=SAID_SALT)
+            signed = signing.dumps(
+                [[message.level, str(message.message)] for message in messages], salt=SAID_SALT
+            )
             address, mark, fragment = response.headers["Location"].partition("#")
             joint = "&" if "?" in address else "?"
             response.headers["Location"] = f"{address}{joint}said={signed}{mark}{fragment}"

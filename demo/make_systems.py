@@ -64,8 +64,12 @@ def weighted_f1(first: Bag, second: Bag, weights: Mapping[str, float]) -> float:
 
 def usable(captions: Captions, image: str) -> dict[str, str]:
     """Return other photograph -> its first caption, without captions that `image` has too."""
-    own = set(captions[image])
-    return {other: texts[0] for other, texts in captions.items() if other != image and texts[0] not in own}
+    captions_of_image = set(captions[image])
+    return {
+        other: texts[0]
+        for other, texts in captions.items()
+        if other != image and texts[0] not in captions_of_image
+    }
 
 
 def nearest(captions: Captions) -> dict[str, str]:

@@ -154,8 +154,10 @@ def _serve(rest: list[str]) -> None:
             check_writable(str(folder))
             port = check_port(another="quorum run --port {}")
             services.say(f"The data is in {folder}. Nothing is fetched: all that Quorum needs is installed.")
-            place = services.Place(sys.executable, "quorum", services.environment_of(str(folder), port))
-            services.serve(processes, place, demo=not options.no_demo)
+            installation = services.Installation(
+                sys.executable, "quorum", services.environment_of(str(folder), port)
+            )
+            services.serve(processes, installation, demo=not options.no_demo)
     except CannotGoOn as problem:
         sys.exit(str(problem))
 
@@ -204,16 +206,16 @@ def _parser(line: list[str]) -> ArgumentParser:
     groups = {"": parser.add_subparsers()}
     _add_run_options(groups[""].add_parser("run", help=OWN["run"]))
     _add_shell(groups[""].add_parser("completion", help=OWN["completion"]))
-    asked, rest = split(line)
+    typed, rest = split(line)
     for title, section in SECTIONS.items():
         for words, (name, what, _) in section.items():
             group, _, word = words.rpartition(" ")
             if group not in groups:
                 groups[group] = groups[""].add_parser(group, help=title).add_subparsers()
-            own = groups[group].add_parser(word, help=what)
-            if words == asked:
-                _load(name, rest).add_arguments(own)  # type: ignore[arg-type]
-                for argument in own._actions:
+            subparser = groups[group].add_parser(word, help=what)
+            if words == typed:
+                _load(name, rest).add_arguments(subparser)  # type: ignore[arg-type]
+                for argument in subparser._actions:
                     if argument.dest == "study":
                         argument.completer = _slugs  # type: ignore[attr-defined]
     return parser

@@ -101,14 +101,14 @@ class Calls:
             if time.monotonic() > end:
                 raise Problem(ACCEPTED, f"{path} was not counted within {self.patience:g} seconds.")
             self.sleep(_retry_after(response) or 5.0)
-        found: dict[str, Any] = response.json()
-        return found
+        answer: dict[str, Any] = response.json()
+        return answer
 
     def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
         """Post and return the JSON answer. Only a call with an idempotency ``key`` is tried again."""
         headers = {KEY: key} if key else {}
-        made: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
-        return made
+        answer: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
+        return answer
 
     def rows(self, resource: str, **filters: Any) -> Iterator[dict[str, Any]]:
         """Yield the rows of a list, page by page."""
@@ -209,10 +209,10 @@ class Quorum(Calls):
     def create_study(self, toml: str | Path) -> Handle:
         """Create a draft from the text or the path of a study file."""
         text = toml.read_text(encoding="utf-8") if isinstance(toml, Path) else toml
-        made = self.ask(
+        study = self.ask(
             "POST", "studies/", content=text.encode(), headers={"Content-Type": "application/toml"}
         )
-        return self.study(made.json()["slug"])
+        return self.study(study.json()["slug"])
 
     def wait(self, job: dict[str, Any], *, seconds: float = 600.0) -> dict[str, Any]:
         """Wait for a job and return it.
@@ -223,14 +223,14 @@ class Quorum(Calls):
         """
         end, pause = time.monotonic() + seconds, 0.1
         while True:
-            found = self.get(f"jobs/{job['id']}/")
-            if found["state"] == "done":
-                return found
-            if found["state"] in ("failed", "cancelled"):
-                raise JobFailed(found["error"] or f"Job {job['id']} was cancelled.")
+            state = self.get(f"jobs/{job['id']}/")
+            if state["state"] == "done":
+                return state
+            if state["state"] in ("failed", "cancelled"):
+                raise JobFailed(state["error"] or f"Job {job['id']} was cancelled.")
             if time.monotonic() > end:
                 raise TimeoutError(
-                    f"Job {job['id']} ({found['kind']}) is not done after {seconds:g} seconds."
+                    f"Job {job['id']} ({state['kind']}) is not done after {seconds:g} seconds."
                 )
             self.sleep(pause)
             pause = min(pause * 1.5, 5.0)
@@ -260,8 +260,8 @@ class Handle:
     def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
         """Do an operation. Return the answer (mostly the row), or the finished job if a job does it."""
         answer = self.quorum.ask("POST", f"{self.address}{operation}/", json=parameters)
-        found: dict[str, Any] = answer.json()
-        return self.quorum.wait(found) if answer.status_code == ACCEPTED else found
+        job: dict[str, Any] = answer.json()
+        return self.quorum.wait(job) if answer.status_code == ACCEPTED else job
 
     def get(self, what: str = "", **parameters: Any) -> dict[str, Any]:
         """Return the row itself, or what is below it, such as ``agreement``."""

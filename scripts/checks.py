@@ -135,7 +135,7 @@ def pinned() -> int:
     install(TOOLS)
     path = os.path.join(ROOT, PINNED)
     with tempfile.TemporaryDirectory() as folder:
-        made = os.path.join(folder, PINNED)
+        environment = os.path.join(folder, PINNED)
         command = [PYTHON, "-m", "piptools", "compile", "--quiet", "--generate-hashes", "--strip-extras"]
         command += [
             "--allow-unsafe",
@@ -144,11 +144,11 @@ def pinned() -> int:
             "--no-emit-index-url",
             "--no-emit-find-links",
         ]
-        command += ["--no-emit-trusted-host", f"--output-file={made}", "requirements.txt"]
+        command += ["--no-emit-trusted-host", f"--output-file={environment}", "requirements.txt"]
         failed = subprocess.run(command, cwd=ROOT).returncode
         if not failed:
             with open(path, "w", encoding="utf-8") as stream:
-                stream.write(PINNED_BEGINNING + read(made))
+                stream.write(PINNED_BEGINNING + read(environment))
     return failed
 
 

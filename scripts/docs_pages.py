@@ -178,10 +178,10 @@ def study_file_page() -> Iterator[str]:
 
 def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
     """Return the table that a field, or an entry of its list, refers to."""
-    for one in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
-        if "$ref" in one:
-            found: dict[str, Any] = schema["$defs"][one["$ref"].rpartition("/")[2]]
-            return found if "properties" in found else None
+    for part in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
+        if "$ref" in part:
+            definition: dict[str, Any] = schema["$defs"][part["$ref"].rpartition("/")[2]]
+            return definition if "properties" in definition else None
     return None
 
 
@@ -191,17 +191,17 @@ def _key(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str,
     title = field.get("title", "")
     # pydantic makes a title of the name
     sentences = [title] if title.lower().replace(" ", "_") != name else []
-    sentences += [one for one in (field.get("description"),) if one]
-    sentences += [f"`{value}`: {words}" for value, words in field.get("words", {}).items() if value]
-    return f"`{name}`", _type(field), shown, _words(". ".join(one.rstrip(".") for one in sentences))
+    sentences += [sentence for sentence in (field.get("description"),) if sentence]
+    sentences += [f"`{value}`: {label}" for value, label in field.get("words", {}).items() if value]
+    return f"`{name}`", _type(field), shown, _words(". ".join(sentence.rstrip(".") for sentence in sentences))
 
 
 def _type(field: dict[str, Any]) -> str:
     if "enum" in field:
-        return ", ".join(f"`{one}`" for one in field["enum"])
+        return ", ".join(f"`{value}`" for value in field["enum"])
     if "const" in field:
         return f"`{field['const']}`"
-    several = [_type(one) for one in field.get("anyOf", ()) if one.get("type") != "null"]
+    several = [_type(value) for value in field.get("anyOf", ()) if value.get("type") != "null"]
     if several:
         return " or ".join(several)
     if field.get("type") == "array":
@@ -323,9 +323,9 @@ def papers_page() -> Iterator[str]:
         yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
         yield from _table(COLUMNS, [row for row in rows if row[5] != NOT_REPRODUCIBLE])
         missing: dict[str, list[str]] = {}
-        for place, number, published, *_, verdict, why in rows:
+        for position, number, published, *_, verdict, why in rows:
             if verdict == NOT_REPRODUCIBLE:
-                missing.setdefault(why, []).append(f"{place}: {number}: {published}")
+                missing.setdefault(why, []).append(f"{position}: {number}: {published}")
         for why, numbers in missing.items():
             yield f"\nNot reproducible: {_linked(why)}.\n"
             yield from (f"- {number}" for number in numbers)

@@ -38,12 +38,12 @@ def use_a_new_python() -> None:
     if sys.version_info >= OLDEST:
         return
     for minor in range(20, OLDEST[1] - 1, -1):
-        found = shutil.which(f"python3.{minor}")
-        if found:
-            os.execv(found, [found, "-m", "scripts.quorum", *sys.argv[1:]])
-    oldest, found = ".".join(map(str, OLDEST)), ".".join(map(str, sys.version_info[:3]))
+        program = shutil.which(f"python3.{minor}")
+        if program:
+            os.execv(program, [program, "-m", "scripts.quorum", *sys.argv[1:]])
+    oldest, program = ".".join(map(str, OLDEST)), ".".join(map(str, sys.version_info[:3]))
     raise CannotGoOn(
-        f"Quorum needs Python {oldest} or newer; {sys.executable} is {found}. "
+        f"Quorum needs Python {oldest} or newer; {sys.executable} is {program}. "
         "Install a newer one, or name it: make run PYTHON=python3.12"
     )
 
@@ -102,15 +102,15 @@ def install(requirements: str) -> None:
         return
     if not _is_new_enough(PYTHON):
         say("Making .venv ...")
-        made = subprocess.run(
+        installed = subprocess.run(
             [sys.executable, "-m", "venv", "--clear", VENV],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
-        if made.returncode:
+        if installed.returncode:
             shutil.rmtree(VENV, ignore_errors=True)
             raise CannotGoOn(
                 f"{sys.executable} cannot make a virtual environment (on Debian and Ubuntu: "
-                f"apt-get install python3-venv): {' '.join(made.stdout.split())}"
+                f"apt-get install python3-venv): {' '.join(installed.stdout.split())}"
             )
     fetched = FETCHED.get(requirements, "from PyPI")
     say(f"Installing what {requirements} names ({fetched}); this takes a minute or two, once ...")

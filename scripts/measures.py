@@ -65,9 +65,9 @@ def measure_sizes() -> dict[str, float]:
     lines = names = vague = 0
     for tokens in map(code_tokens, product):
         lines += len({line for token in tokens for line in range(token.start[0], token.end[0] + 1)})
-        words = [token.string for token in tokens if token.type == tokenize.NAME]
-        names += len(words)
-        vague += sum(word in VAGUE for word in words)
+        identifiers = [token.string for token in tokens if token.type == tokenize.NAME]
+        names += len(identifiers)
+        vague += sum(word in VAGUE for word in identifiers)
     rooms: dict[str, set[str]] = {}
     for entry in all_imports():
         importer, imported = (".".join(name.split(".")[:2]) for name in (entry.importer, entry.imported))
@@ -115,7 +115,7 @@ def measure_hops() -> dict[str, float]:
         work = f"/s/{study.slug}/work/"
         client.get(work)
         assignment = Assignment.objects.get(study=study)
-        answers = {f"u{place.position}": "1" for place in HITUnit.objects.filter(hit=assignment.hit)}
+        answers = {f"u{unit.position}": "1" for unit in HITUnit.objects.filter(hit=assignment.hit)}
         finished = Study.objects.filter(state="closed").earliest("pk").slug
         dataset = str(ROOT / "demo" / "dataset.jsonl")
         steps: dict[str, Callable[[], Any]] = {

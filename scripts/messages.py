@@ -113,16 +113,16 @@ def _data() -> Iterator[tuple[str, str]]:
         yield from ((path, choice.label) for choice in kind.choices)
         yield from _of_design(path, kind.defaults)
     for wordings in WORDINGS.values():
-        for one in wordings.values():
+        for wording in wordings.values():
             texts = (
-                one.question,
-                *one.choices,
-                *one.earlier,
-                *one.poles,
-                one.label,
-                one.hint,
-                *one.keys,
-                one.twice,
+                wording.question,
+                *wording.choices,
+                *wording.earlier,
+                *wording.poles,
+                wording.label,
+                wording.hint,
+                *wording.keys,
+                wording.twice,
             )
             yield from (("judgments/design/wordings.toml", str(text)) for text in texts if text)
     yield from (("judgments/kinds/caption_rules.toml", str(rule.says)) for rule in RULES)
@@ -132,8 +132,8 @@ def _data() -> Iterator[tuple[str, str]]:
     for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
         yield from (("judgments/design/english.toml", text) for text in (question.text, question.why))
     for module, path in ((errors, "common/errors.py"), (of_answers, "annotation/errors.py")):
-        named = [one for one in vars(module).values() if isinstance(one, type)]
-        yield from ((path, one.title) for one in named if issubclass(one, errors.QuorumError))
+        named = [cls for cls in vars(module).values() if isinstance(cls, type)]
+        yield from ((path, cls.title) for cls in named if issubclass(cls, errors.QuorumError))
     yield from (("judgments/countries.csv", name) for name in COUNTRIES.values())
 
 
@@ -160,8 +160,8 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     for field in fields_with_choices():
         yield from (("models and lists", str(label)) for _, label in field.flatchoices)
     for lists in site._registry.values():
-        words = (getattr(lists, "empty_words", ""), getattr(lists, "add_label", ""))
-        yield from (("models and lists", text) for text in words if text)
+        texts = (getattr(lists, "empty_words", ""), getattr(lists, "add_label", ""))
+        yield from (("models and lists", text) for text in texts if text)
     for need in NEEDS.values():
         yield from ((f"need {need.name}", text) for text in (*need.labels, need.button))
     for sentences in (TITLES, LABELS, QUEUES):
@@ -182,14 +182,14 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
     for start in START_PAGES.values():
         yield from ((path, text) for text in (start.label, start.text) if text)
     for name, step in STEPS.items():
-        place = f"step {name}"
-        yield from ((place, text) for text in (step.label, step.done) if text)
+        location = f"step {name}"
+        yield from ((location, text) for text in (step.label, step.done) if text)
         shown = step.form.parameters().fields if step.form else {}
-        for field in (shown[one] for one in (step.form.fields if step.form else ())):
-            yield from ((place, str(text)) for text in (field.label, field.help_text) if text)
+        for field in (shown[field_name] for field_name in (step.form.fields if step.form else ())):
+            yield from ((location, str(text)) for text in (field.label, field.help_text) if text)
             given = field.style.get("choices", ())
             choices = () if callable(given) else given or getattr(field, "choices", {}).items()
-            yield from ((place, str(label)) for value, label in choices if str(label) != value)
+            yield from ((location, str(label)) for value, label in choices if str(label) != value)
 
 
 def _of_design_pages() -> Iterator[tuple[str, str]]:
@@ -237,8 +237,8 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     from judgments.kinds import KINDS
 
     modules = [coefficients, consensus, rankings]
-    for one in pkgutil.walk_packages(statistics.__path__, f"{statistics.__name__}."):
-        modules.append(import_module(one.name))
+    for package in pkgutil.walk_packages(statistics.__path__, f"{statistics.__name__}."):
+        modules.append(import_module(package.name))
     for module in modules:
         for name, text in vars(module).items():
             if name.isupper() and isinstance(text, str) and " " in text and "{" not in text:
@@ -248,30 +248,30 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
         heads = [head for head, _ in wording.get("columns", ())]
         yield from (("evaluation/presentation/wording.toml", text) for text in (wording["title"], *heads))
     yield from (("evaluation/presentation/wording.toml", head) for head in WORDS["on_pages"]["columns"])
-    yield from (("evaluation/data/export/formats", one.what) for one in FORMATS.values())
-    yield from (("annotation/crowds", one.title) for one in BACKENDS)
+    yield from (("evaluation/data/export/formats", export_format.what) for export_format in FORMATS.values())
+    yield from (("annotation/crowds", backend.title) for backend in BACKENDS)
     yield from (("judgments/importers", sentence) for sentence in QUIRKS.values())
     for kind in KINDS.values():
-        said = (kind.comparison.refusal, kind.aggregation.no_alpha)
-        yield from (("judgments/kinds", text) for text in said if text)
-    yield from (("judgments/design/english.toml", one.ours) for one in QUIZ_PRESETS.values())
+        sentences = (kind.comparison.refusal, kind.aggregation.no_alpha)
+        yield from (("judgments/kinds", text) for text in sentences if text)
+    yield from (("judgments/design/english.toml", preset.ours) for preset in QUIZ_PRESETS.values())
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
     """Yield (path, Python source) of everything that can hold a message."""
     from django.utils.translation.template import templatize
 
-    for place in PACKAGES:
-        for file in sorted((ROOT / place).rglob("*.py")):
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).rglob("*.py")):
             source = file.read_bytes()
             if b"gettext" in source:
                 yield file.relative_to(ROOT).as_posix(), source
     for file in sorted((ROOT / "templates").rglob("*.html")):
         path = file.relative_to(ROOT).as_posix()
-        found = templatize(file.read_text(encoding="utf-8"), origin=path)
+        code = templatize(file.read_text(encoding="utf-8"), origin=path)
         yield (
             path,
-            re.sub(r"^\s+", "", found, flags=re.MULTILINE).encode(),
+            re.sub(r"^\s+", "", code, flags=re.MULTILINE).encode(),
         )  # indents mean something in Python
 
 
@@ -318,7 +318,7 @@ def update(language: str, *, staff: bool = False) -> None:
 
 def problems(language: str, *, staff: bool = False) -> list[str]:
     catalog, wanted = stored(language, staff=staff), collected(staff=staff)
-    found = []
+    faults = []
     for message in wanted:
         if not message.id:
             continue
@@ -327,21 +327,21 @@ def problems(language: str, *, staff: bool = False) -> list[str]:
             () if known is None or known.fuzzy else (known.string if known.pluralizable else (known.string,))
         )
         if not strings or not all(strings):
-            found.append(f"{language}: no translation of {message.id!r} ({message.locations[0][0]})")
-    found += [
+            faults.append(f"{language}: no translation of {message.id!r} ({message.locations[0][0]})")
+    faults += [
         f"{language}: {message.id!r} is translated and not used any more"
         for message in catalog
         if message.id and wanted.get(message.id, context=message.context) is None
     ]
-    found += [
+    faults += [
         f"{language}: {message.id!r}: {problem}"
         for message in catalog
         for problem in disagreements(message, c2py(catalog.plural_expr))
     ]
     mo = _path(language, staff=staff).with_suffix(".mo")
     if not mo.exists() or mo.read_bytes() != compiled(catalog):
-        found.append(f"{language}: {mo.relative_to(ROOT)} is not made of its catalogue; run the update")
-    return found
+        faults.append(f"{language}: {mo.relative_to(ROOT)} is not made of its catalogue; run the update")
+    return faults
 
 
 def _parts(text: str) -> set[str]:
@@ -360,13 +360,13 @@ def disagreements(message: Message, form_of: Callable[[int], int]) -> Iterator[s
         if _parts(str(message.id)) != _parts(str(message.string)):
             yield f"other placeholders or tags in {message.string!r}"
         return
-    one, many = list(message.id)
+    singular, plural = list(message.id)
     strings = message.string if isinstance(message.string, (tuple, list)) else ()
     counting = {form_of(n) for n in range(3, 200)}
     for form, text in enumerate(strings):
-        if not _parts(text) <= _parts(one) | _parts(many):
+        if not _parts(text) <= _parts(singular) | _parts(plural):
             yield f"unknown placeholders or tags in {text!r}"
-        if form in counting and not _parts(many) <= _parts(text):
+        if form in counting and not _parts(plural) <= _parts(text):
             yield f"placeholders or tags are missing in {text!r}"
 
 
@@ -386,9 +386,9 @@ def main(arguments: list[str]) -> int:
     if arguments == ["update"]:
         for language, staff in catalogues:
             update(language, staff=staff)
-    found = [problem for language, staff in catalogues for problem in problems(language, staff=staff)]
-    sys.stdout.write("".join(f"{problem}\n" for problem in found))
-    return 1 if found and arguments == ["check"] else 0
+    problem_list = [problem for language, staff in catalogues for problem in problems(language, staff=staff)]
+    sys.stdout.write("".join(f"{problem}\n" for problem in problem_list))
+    return 1 if problem_list and arguments == ["check"] else 0
 
 
 if __name__ == "__main__":

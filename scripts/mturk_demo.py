@@ -43,14 +43,14 @@ def main() -> None:
         environment = dict(os.environ) | apart(folder) | at_emulator(address, site)
         environment |= {"PORT": str(port), "PYTHONUNBUFFERED": "1"}
         environment.setdefault("OMP_NUM_THREADS", "1")
-        place = run.Place(PYTHON, run.MANAGE, environment)
-        account = run.prepare(place)
+        installation = run.Installation(PYTHON, run.MANAGE, environment)
+        account = run.prepare(installation)
         run.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(at_crowd)]
-        run.start(services, EMULATOR, place)
-        run.start(services, run.WEB, place)
+        run.start(services, EMULATOR, installation)
+        run.start(services, run.WEB, installation)
         run.wait_for_answer(address, services)
         run.wait_for_answer(site, services)
-        run.start(services, run.WORKER, place)
+        run.start(services, run.WORKER, installation)
         crowd = publish(environment)
         say(
             BANNER.format(
@@ -61,7 +61,7 @@ def main() -> None:
                 account=run.account_lines(account).splitlines()[0],
             )
         )
-        run.keep_running(services, place)
+        run.keep_running(services, installation)
 
 
 def apart(folder: str) -> dict[str, str]:

@@ -66,7 +66,7 @@ Services = Dict[str, "subprocess.Popen[bytes]"]
 
 
 @dataclass(frozen=True)
-class Place:
+class Installation:
     """The Python with the packages, the prefix of commands, and the environment of the services."""
 
     python: str
@@ -100,7 +100,7 @@ def run() -> None:
         check_writable(data)
         port = check_port()
         install("requirements.txt")
-        serve(services, Place(PYTHON, MANAGE, environment_of(data, port)))
+        serve(services, Installation(PYTHON, MANAGE, environment_of(data, port)))
 
 
 def environment_of(data: str, port: int) -> dict[str, str]:
@@ -109,30 +109,34 @@ def environment_of(data: str, port: int) -> dict[str, str]:
     return environment
 
 
-def serve(services: Services, place: Place, *, demo: bool = True) -> None:
-    account = prepare(place, demo=demo)
-    address = "http://127.0.0.1:" + place.environment["PORT"]
-    lines = account_lines(account, place.command)
+def serve(services: Services, installation: Installation, *, demo: bool = True) -> None:
+    account = prepare(installation, demo=demo)
+    address = "http://127.0.0.1:" + installation.environment["PORT"]
+    lines = account_lines(account, installation.command)
     try:
-        start(services, WEB, place)
+        start(services, WEB, installation)
         wait_for_answer(address, services)
     except (Stopped, CannotGoOn):
         say("\n" + lines)  # or nobody would ever see the password of an account that is new
         raise
     for name in (WORKER, HEAVY):  # last, so that the pages are there sooner
-        start(services, name, place)
-    things = (WITH_DEMO if demo else WITHOUT_DEMO).format(address=address, command=place.command)
-    say(BANNER.format(address=address, account=lines, things=things, data=place.environment["DATA_DIR"]))
-    keep_running(services, place)
+        start(services, name, installation)
+    things = (WITH_DEMO if demo else WITHOUT_DEMO).format(address=address, command=installation.command)
+    say(
+        BANNER.format(
+            address=address, account=lines, things=things, data=installation.environment["DATA_DIR"]
+        )
+    )
+    keep_running(services, installation)
 
 
-def start(services: Services, name: str, place: Place) -> None:
+def start(services: Services, name: str, installation: Installation) -> None:
     """Start a service in its own session, so that Ctrl-C reaches only this script, which ends them in order."""
     with _signals_wait():  # a process that was not noted yet would be left behind
         services[name] = subprocess.Popen(
-            [place.python, "-m", *COMMANDS[name]],
+            [installation.python, "-m", *COMMANDS[name]],
             cwd=ROOT,
-            env=place.environment,
+            env=installation.environment,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
@@ -154,7 +158,7 @@ def _signals_wait() -> Iterator[None]:
         _stop(received[0], None)
 
 
-def keep_running(services: Services, place: Place) -> None:
+def keep_running(services: Services, installation: Installation) -> None:
     restarts = 0
     while True:
         for name, process in services.items():
@@ -165,13 +169,13 @@ def keep_running(services: Services, place: Place) -> None:
                 _check_alive(services)
             say(f"The {name} ended by itself (exit code {process.returncode}); starting it again.")
             _end_group(process)
-            start(services, name, place)
+            start(services, name, installation)
         time.sleep(0.5)
 
 
-def prepare(place: Place, *, demo: bool = True) -> dict[str, str] | None:
+def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] | None:
     """Set up database, static files and demo; return the first account if it is new."""
-    data = place.environment["DATA_DIR"]
+    data = installation.environment["DATA_DIR"]
     note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads(demo)
     static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
     database = setting("DATABASE_URL", "") or os.path.exists(os.path.join(data, "quorum.sqlite3"))
@@ -180,8 +184,15 @@ def prepare(place: Place, *, demo: bool = True) -> dict[str, str] | None:
     handle, path = tempfile.mkstemp(prefix="quorum-", suffix=".json")
     os.close(handle)
     try:
-        command = [place.python, "manage.py", "prepare", "--output", path, *([] if demo else ["--no-demo"])]
-        done = subprocess.run(command, cwd=ROOT, env=place.environment)
+        command = [
+            installation.python,
+            "manage.py",
+            "prepare",
+            "--output",
+            path,
+            *([] if demo else ["--no-demo"]),
+        ]
+        done = subprocess.run(command, cwd=ROOT, env=installation.environment)
         if done.returncode:
             raise CannotGoOn("Setting up failed; the reason is above.")
         account: dict[str, str] | None = json.loads(read(path))["admin"]

@@ -237,7 +237,7 @@ def after_fork(frame, event, function):
     if event == "c_return" and function.__name__ == "fork_exec":
         interrupt()
 
-place = services.Place(sys.argv[1], "", dict(os.environ))
+place = services.Installation(sys.argv[1], "", dict(os.environ))
 with services.until_stopped() as running:
     if sys.argv[2] == "starting":
         sys.setprofile(after_fork)

@@ -408,7 +408,7 @@ def _bind_to_place(study: Study, backend: CrowdBackend) -> None:
         study.save(update_fields=["place"])
         if design.crowd.budget_cents and backend.sends_people:
             budget_of(study, platform)
-            set_budget(study=study, place=platform, cents=design.crowd.budget_cents)
+            set_budget(study=study, platform=platform, cents=design.crowd.budget_cents)
 
 
 def close_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> None:

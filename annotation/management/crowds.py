@@ -54,8 +54,8 @@ class SyncCrowd(OperationCommand):
             options["output"].write_text(text, encoding="utf-8")
         states = ", ".join(f"{count} {state}" for state, count in synced.assignments.items()) or "none"
         self.say(f"{synced.hits} HITs at the crowd; assignments: {states}.")
-        for one in synced.discrepancies:
-            self.say(f"{one.kind}: {one.words}")
+        for discrepancy in synced.discrepancies:
+            self.say(f"{discrepancy.kind}: {discrepancy.words}")
 
 
 class SubscribeProlific(QuorumCommand):
@@ -93,7 +93,7 @@ class SetLimits(QuorumCommand):
         self.say(f"The limits are set: {set_limits(by=by, **values)}.")
 
 
-WORDS = {
+VERDICT_TEXTS = {
     "pay": "to pay",
     "no": "not to pay",
     "wait": "under way",
@@ -130,16 +130,19 @@ class ReconcilePanel(QuorumCommand):
         text = read_whole(options["submissions"])
         submissions = read_submissions(text, design_of(study).panel, columns=columns)
         compared = compare(study=study, submissions=submissions)
-        counts = Counter(one.verdict for one in compared)
-        for verdict, words in WORDS.items():
+        counts = Counter(submission.verdict for submission in compared)
+        for verdict, verdict_text in VERDICT_TEXTS.items():
             if counts[verdict]:
-                self.say(f"{counts[verdict]:,} {words}")
-        for one in compared:
-            if one.odd:
-                self.say(f"  look at {one.raw or (one.here and one.here.worker)}: {one.reason}")
+                self.say(f"{counts[verdict]:,} {verdict_text}")
+        for submission in compared:
+            if submission.odd:
+                self.say(
+                    f"  look at {submission.raw or (submission.here and submission.here.worker)}: {submission.reason}"
+                )
         if options["output"]:
             write_json(
-                options["output"], {"study": study.slug, "submissions": [_as_json(one) for one in compared]}
+                options["output"],
+                {"study": study.slug, "submissions": [_as_json(submission) for submission in compared]},
             )
         if options["payments"]:
             with whole_file(options["payments"]) as file:
@@ -149,18 +152,18 @@ class ReconcilePanel(QuorumCommand):
             self.say(f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended.")
 
 
-def _as_json(one: Any) -> dict[str, Any]:
+def _as_json(submission: Any) -> dict[str, Any]:
     return {
-        "worker": one.here.worker.name if one.here else None,
-        "id": one.raw,
-        "submission": one.there.session if one.there else None,
-        "here": one.here.status if one.here else None,
-        "there": one.there.panel_status if one.there else None,
-        "code": one.there.code if one.there else None,
-        "verdict": one.verdict,
-        "reason": one.reason,
-        "books": one.books,
-        "odd": one.odd,
+        "worker": submission.here.worker.name if submission.here else None,
+        "id": submission.raw,
+        "submission": submission.there.session if submission.there else None,
+        "here": submission.here.status if submission.here else None,
+        "there": submission.there.panel_status if submission.there else None,
+        "code": submission.there.code if submission.there else None,
+        "verdict": submission.verdict,
+        "reason": submission.reason,
+        "books": submission.books,
+        "odd": submission.odd,
     }
 
 

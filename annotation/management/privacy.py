@@ -71,25 +71,25 @@ class ErasePerson(QuorumCommand):
                 before = erasure_of(study, name)
                 self.say(f"The person was erased already, on {before.at.date() if before else ''}.")
             return [(study, person)] if person else []
-        found, erased = [], False
+        people, erased = [], False
         for study in Study.objects.order_by("pk"):
             try:
                 person = find_person(study, name)
             except NotThere:
                 continue
             erased |= person is None
-            found += [(study, person)] if person else []
-        if not found and not erased:
+            people += [(study, person)] if person else []
+        if not people and not erased:
             raise NotThere(f"Nothing was changed: {name!r} took part in no study.")
-        if not found:
+        if not people:
             self.say("The person was erased already.")
-        return found
+        return people
 
     def _erase(self, study: Study, worker: Worker, options: dict[str, Any]) -> None:
         seen = preview(study=study, worker=worker, way=options["way"])
         self.say(f"Study {study.slug}:")
         for title, rows in (("goes", seen.removed), ("stays without a name", seen.kept)):
-            self.say(f"  {title}: {', '.join(f'{n:,} {words}' for words, n in rows) or 'nothing'}")
+            self.say(f"  {title}: {', '.join(f'{n:,} {label}' for label, n in rows) or 'nothing'}")
         if seen.elsewhere and options["study"]:
             self.say("  The person takes part in other studies too, which keep their name.")
         if not options["yes"]:
@@ -151,11 +151,11 @@ class ChangeConsent(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         translations = {}
-        for given in options["translation"]:
-            language, equals, path = given.partition("=")
+        for translation in options["translation"]:
+            language, equals, path = translation.partition("=")
             if not equals:
                 raise CommandError(
-                    f"--translation is {given!r}; expected LANGUAGE=FILE, such as de=consent-de.md."
+                    f"--translation is {translation!r}; expected LANGUAGE=FILE, such as de=consent-de.md."
                 )
             translations[language] = Path(path).read_text(encoding="utf-8")
         outcome = operations.change.run(

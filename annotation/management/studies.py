@@ -49,25 +49,25 @@ class Rehearse(OperationCommand):
             self.say(
                 f"Control items got right: careful workers {100 * report.controls_careful:.0f} %, spammers {spammed}."
             )
-        for one in report.by_sort:
-            self.say(_report_line(one))
+        for by_sort in report.by_sort:
+            self.say(_report_line(by_sort))
         if report.by_sort:
             self.say(
                 f"{report.invalidated:,} judgments of excluded people were invalidated, and their slots filled again."
             )
 
 
-def _report_line(one: SortReport) -> str:
-    who = "Careful workers" if one.sort == CAREFUL else f"Spammers, {one.sort}"
+def _report_line(by_sort: SortReport) -> str:
+    who = "Careful workers" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"
     when = ""
-    if one.answers is not None:
-        low, middle, high = one.answers
+    if by_sort.answers is not None:
+        low, middle, high = by_sort.answers
         when = f" after {middle:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
-    flagged = f", {one.flagged:,} more flagged" if one.flagged else ""
-    wrongly = " wrongly" if one.sort == CAREFUL else ""
+    flagged = f", {by_sort.flagged:,} more flagged" if by_sort.flagged else ""
+    wrongly = " wrongly" if by_sort.sort == CAREFUL else ""
     return (
-        f"{who}: {one.stopped:,} of {one.people:,} stopped{wrongly}{when}{flagged}; "
-        f"{one.kept:,} of their {one.judgments:,} judgments count."
+        f"{who}: {by_sort.stopped:,} of {by_sort.people:,} stopped{wrongly}{when}{flagged}; "
+        f"{by_sort.kept:,} of their {by_sort.judgments:,} judgments count."
     )
 
 
@@ -121,17 +121,17 @@ class ImportJudgments(QuorumCommand):
         columns = _columns(
             **{name: options[name] for name in ("path", "columns", "values", "zone", "mapping")}
         )
-        asked = {
+        source = {
             name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
         }
         if options["dry_run"]:
             with progress_bar() as progress:
-                found = inspect_judgments(**asked, columns=columns, progress=progress)
-            for line in found.sentences():
+                inspection = inspect_judgments(**source, columns=columns, progress=progress)
+            for line in inspection.sentences():
                 self.say(line)
             return
         with progress_bar() as progress:
-            summary = import_judgments(**asked, study=options["study"], columns=columns, progress=progress)
+            summary = import_judgments(**source, study=options["study"], columns=columns, progress=progress)
         self.say("\n".join(summary.lines("Study")))
 
 
@@ -191,20 +191,20 @@ class ReplayRules(OperationCommand):
             check_place(Path(options["output"]))
         study, values = self.study_and_values(options)
         replays = self.operation.run(study, values, by=None).value
-        for one in replays:
-            if not one.applies:
+        for replay in replays:
+            if not replay.applies:
                 why = "no answer holds what it looks at, so it says nothing"
                 self.say(
-                    f"{one.rule}: {why if one.unrecorded else 'means nothing for this kind of answers'}."
+                    f"{replay.rule}: {why if replay.unrecorded else 'means nothing for this kind of answers'}."
                 )
                 continue
             self.say(
-                f"{one.rule}: {len(one.found):,} of {one.workers:,} workers; excluding them would touch "
-                f"{one.judgments:,} judgments and open {one.slots:,} slots."
+                f"{replay.rule}: {len(replay.found):,} of {replay.workers:,} workers; excluding them would touch "
+                f"{replay.judgments:,} judgments and open {replay.slots:,} slots."
             )
-            for hit in one.found:
+            for hit in replay.found:
                 stopped = "" if hit.standing == "active" else f" ({hit.standing})"
                 self.say(f"  {hit.worker}{stopped}, after {hit.answers:,} answers: {hit.words}")
         if options["output"]:
-            found = {"study": study.slug, "rules": [one.as_json() for one in replays]}
-            write_json(Path(options["output"]), found)
+            findings = {"study": study.slug, "rules": [replay.as_json() for replay in replays]}
+            write_json(Path(options["output"]), findings)

@@ -70,14 +70,14 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     by_worker = _pages_by_worker(sessions)
     limits = _longest_leases(page.study for pages in by_worker.values() for page in pages)
     for pages in by_worker.values():
-        together, given = _SpanUnion(), 0.0
+        together, paid_seconds = _SpanUnion(), 0.0
         for page in sorted(pages, key=lambda one: one.submitted_at):
             together.add(page.spans)
-            held = _SpanUnion.of(page.spans).seconds
+            lease_seconds = _SpanUnion.of(page.spans).seconds
             at_once = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
             allowed = max(limits[page.study], at_once)  # the study's people can make a lease longer
-            seconds = min(page.claimed, held, allowed, together.seconds - given)
-            given += seconds
+            seconds = min(page.claimed, lease_seconds, allowed, together.seconds - paid_seconds)
+            paid_seconds += seconds
             claimed[page.session] += page.claimed
             paid[page.session] += seconds
             if page.claimed > seconds + CLOCK_TOLERANCE:
@@ -109,12 +109,16 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
         "session", "study", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
     ).iterator():
         assert row.session_id is not None  # guaranteed by the query
-        lapsed = [one for one in lapsed if (one.session_id, one.hit_id) == (row.session_id, row.hit_id)]
+        lapsed = [
+            earlier
+            for earlier in lapsed
+            if (earlier.session_id, earlier.hit_id) == (row.session_id, row.hit_id)
+        ]
         seconds = claims.get(row.pk) or 0.0
         if seconds:
             assert row.submitted_at is not None  # guaranteed by its judgments
-            held = _spans_held([*lapsed, row])
-            page = _Page(row.session_id, row.study_id, row.submitted_at, seconds, held)
+            lease_spans = _spans_held([*lapsed, row])
+            page = _Page(row.session_id, row.study_id, row.submitted_at, seconds, lease_spans)
             pages[row.worker_id].append(page)
         elif row.state == Assignment.State.EXPIRED:
             lapsed.append(row)  # its answers and times moved to the row that replaced it

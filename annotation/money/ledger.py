@@ -45,8 +45,8 @@ def budget_of(study: Study, platform: str) -> Budget:
 
 
 @transaction.atomic
-def set_budget(*, study: Study, place: str, cents: int, by: User | None = None, why: str = "") -> Budget:
-    budget = budget_of(study, place)
+def set_budget(*, study: Study, platform: str, cents: int, by: User | None = None, why: str = "") -> Budget:
+    budget = budget_of(study, platform)
     if cents == budget.budget_cents:
         return budget
     taken = F("reserved_cents") + F("spent_cents")
@@ -69,10 +69,10 @@ def set_budget(*, study: Study, place: str, cents: int, by: User | None = None, 
     note_event(
         study=study,
         what="budget",
-        sentence=f"The budget at {place} is {spell_cents(cents, budget.currency)}, before it was "
+        sentence=f"The budget at {platform} is {spell_cents(cents, budget.currency)}, before it was "
         f"{spell_cents(budget.budget_cents, budget.currency)}." + (f" {why}" if why else ""),
         by=by,
-        place=place,
+        place=platform,
         cents=cents,
     )
     budget.refresh_from_db()

@@ -221,7 +221,7 @@ def budget(
         Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.place).pk)
     current = preview_budget(study=study, cents=cents)
     check_confirmed(current, confirm)
-    set_budget(study=study, place=study.place, cents=cents, why=why, by=by)
+    set_budget(study=study, platform=study.place, cents=cents, why=why, by=by)
     return Outcome(_("The budget is changed."), _done(current, []))
 
 

@@ -58,13 +58,13 @@ class TokenAuthentication(BaseAuthentication):
                 "The Authorization header is not of the form 'Token <token>'."
             )
         if len(token) == OLD_KEY_LENGTH or (token.startswith(KEY_START) and len(token) == KEY_LENGTH):
-            found = token_for_key(token)
-            if found is None:
+            api_token = token_for_key(token)
+            if api_token is None:
                 rate_limits.count("token")
                 raise exceptions.AuthenticationFailed(
                     "The token is not known, was revoked, or is past its time."
                 )
-            return found.user, found
+            return api_token.user, api_token
         worker = worker_for_token(token)
         if worker is None:
             rate_limits.count("token")
@@ -101,11 +101,11 @@ class StrictJSONParser(JSONParser):
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise exceptions.ParseError(f"The body names the member {twice[:80]!r} twice.")
-    return found
+    return members
 
 
 def _no_number(text: str) -> Any:
@@ -165,7 +165,7 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
         headers["Retry-After"] = str(int(wait))
     if isinstance(error, exceptions.ValidationError):
         errors = error.detail if isinstance(error.detail, dict) else {"": error.detail}
-        members = {shortened(str(name)): shortened(found) for name, found in errors.items()}
+        members = {shortened(str(name)): shortened(problems) for name, problems in errors.items()}
         return problem(400, sentence_of(error.detail), errors=members), headers
     return problem(error.status_code, str(error.detail)), headers
 

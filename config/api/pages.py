@@ -45,15 +45,15 @@ class StrictFilters(DjangoFilterBackend):
         return filtered
 
 
-def _problems(one: Filter | None, request: Request, name: str) -> Iterator[str]:
+def _problems(filter_field: Filter | None, request: Request, name: str) -> Iterator[str]:
     """Yield problems that the schema of a list excludes but its fields would accept."""
-    given = request.query_params.getlist(name)
-    if len(given) > 1:
+    values = request.query_params.getlist(name)
+    if len(values) > 1:
         yield "is given twice; expected it once."
-    for text in given:
-        if isinstance(one, NumberFilter) and not re.fullmatch(r"-?[0-9]{1,18}", text):
+    for text in values:
+        if isinstance(filter_field, NumberFilter) and not re.fullmatch(r"-?[0-9]{1,18}", text):
             yield "must be a whole number of at most 18 digits."
-        if isinstance(one, ChoiceFilter | TypedChoiceFilter | ModelChoiceFilter) and not text:
+        if isinstance(filter_field, ChoiceFilter | TypedChoiceFilter | ModelChoiceFilter) and not text:
             yield "is empty; expected one of its values."
 
 
@@ -71,11 +71,11 @@ class CursorPages(BasePagination):
         self.size = self._page_size(request)
         name, down = self._ordering(request, view)
         field = view.orderings[name]
-        place = self._place(request, queryset, field)
-        backward = bool(place and place[0])
+        position = self._position(request, queryset, field)
+        backward = bool(position and position[0])
         rows = queryset
-        if place is not None:
-            _, value, pk = place
+        if position is not None:
+            _, value, pk = position
             step = "lt" if down != backward else "gt"
             if field == "pk":
                 rows = rows.filter(**{f"pk__{step}": pk})
@@ -89,7 +89,7 @@ class CursorPages(BasePagination):
         if backward:
             page.reverse()
         self.has_next = bool(page) and (backward or more)
-        self.has_previous = bool(page) and (more if backward else place is not None)
+        self.has_previous = bool(page) and (more if backward else position is not None)
         self.ends = (self._key(page[0], field), self._key(page[-1], field)) if page else None
         return page
 
@@ -118,32 +118,34 @@ class CursorPages(BasePagination):
             ("ordering", {"type": "string", "enum": orderings}, "What to order by; `-` turns it around."),
         )
         return [
-            {"name": name, "in": "query", "required": False, "schema": schema, "description": words}
-            for name, schema, words in described
+            {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
+            for name, schema, description in described
         ]
 
     def _page_size(self, request: Request) -> int:
-        given = request.query_params.get("page_size", str(DEFAULT_SIZE))
-        if not re.fullmatch("[0-9]{1,6}", given) or not 1 <= int(given) <= LARGEST_SIZE:
+        text = request.query_params.get("page_size", str(DEFAULT_SIZE))
+        if not re.fullmatch("[0-9]{1,6}", text) or not 1 <= int(text) <= LARGEST_SIZE:
             raise ValidationError({"page_size": [f"must be a whole number from 1 to {LARGEST_SIZE}."]})
-        return int(given)
+        return int(text)
 
     def _ordering(self, request: Request, view: Any) -> tuple[str, bool]:
-        given = request.query_params.get("ordering", next(iter(view.orderings)))
-        name = given.removeprefix("-")
+        text = request.query_params.get("ordering", next(iter(view.orderings)))
+        name = text.removeprefix("-")
         if name not in view.orderings:
             raise ValidationError(
                 {"ordering": [f"must be one of {', '.join(view.orderings)}, or - before one."]}
             )
-        return name, given.startswith("-")
+        return name, text.startswith("-")
 
-    def _place(self, request: Request, queryset: QuerySet[Any], field: str) -> tuple[bool, Any, Any] | None:
+    def _position(
+        self, request: Request, queryset: QuerySet[Any], field: str
+    ) -> tuple[bool, Any, Any] | None:
         """Return direction, value and id of the cursor."""
-        given = request.query_params.get("cursor")
-        if given is None:
+        cursor = request.query_params.get("cursor")
+        if cursor is None:
             return None
         try:
-            backward, value, pk = load_json(urlsafe_b64decode(given.encode()))
+            backward, value, pk = load_json(urlsafe_b64decode(cursor.encode()))
             fields = queryset.model._meta
             pk = fields.pk.to_python(pk)
             column = fields.pk if field == "pk" else fields.get_field(field)

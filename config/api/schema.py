@@ -156,9 +156,9 @@ def _call(call: Json, objects: Json) -> dict[str, Any]:
         "path": call["path"],
         "description": render_markdown(call["description"]),
         "parameters": [
-            _value(one["name"], one["schema"], objects, needed=one.get("required", False))
-            | {"description": _described(one), "place": one["in"]}
-            for one in call.get("parameters", [])
+            _value(parameter["name"], parameter["schema"], objects, needed=parameter.get("required", False))
+            | {"description": _described(parameter), "place": parameter["in"]}
+            for parameter in call.get("parameters", [])
         ],
         "bodies": [(kind, _type(body["schema"], objects)) for kind, body in bodies.items()],
         "replies": [
@@ -180,7 +180,7 @@ def _call(call: Json, objects: Json) -> dict[str, Any]:
 
 
 def _contents(reply: Json, objects: Json) -> list[tuple[str, SafeString]]:
-    return [(kind, _type(one["schema"], objects)) for kind, one in reply.get("content", {}).items()]
+    return [(kind, _type(content["schema"], objects)) for kind, content in reply.get("content", {}).items()]
 
 
 def _members(schema: Json, objects: Json) -> Iterator[dict[str, Any]]:
@@ -189,7 +189,7 @@ def _members(schema: Json, objects: Json) -> Iterator[dict[str, Any]]:
 
 
 def _value(name: str, schema: Json, objects: Json, *, needed: bool) -> dict[str, Any]:
-    limits = [f"{words} {schema[key]:,}" for key, words in LIMITS.items() if key in schema]
+    limits = [f"{limit_label} {schema[key]:,}" for key, limit_label in LIMITS.items() if key in schema]
     if "default" in schema:
         limits.append(f"default {json.dumps(schema['default'])}")
     return {
@@ -213,24 +213,26 @@ def _type(schema: Json, objects: Json) -> SafeString:
         return format_html('<a href="#{0}">{0}</a>', name)
     if name:
         return _type(objects[name], objects)
-    if found := schema.get("allOf") or schema.get("oneOf"):
-        words = format_html_join(" or ", "{}", ((_type(one, objects),) for one in found))
+    if alternatives := schema.get("allOf") or schema.get("oneOf"):
+        text = format_html_join(
+            " or ", "{}", ((_type(alternative, objects),) for alternative in alternatives)
+        )
     elif "enum" in schema:
-        words = format_html_join(" | ", "<code>{}</code>", ((json.dumps(one),) for one in schema["enum"]))
+        text = format_html_join(" | ", "<code>{}</code>", ((json.dumps(value),) for value in schema["enum"]))
     elif schema.get("type") == "array":
-        words = format_html("list of {}", _type(schema["items"], objects))
+        text = format_html("list of {}", _type(schema["items"], objects))
     else:
-        words = format_html("{}", schema.get("format") or schema.get("type") or "any value")
-    return format_html("{} or null", words) if schema.get("nullable") else words
+        text = format_html("{}", schema.get("format") or schema.get("type") or "any value")
+    return format_html("{} or null", text) if schema.get("nullable") else text
 
 
 def _named_in(calls: Iterable[Json], objects: Json) -> list[str]:
     """Return the objects that ``calls`` name, and those that these name."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = REFERENCES.findall(json.dumps(list(calls)))
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in names:
+            names.add(name)
             waiting += REFERENCES.findall(json.dumps(objects[name]))
-    return sorted(name for name in found if "enum" not in objects[name])
+    return sorted(name for name in names if "enum" not in objects[name])

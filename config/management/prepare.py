@@ -88,7 +88,7 @@ def _fingerprint() -> str:
         for path in sorted(Path(folder).rglob("*")):
             if path.is_file():
                 seen.update(str(path).encode() + path.read_bytes())
-    found = (one.metadata for one in distributions())  # read once: `version` would read it again
-    for name, version in sorted((one["Name"], one["Version"]) for one in found):
+    packages = (package.metadata for package in distributions())  # read once: `version` would read it again
+    for name, version in sorted((package["Name"], package["Version"]) for package in packages):
         seen.update(f"{name} {version}".encode())
     return seen.hexdigest()

@@ -118,9 +118,9 @@ class HealthMiddleware:
         return self.get_response(request)
 
 
-def _answer(found: dict[str, str]) -> JsonResponse:
-    fine = all(value == FINE for value in found.values())
-    response = JsonResponse(found, status=200 if fine else 503)
+def _answer(states: dict[str, str]) -> JsonResponse:
+    fine = all(value == FINE for value in states.values())
+    response = JsonResponse(states, status=200 if fine else 503)
     response.headers["Cache-Control"] = "no-store"
     return response
 

@@ -64,11 +64,11 @@ def may_read(address: str, authorization: str) -> bool:
     if token and hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
         return True
     try:
-        found = ipaddress.ip_address(address)
+        visitor = ipaddress.ip_address(address)
     except ValueError:
         return False
-    found = getattr(found, "ipv4_mapped", None) or found
-    return any(found in network for network in settings.METRICS_FROM)
+    visitor = getattr(visitor, "ipv4_mapped", None) or visitor
+    return any(visitor in network for network in settings.METRICS_FROM)
 
 
 def figures_response() -> HttpResponse:
@@ -91,21 +91,22 @@ class _Rows(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         answers = GaugeMetricFamily("quorum_database_up", "Whether the database answers")
         try:
-            found = list(_waiting())
+            families = list(_waiting())
         except (DatabaseError, InterfaceError):
-            found = []
+            families = []
             answers.add_metric([], 0)
         else:
             answers.add_metric([], 1)
         finally:
             connection.close_if_unusable_or_obsolete()
         yield answers
-        yield from found
+        yield from families
 
 
 def _waiting() -> Iterator[GaugeMetricFamily]:
     work = [
-        (name, apps.get_model(app, model)._default_manager.all(), made) for name, app, model, made in WORK
+        (name, apps.get_model(app, model)._default_manager.all(), created)
+        for name, app, model, created in WORK
     ]
     yield from _by_state("quorum_work", "Jobs and messages that wait, run or failed", work)
     jobs = apps.get_model("judgments", "Job")._default_manager
@@ -120,9 +121,9 @@ def _by_state(
     counts = GaugeMetricFamily(name, what, labels=labels)
     ages = GaugeMetricFamily(f"{name}_oldest_seconds", "Age of the oldest that waits or runs", labels=labels)
     now = timezone.now()
-    for queue, everything, made in work:
+    for queue, everything, created in work:
         rows = everything.filter(state__in=[*WAITING, *FAILED])
-        for row in rows.order_by().values("state").annotate(n=Count("pk"), first=Min(made)):
+        for row in rows.order_by().values("state").annotate(n=Count("pk"), first=Min(created)):
             counts.add_metric([queue, row["state"]], row["n"])
             if row["state"] in WAITING:
                 ages.add_metric([queue, row["state"]], (now - row["first"]).total_seconds())
@@ -194,7 +195,7 @@ def visitor_address(request: HttpRequest) -> str:
     if settings.PROXIES:
         # what is further left came with the visitor's own header
         passed = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
-        told = passed[0].strip() or address
-        with_port = WITH_PORT.fullmatch(told)
-        address = with_port[1] or with_port[2] if with_port else told
+        forwarded = passed[0].strip() or address
+        with_port = WITH_PORT.fullmatch(forwarded)
+        address = with_port[1] or with_port[2] if with_port else forwarded
     return address

@@ -22,7 +22,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from common import rate_limits
 from common.errors import QuorumError
 
-WANTED, GIVEN = "wanted", "given"  # what a session says
+WANTED, GIVEN_CODES = "wanted", "given"  # what a session says
 STATE = "second_factor"
 SIGNED_IN = "signed_in"  # the attribute of a request in which somebody signed in
 RECOVERY_CODES = 10

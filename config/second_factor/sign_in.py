@@ -30,7 +30,7 @@ from unfold.forms import AdminOwnPasswordChangeForm
 from common import rate_limits
 from common.errors import QuorumError
 from config.second_factor import devices
-from config.second_factor.devices import GIVEN, SIGNED_IN, STATE, WANTED
+from config.second_factor.devices import GIVEN_CODES, SIGNED_IN, STATE, WANTED
 
 KNOWN_COOKIE = "quorum_known"
 HALF_A_YEAR = 180 * 24 * 3600
@@ -125,7 +125,7 @@ def _lead_here(following: str) -> HttpResponse:
 
 def _owes(request: HttpRequest) -> bool:
     state = request.session.get(STATE)
-    if state == GIVEN:
+    if state == GIVEN_CODES:
         return False
     return state == WANTED or (
         settings.SECOND_FACTOR and isinstance(request.user, User) and request.user.is_staff
@@ -161,13 +161,13 @@ def _do(request: HttpRequest, user: User) -> HttpResponse | None:
     if not devices.has_second_factor(user):
         codes = devices.set_up(user=user, code=code)
         request.session.cycle_key()
-        request.session[STATE] = GIVEN
+        request.session[STATE] = GIVEN_CODES
         devices.keep_only(request.session, user=user)
         return _page(request, user, codes=codes)
     if _owes(request):
         devices.check_code(user=user, code=code)
         request.session.cycle_key()
-        request.session[STATE] = GIVEN
+        request.session[STATE] = GIVEN_CODES
         return redirect(_next(request))
     if what == "renew":
         return _page(request, user, codes=devices.renew_codes(user=user, code=code))

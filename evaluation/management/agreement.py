@@ -96,22 +96,22 @@ class Agreement(QuorumCommand):
             metavar="SECOND",
             help="compare PATH with this source, the standard",
         )
-        for place in ("first", "second"):
+        for role in ("first", "second"):
             parser.add_argument(
-                f"--{place}-format",
+                f"--{role}-format",
                 choices=SOURCE_FORMATS,
-                help=f"what the {place} source is (default: a judgments file)",
+                help=f"what the {role} source is (default: a judgments file)",
             )
             parser.add_argument(
-                f"--{place}-protocol",
+                f"--{role}-protocol",
                 choices=list(KINDS),
                 help="of a source that names none, or one of several it holds",
             )
             parser.add_argument(
-                f"--{place}-at-least",
+                f"--{role}-at-least",
                 type=float,
                 metavar="X",
-                help=f"the {place} source says yes from this score on",
+                help=f"the {role} source says yes from this score on",
             )
         parser.add_argument(
             "--missing",
@@ -216,13 +216,13 @@ class Agreement(QuorumCommand):
                 self.stderr.write(line)
         self._tell(result, options["output"])
 
-    def _source(self, path: Path, place: str, options: dict[str, Any]) -> Source:
-        format, protocol = options[f"{place}_format"], options[f"{place}_protocol"]
+    def _source(self, path: Path, role: str, options: dict[str, Any]) -> Source:
+        format, protocol = options[f"{role}_format"], options[f"{role}_protocol"]
         slug = str(path)
         if slug.startswith(STUDY):
             if format or protocol:
                 raise EvaluationError(
-                    f"{slug} has a protocol of its own, expected no --{place}-format or --{place}-protocol."
+                    f"{slug} has a protocol of its own, expected no --{role}-format or --{role}-protocol."
                 )
             # Only here: manage.py loads no models for files.
             from evaluation.results.comparing.studies import source_of_study
@@ -293,7 +293,9 @@ def _line_count(path: Path) -> int:
     """Estimate the number of lines for the progress bar; for a folder, of its largest file."""
     if path.is_dir():
         path = max(
-            (one for one in path.iterdir() if one.is_file()), key=lambda one: one.stat().st_size, default=path
+            (file for file in path.iterdir() if file.is_file()),
+            key=lambda file: file.stat().st_size,
+            default=path,
         )
     if not path.is_file():
         return 1

@@ -51,9 +51,9 @@ class LeaveOneOut(QuorumCommand):
         self.say(f"{name}: {bounds.captions:,} captions of {bounds.images:,} images")
         floors, names = list(bounds.lower), list(bounds.upper)
         rows = [
-            (metric, one.micro, one.macro, one.deviation, one.median, one.least, one.most,
+            (metric, bound.micro, bound.macro, bound.deviation, bound.median, bound.least, bound.most,
              *(bounds.lower[what][metric].micro for what in floors))
-            for metric, one in bounds.upper.items()
+            for metric, bound in bounds.upper.items()
         ]  # fmt: skip
         title = "Each caption against the others of its image, and what stood in its place"
         tables = [_coefficients(title, ("micro", "macro", "sd", "median", "min", "max", *floors), rows)]
@@ -135,7 +135,7 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         )
         rows: list[tuple[Cell, ...]] = []
         for name, rankings in ranked.rankings.items():
-            lists = judge_rankings(rankings.tolist(), [[place] for place in range(len(rankings))])
+            lists = judge_rankings(rankings.tolist(), [[position] for position in range(len(rankings))])
             recalls = [recall_at_k(lists, k=cut).value for cut in CUTS]
             rows.append((name, *recalls, median_rank(lists).value))
         columns = [("system", "text"), *((f"R@{cut}", "score") for cut in CUTS), ("median rank", "number")]

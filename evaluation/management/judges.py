@@ -27,8 +27,8 @@ class AskJudge(OperationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
-            asked = operations.ask_judge_now(study=study, progress=progress, **values)
-        self.say(asked.words())
+            answers = operations.ask_judge_now(study=study, progress=progress, **values)
+        self.say(answers.words())
 
 
 BLANK = " "
@@ -57,20 +57,24 @@ class CompareJudges(OperationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
-            found = compare_judges(study=study, progress=progress, **values)
-        store_comparison(found)
-        about = {"settings": found.settings, "signature": found.signature, "judgments": found.judgments}
-        self.write_output(options, {**about, **found.result})
-        for judge in found.result["judges"]:
+            comparison = compare_judges(study=study, progress=progress, **values)
+        store_comparison(comparison)
+        about = {
+            "settings": comparison.settings,
+            "signature": comparison.signature,
+            "judgments": comparison.judgments,
+        }
+        self.write_output(options, {**about, **comparison.result})
+        for judge in comparison.result["judges"]:
             for sentence in sentences_of(judge):
                 self.say(sentence)
-        people = found.result["people"].get("agreement")
+        people = comparison.result["people"].get("agreement")
         rows: list[tuple[Cell, ...]] = []
         if people:
             rows.append(("people among themselves", estimate_of(people), BLANK, BLANK, BLANK))
-        rows += [_row(judge) for judge in found.result["judges"]]
+        rows += [_row(judge) for judge in comparison.result["judges"]]
         self.say_tables([plain_table("Judges beside people", COLUMNS, rows)])
-        for judge in found.result["judges"]:
+        for judge in comparison.result["judges"]:
             estimates = [_estimate(estimate) for estimate in judge["estimates"]]
             self.say_tables([plain_table(f"With {judge['name']}", ESTIMATE_COLUMNS, estimates)])
 

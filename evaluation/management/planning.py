@@ -54,18 +54,18 @@ class PlanPower(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"]) if options["study"] else None
         values = assumptions_for(study) if study else {}
-        given = _given(options["file"]) if options["file"] else {}
+        plan = _given(options["file"]) if options["file"] else {}
         first, second = options["apart"]
         source: dict[str, Any] = {}
         if options["pilot"]:
-            question = str(given.get("question", "systems"))
+            question = str(plan.get("question", "systems"))
             pilot = estimate_from_pilot(
                 study=find_study(options["pilot"]), question=question, first=first, second=second
             )
             values, source = values | pilot.assumptions, pilot.source
         elif first:
             raise EvaluationError("--apart names two of a pilot; expected --pilot STUDY with it.")
-        values |= given
+        values |= plan
         assumptions = read_assumptions(values)
         with progress_bar() as progress:
             result = compute_plan(
@@ -73,8 +73,8 @@ class PlanPower(QuorumCommand):
             )
         self.write_output(options, {"assumptions": assumptions.model_dump(mode="json"), **source, **result})
         self.say_tables([plain_table("Designs", COLUMNS, [_row(design) for design in result["tried"]])])
-        if said := components_sentence(source.get("components", {})):
-            self.say(said)
+        if sentence := components_sentence(source.get("components", {})):
+            self.say(sentence)
         best = result["best"]
         if best is None:
             self.say(
@@ -197,8 +197,8 @@ class Replicate(QuorumCommand):
         with progress_bar() as progress:
             done = run_packs(packs, data, progress)
             write_replications(done, output)
-        for one in done:
-            self.say(f"{one.pack.name}: {tally(one.verdicts)}")
+        for replication in done:
+            self.say(f"{replication.pack.name}: {tally(replication.verdicts)}")
         self.say(f"Written to {output}: report.html, verdicts.json, figures and tables.")
 
     def _describe(self, pack: Pack, folder: Path) -> None:

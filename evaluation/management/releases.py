@@ -75,12 +75,12 @@ class ProveRelease(QuorumCommand):
         parser.add_argument("--receipt", action="append", default=[], help="of an erasure; may be repeated")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = origin_of(
+        origin = origin_of(
             study=find_study(options["study"]), bundle=options["bundle"], receipts=options["receipt"]
         )
-        if not found.holds:
-            raise CommandError(found.words())
-        self.say(found.words())
+        if not origin.holds:
+            raise CommandError(origin.words())
+        self.say(origin.words())
 
 
 class Verify(QuorumCommand):
@@ -101,16 +101,18 @@ class Verify(QuorumCommand):
             if "|" in what:
                 if not options["study"]:
                     raise VerificationError("A signature names no study; expected --study SLUG with it.")
-                found = verify_signature(text=what, study=find_study(options["study"]))
+                verification = verify_signature(text=what, study=find_study(options["study"]))
             elif what.endswith(".zip") or Path(what).is_file():
-                found = verify_bundle(Path(what))
+                verification = verify_bundle(Path(what))
             else:
-                found = verify_study(study=find_study(what), progress=progress)
-        for line in found.differences:
+                verification = verify_study(study=find_study(what), progress=progress)
+        for line in verification.differences:
             self.say(f"  {line}")
-        if found.differences:
-            raise VerificationError(f"{found.what} does not hold: {found.count} of its parts differ.")
-        self.say(f"{found.what} holds: {found.checked} parts are as stated.")
+        if verification.differences:
+            raise VerificationError(
+                f"{verification.what} does not hold: {verification.count} of its parts differ."
+            )
+        self.say(f"{verification.what} holds: {verification.checked} parts are as stated.")
 
 
 FLIPPED_SHOWN = 20
@@ -129,10 +131,10 @@ class CompareReleases(QuorumCommand):
         self.add_output(parser, help="JSON file for the comparison")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = compare_releases(options["before"], options["after"])
-        self.write_output(options, found)
-        judgments, flipped = found["judgments"], found["consensus"]
-        self.say(f"From {found['versions'][0]} to {found['versions'][1]}:")
+        comparison = compare_releases(options["before"], options["after"])
+        self.write_output(options, comparison)
+        judgments, flipped = comparison["judgments"], comparison["consensus"]
+        self.say(f"From {comparison['versions'][0]} to {comparison['versions'][1]}:")
         self.say(
             f"  judgments {judgments['before']:,} to {judgments['after']:,}: {judgments['added']:,} added, "
             f"{judgments['removed']:,} removed, {judgments['no_longer_used']:,} no longer used"
@@ -140,16 +142,16 @@ class CompareReleases(QuorumCommand):
         self.say(f"  consensus of {len(flipped):,} units and pairs is another")
         for row in flipped[:FLIPPED_SHOWN]:
             self.say(f"    {row['unit'] or row['pair']}: {row['before']} to {row['after']}")
-        for name, (before, after) in {"alpha": found["alpha"], **found["metrics"]}.items():
+        for name, (before, after) in {"alpha": comparison["alpha"], **comparison["metrics"]}.items():
             self.say(f"  {name} {format_cell(before, 'coefficient')} to {format_cell(after, 'coefficient')}")
-        for one, two in found["swapped"]:
-            self.say(f"  {one} and {two} changed places")
-        if not found["plan"]:
+        for first, second in comparison["swapped"]:
+            self.say(f"  {first} and {second} changed places")
+        if not comparison["plan"]:
             self.say("  the registered plan is another")
-        for row in found["hypotheses"]:
-            self.say(f"  {row['text']} {row['before']} to {row['after']}: {row['words']}")
-        for sign, words in (("more", "added"), ("no longer", "removed")):
-            for deviation in found["deviations"][words]:
+        for row in comparison["hypotheses"]:
+            self.say(f"  {row['text']} {row['before']} to {row['after']}: {row['change']}")
+        for sign, change in (("more", "added"), ("no longer", "removed")):
+            for deviation in comparison["deviations"][change]:
                 self.say(f"  {sign} done otherwise than registered: {deviation}")
 
 
@@ -256,7 +258,7 @@ class ExportJudgments(OperationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
-            made = export_judgments(
+            exported = export_judgments(
                 study=study,
                 **values,
                 output=options["output"],
@@ -265,7 +267,7 @@ class ExportJudgments(OperationCommand):
                 progress=progress,
             )
         counts = ", ".join(
-            f"{count:,} {name.replace('_', ' ')}" for name, count in made.manifest["counts"].items()
+            f"{count:,} {name.replace('_', ' ')}" for name, count in exported.manifest["counts"].items()
         )
         simulated = " The answers are simulated." if study.simulated else ""
-        self.say(f"{made.path}: {counts}. Manifest: {made.manifest_path.name}.{simulated}")
+        self.say(f"{exported.path}: {counts}. Manifest: {exported.manifest_path.name}.{simulated}")

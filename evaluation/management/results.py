@@ -109,21 +109,21 @@ class Aggregate(OperationCommand):
                 f"Dawid-Skene differs from the consensus on {model['differ']:,} of {model['compared']:,} units and "
                 f"decides {model['breaks_ties']:,} ties; the consensus stays as it is."
             )
-        for name, found in result.get("models", {}).items():
-            self._other_model(name, found)
+        for name, model_result in result.get("models", {}).items():
+            self._other_model(name, model_result)
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
 
-    def _other_model(self, name: str, found: dict[str, Any]) -> None:
-        if found["reason"]:
-            self.say(f"{name}: {found['reason']}")
-        elif "differ" in found:
+    def _other_model(self, name: str, result: dict[str, Any]) -> None:
+        if result["reason"]:
+            self.say(f"{name}: {result['reason']}")
+        elif "differ" in result:
             self.say(
-                f"{name} differs from the consensus on {found['differ']:,} of {found['compared']:,} units and decides "
-                f"{found['breaks_ties']:,} ties."
+                f"{name} differs from the consensus on {result['differ']:,} of {result['compared']:,} units and "
+                f"decides {result['breaks_ties']:,} ties."
             )
         else:
-            self.say(f"{name} rests on {found['answers']:,} answers that are those of most others, or not.")
+            self.say(f"{name} rests on {result['answers']:,} answers that are those of most others, or not.")
 
 
 class Evaluate(OperationCommand):
@@ -162,8 +162,8 @@ class Evaluate(OperationCommand):
         if "clusters" in result:
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])
-        for name, words in result["signatures"].items():
-            self.say(f"{name}: {words}")
+        for name, signature in result["signatures"].items():
+            self.say(f"{name}: {signature}")
         for note in result["notes"]:
             self.say(f"Note: {note}")
 
@@ -184,12 +184,13 @@ class Strengths(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
         values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
-        found = strengths_of(study, **values)
-        self.write_output(options, found)
-        chosen = found["model"] == LUCE
-        title = f"Log-strengths from {found['comparisons']:,} comparisons, {100 * found['ties']:.0f} % without a side"
+        strengths = strengths_of(study, **values)
+        self.write_output(options, strengths)
+        chosen = strengths["model"] == LUCE
+        ties = 100 * strengths["ties"]
+        title = f"Log-strengths from {strengths['comparisons']:,} comparisons, {ties:.0f} % without a side"
         if chosen:
-            title = f"Log-strengths from {found['comparisons']:,} choices of the best"
+            title = f"Log-strengths from {strengths['comparisons']:,} choices of the best"
         columns = [
             ("system", "text"),
             ("strength [95 %]", "signed"),
@@ -203,25 +204,25 @@ class Strengths(QuorumCommand):
                 system["best_rank"],
                 system["worst_rank"],
             )
-            for system in found["systems"]
+            for system in strengths["systems"]
         ]
         if chosen:
             columns.append(("best", "percent"))
-            rows = [(*row, system["best"]) for row, system in zip(rows, found["systems"], strict=True)]
+            rows = [(*row, system["best"]) for row, system in zip(rows, strengths["systems"], strict=True)]
         self.say_tables([plain_table(title, columns, rows)])
-        if found["length"]:
-            added = format_cell(found["length"]["value"], "signed")
+        if strengths["length"]:
+            added = format_cell(strengths["length"]["value"], "signed")
             self.say(f"A standard deviation in length adds {added} to the log-odds.")
-        for one in found["next"]:
+        for pair in strengths["next"]:
             self.say(
-                f"One more judgment says most of {one['first']} and {one['second']} ({one['gain']:.2g} nats)."
+                f"One more judgment says most of {pair['first']} and {pair['second']} ({pair['gain']:.2g} nats)."
             )
-        if found["weighted"]:
+        if strengths["weighted"]:
             self.say("Judgments weigh one over the chance that drew what they compare (docs/ties.md).")
-        for words in (found["reason"], found["note"]):
-            if words:
-                self.say(f"Note: {words}")
-        self.say(found["signature"])
+        for sentence in (strengths["reason"], strengths["note"]):
+            if sentence:
+                self.say(f"Note: {sentence}")
+        self.say(strengths["signature"])
 
 
 MOST_SAMPLES = 9_999
@@ -259,20 +260,20 @@ class SoftLabels(QuorumCommand):
                 f"--bootstraps is {bootstraps}, expected a whole number from 0 to {MOST_SAMPLES}."
             )
         with progress_bar() as progress:
-            found = compute_disagreement(
+            disagreement = compute_disagreement(
                 study=study,
                 bootstraps=bootstraps,
                 predictions={path.stem: path for path in options["predictions"]},
                 progress=progress,
             )
-        self.write_output(options, found)
-        self.say(found["in_words"])
-        self.say_tables(_tables(found))
-        groups = found.get("groups", {})
+        self.write_output(options, disagreement)
+        self.say(disagreement["in_words"])
+        self.say_tables(_tables(disagreement))
+        groups = disagreement.get("groups", {})
         if groups and groups["reason"]:
             self.say(f"Groups of raters were not tested: {groups['reason']}.")
-        if not found["per_worker"]["available"]:
-            self.say(found["per_worker"]["reason"])
+        if not disagreement["per_worker"]["available"]:
+            self.say(disagreement["per_worker"]["reason"])
 
 
 def _tables(result: dict[str, Any]) -> list[Table]:
@@ -343,7 +344,7 @@ class ErrorSpans(QuorumCommand):
         if not scores:
             raise EvaluationError(f"No text of a system has an answer that counts in study {study.slug!r}.")
         pair = compare_systems(segments, *options["compare"]) if options["compare"] else None
-        systems = [as_json(one) for one in scores]
+        systems = [as_json(score) for score in scores]
         self.write_output(options, {"systems": systems, "comparison": as_json(pair) if pair else None})
         self.say_tables([scores_table(scores)])
         if pair is not None:
@@ -413,21 +414,23 @@ class CompareMetrics(QuorumCommand):
         if result.get("systems"):
             self._systems(result)
         self.say(comparison_in_words(result))
-        for name, words in result["signatures"].items():
-            self.say(f"{name}: {words}")
+        for name, signature in result["signatures"].items():
+            self.say(f"{name}: {signature}")
         for note in result.get("notes", ()):
             self.say(f"Note: {note}")
 
     def _systems(self, result: dict[str, Any]) -> None:
-        found = result["systems"]
+        systems = result["systems"]
         columns = [("", "text"), ("soft pairwise", "score"), ("pairwise", "score"), ("Pearson", "score")]
-        columns += [("tie-calibrated, by image", "score")] if "calibrated" in found else []
+        columns += [("tie-calibrated, by image", "score")] if "calibrated" in systems else []
         rows = []
-        for place, (name, own) in enumerate(zip(result["metrics"], found["own"], strict=True)):
-            soft = own["soft_pairwise_accuracy"]
-            row = (name, soft["value"], soft["pairwise"], own["pearson"]["value"])
-            rows.append((*row, *([found["calibrated"][place]["value"]] if "calibrated" in found else [])))
-        self.say_tables([plain_table(f"Over {found['number']} systems", columns, rows)])
+        for position, (name, metric) in enumerate(zip(result["metrics"], systems["own"], strict=True)):
+            soft = metric["soft_pairwise_accuracy"]
+            row = (name, soft["value"], soft["pairwise"], metric["pearson"]["value"])
+            rows.append(
+                (*row, *([systems["calibrated"][position]["value"]] if "calibrated" in systems else []))
+            )
+        self.say_tables([plain_table(f"Over {systems['number']} systems", columns, rows)])
         self.say()
 
 
@@ -474,17 +477,17 @@ class WeighBack(OperationCommand):
         of_draws = {name: values.pop(name) for name in ("draws", "seed") if name in values}
         with progress_bar() as progress:
             if options["savings"]:
-                found = choice_savings(study=study, **values, **of_draws, progress=progress)
+                result = choice_savings(study=study, **values, **of_draws, progress=progress)
             else:
-                found = weigh_back(study=study, **values, progress=progress)
-        self.write_output(options, found)
-        (self._savings if options["savings"] else self._weighed)(found)
+                result = weigh_back(study=study, **values, progress=progress)
+        self.write_output(options, result)
+        (self._savings if options["savings"] else self._weighed)(result)
 
-    def _weighed(self, found: dict[str, Any]) -> None:
-        choice = found["choice"]
+    def _weighed(self, result: dict[str, Any]) -> None:
+        choice = result["choice"]
         rows = [
             (row["what"], f"{row['name']} {row['kind']}".strip(), estimate_of(row), row["plain"]["value"])
-            for row in found["rows"]
+            for row in result["rows"]
         ]
         title = f"{choice['budget']:,} of {choice['population']:,} {choice['per']} by {choice['method']}, weighed back"
         columns = [
@@ -495,16 +498,16 @@ class WeighBack(OperationCommand):
         ]
         self.say_tables([plain_table(title, columns, rows)])
 
-    def _savings(self, found: dict[str, Any]) -> None:
-        for group in dict.fromkeys(row["group"] for row in found["rows"]):
-            own = [row for row in found["rows"] if row["group"] == group]
-            budgets = sorted({row["budget"] for row in own})
+    def _savings(self, result: dict[str, Any]) -> None:
+        for group in dict.fromkeys(row["group"] for row in result["rows"]):
+            group_rows = [row for row in result["rows"] if row["group"] == group]
+            budgets = sorted({row["budget"] for row in group_rows})
             rows = []
-            for method in dict.fromkeys(row["method"] for row in own):
-                cells = {row["budget"]: row for row in own if row["method"] == method}
+            for method in dict.fromkeys(row["method"] for row in group_rows):
+                cells = {row["budget"]: row for row in group_rows if row["method"] == method}
                 rows.append((method, *(_saving(cells[budget]) for budget in budgets)))
             title = (
-                f"{group}: error of {found['items']:,} {found['per']} drawn, and saved against an even draw"
+                f"{group}: error of {result['items']:,} {result['per']} drawn, and saved against an even draw"
             )
             columns = [("method", "text"), *((str(budget), "text") for budget in budgets)]
             self.say_tables([plain_table(title, columns, rows)])

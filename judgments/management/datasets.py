@@ -28,9 +28,9 @@ class ImportDataset(QuorumCommand):
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        arguments = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
+        source = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
         with progress_bar() as progress:
-            summary = import_dataset(**arguments, progress=progress)
+            summary = import_dataset(**source, progress=progress)
         self.say("\n".join(summary.lines("Dataset")))
 
 
@@ -46,9 +46,9 @@ class ImportCandidates(QuorumCommand):
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        arguments = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
+        source = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
         with progress_bar() as progress:
-            summary = import_candidates(**arguments, progress=progress)
+            summary = import_candidates(**source, progress=progress)
         self.say("\n".join(summary.lines("System")))
 
 
@@ -76,9 +76,9 @@ The caption ids are those of the dataset (Flickr8k: 1305564994_00513f9a5b.jpg#2)
         depth: int | None = options["depth"]
         if depth is not None and depth < 1:
             raise QuorumError(f"--depth is {depth}; expected 1 or more.")
-        arguments = {name: options[name] for name in ("path", "dataset", "task", "depth", "encoding")}
+        source = {name: options[name] for name in ("path", "dataset", "task", "depth", "encoding")}
         with progress_bar() as progress:
-            summary = import_rankings(**arguments, progress=progress)
+            summary = import_rankings(**source, progress=progress)
         self.say("\n".join(summary.lines("Rankings of")))
 
 

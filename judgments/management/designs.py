@@ -53,15 +53,15 @@ class CreateStudy(QuorumCommand):
 
     def _with_titles(self, design: StudyDesign, path: Path) -> StudyDesign:
         with progress_bar() as report:
-            completed = with_titles(
+            filled = with_titles(
                 design=design,
                 titles=(line.rstrip("\r\n") for _, line in read_lines(path)),
                 # how long the list is nobody knows before its end
                 progress=lambda read: report(read / (read + 5_000_000), f"{read:,} titles"),
             )
-        count = len(completed.keywords.titles)
+        count = len(filled.keywords.titles)
         self.say(f"{count:,} title{'' if count == 1 else 's'} of {path} stand in a text of {design.dataset}.")
-        return completed
+        return filled
 
 
 class ExportStudy(QuorumCommand):
@@ -95,14 +95,14 @@ class DiffDesigns(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         names = options["this"], options["that"]
         this, that = (find_design(name, studies=Study.objects.all(), files=True) for name in names)
-        comparison = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
+        difference = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
         if options["unified"]:
-            for line in comparison.lines:
+            for line in difference.lines:
                 self.say(line)
             return
-        if not comparison.count:
+        if not difference.count:
             self.say("The two designs are the same, key for key.")
-        for rows in comparison.tables.values():
+        for rows in difference.tables.values():
             for row in rows:
                 self.say(row.key)
                 self._say_side("-", row.this)

@@ -301,7 +301,7 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
 
 
 def test_a_promised_end_that_is_interrupted_goes_on(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "AT_ONCE", 1)
+    monkeypatch.setattr(retention, "BATCH_SIZE", 1)
     study.design |= {"retention": {"identities_days": 30}}
     study.closed_at = timezone.now() - timedelta(days=31)
     study.save()

@@ -35,7 +35,7 @@ def study_at_mturk(
 def funded_study() -> Study:
     """Open at the sandbox, with a budget of 100.00."""
     made = study_at_mturk(make_dataset(pictures=False), crowd={"floor_cents_per_hour": 900})
-    ledger.set_budget(study=made, place=made.place, cents=10_000)
+    ledger.set_budget(study=made, platform=made.place, cents=10_000)
     return made
 
 

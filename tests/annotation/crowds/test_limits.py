@@ -60,7 +60,7 @@ def send(path: str, user: User, body: Any = None, key: str = "k") -> Any:
 def study() -> Study:
     """Open at the sandbox, with a budget of 100.00 and an owner called olga."""
     made = study_at_mturk(make_dataset(pictures=False))
-    ledger.set_budget(study=made, place=made.place, cents=10_000)
+    ledger.set_budget(study=made, platform=made.place, cents=10_000)
     StudyRole.objects.create(study=made, user=person("olga"), role="owner")
     return made
 

@@ -59,7 +59,7 @@ def counters(study: Study) -> tuple[int, int, int]:
 
 
 def test_publishing_reserves_approving_spends_and_rejecting_gives_back(study: Study) -> None:
-    ledger.set_budget(study=study, place=PLACE, cents=100)
+    ledger.set_budget(study=study, platform=PLACE, cents=100)
     publication = published(study)
     assert counters(study) == (100, 36, 0)
     assert settle_session(session=handed_in(publication), status="approved")
@@ -71,7 +71,7 @@ def test_publishing_reserves_approving_spends_and_rejecting_gives_back(study: St
 
 
 def test_whatever_is_said_twice_is_booked_once(study: Study) -> None:
-    ledger.set_budget(study=study, place=PLACE, cents=100)
+    ledger.set_budget(study=study, platform=PLACE, cents=100)
     publication = published(study)
     session = handed_in(publication)
     assert settle_session(session=session, status="approved")
@@ -85,7 +85,7 @@ def test_whatever_is_said_twice_is_booked_once(study: Study) -> None:
 
 
 def test_a_rejection_that_is_overridden_needs_its_money_again(study: Study) -> None:
-    ledger.set_budget(study=study, place=PLACE, cents=36)
+    ledger.set_budget(study=study, platform=PLACE, cents=36)
     publication = published(study)
     session = handed_in(publication)
     settle_session(session=session, status="rejected", feedback="Empty.")
@@ -96,17 +96,17 @@ def test_a_rejection_that_is_overridden_needs_its_money_again(study: Study) -> N
         settle_session(session=session, status="approved")
     session.refresh_from_db()
     assert session.status == "rejected"
-    ledger.set_budget(study=study, place=PLACE, cents=48)
+    ledger.set_budget(study=study, platform=PLACE, cents=48)
     assert settle_session(session=session, status="approved")
     assert counters(study) == (48, 36, 12)
 
 
 def test_a_budget_is_never_set_below_what_is_spent_and_reserved(study: Study) -> None:
-    ledger.set_budget(study=study, place=PLACE, cents=100)
+    ledger.set_budget(study=study, platform=PLACE, cents=100)
     published(study)
     with pytest.raises(WrongState, match=r"stays 1\.00 USD: 0\.00 USD are spent and 0\.36 USD reserved"):
-        ledger.set_budget(study=study, place=PLACE, cents=35)
-    ledger.set_budget(study=study, place=PLACE, cents=36)
+        ledger.set_budget(study=study, platform=PLACE, cents=35)
+    ledger.set_budget(study=study, platform=PLACE, cents=36)
     assert [event.details["cents"] for event in StudyEvent.objects.filter(what="budget").order_by("pk")] == [
         100,
         36,
@@ -114,7 +114,7 @@ def test_a_budget_is_never_set_below_what_is_spent_and_reserved(study: Study) ->
 
 
 def test_the_database_itself_keeps_a_study_within_its_budget(study: Study) -> None:
-    ledger.set_budget(study=study, place=PLACE, cents=100)
+    ledger.set_budget(study=study, platform=PLACE, cents=100)
     with pytest.raises(IntegrityError), transaction.atomic():
         Budget.objects.filter(study=study).update(reserved_cents=60, spent_cents=41)
     with pytest.raises(LogIsAppendOnly):
@@ -122,8 +122,8 @@ def test_the_database_itself_keeps_a_study_within_its_budget(study: Study) -> No
 
 
 def test_sandbox_and_live_have_books_of_their_own(study: Study) -> None:
-    ledger.set_budget(study=study, place=PLACE, cents=100)
-    ledger.set_budget(study=study, place="mturk-live", cents=5)
+    ledger.set_budget(study=study, platform=PLACE, cents=100)
+    ledger.set_budget(study=study, platform="mturk-live", cents=5)
     published(study)
     live = Budget.objects.get(study=study, place="mturk-live")
     assert (live.reserved_cents, live.spent_cents) == (0, 0)

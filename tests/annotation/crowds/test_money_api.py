@@ -160,7 +160,7 @@ def test_a_bonus_beyond_the_budget_is_refused_and_the_key_is_free_for_later(
     before = books(study)
     refused(bonus(study, owner, ada, 9_000), 409, "100.00 USD are left")
     assert books(study) == before
-    ledger.set_budget(study=study, place=study.place, cents=20_000)
+    ledger.set_budget(study=study, platform=study.place, cents=20_000)
     assert bonus(study, owner, ada, 9_000).status_code == 202
 
 

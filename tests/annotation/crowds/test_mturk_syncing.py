@@ -271,10 +271,10 @@ def test_money_that_was_paid_there_beyond_the_budget_is_named_until_it_is_raised
     client = turk_client(PLACE)
     client.reject(work.assignment_id, feedback="Empty.")
     sync(study)
-    set_budget(study=study, place=PLACE, cents=5)
+    set_budget(study=study, platform=PLACE, cents=5)
     client.approve(work.assignment_id, override=True)
     assert kinds_of(sync(study, thorough=True)) == ["money"]
-    set_budget(study=study, place=PLACE, cents=12)
+    set_budget(study=study, platform=PLACE, cents=12)
     assert kinds_of(sync(study, thorough=True)) == []
     same_money(study, turk)
 

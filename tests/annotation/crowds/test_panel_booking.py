@@ -69,7 +69,7 @@ def test_what_the_panel_paid_for_nothing_that_counts_here_is_spent_once_and_flag
     study = panel_study()
     at_work(study, BOB)
     book_list(study=study, submissions=submissions(study, line(BOB, "RETURNED")))
-    set_budget(study=study, place=study.place, cents=study.budgets.get().reserved_cents)
+    set_budget(study=study, platform=study.place, cents=study.budgets.get().reserved_cents)
     listed = submissions(study, line(BOB, "APPROVED"), line(EVE, "APPROVED"))  # given back here; never came
     booked = book_list(study=study, submissions=listed)
     assert (booked.unmatched, booked.approved, session(study).status) == (2, 0, "returned")

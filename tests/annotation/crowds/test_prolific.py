@@ -272,7 +272,7 @@ def test_who_took_part_does_not_see_the_study_that_goes_on_later(
 ) -> None:
     panel.finish("aa1")
     close_study(study=panel.study)
-    set_budget(study=panel.study, place="prolific", cents=20_000)
+    set_budget(study=panel.study, platform="prolific", cents=20_000)
     open_study(study=panel.study)
     first, second = prolific.world.studies
     assert Publication.objects.get(number=2).external_id == second
