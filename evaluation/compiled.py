@@ -74,4 +74,6 @@ def _imported_names(module: str) -> Iterator[str]:
 
 def _file(module: str) -> Path:
     path = _ROOT.joinpath(*module.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    package = path / "__init__.py"
+    # A folder of a former version may be left with its compiled files alone.
+    return package if package.exists() else path.with_suffix(".py")
