@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks.export import set_up
-from evaluation.arrays import Floats
+from evaluation.numeric.arrays import Floats
 from evaluation.statistics.aggregation import preference_strengths
 from evaluation.statistics.sequential import Drawing, prior_strengths
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluation.arrays import Floats
+from evaluation.numeric.arrays import Floats
 from evaluation.statistics.choosing import (
     FLOOR,
     METHODS,

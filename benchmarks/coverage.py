@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from evaluation.arrays import Floats, Ints
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.aggregation import (
     best_worst_scores,
     bradley_terry_of_comparisons,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
-from evaluation.arrays import Floats
+from evaluation.numeric.arrays import Floats
 from evaluation.statistics.disagreement import (
     divergence,
     known_groups,

@@ -40,7 +40,7 @@ Work = Callable[[int], bytes]
 
 def scoring(scale: float, folder: Path) -> Work:
     from evaluation.metrics import score
-    from evaluation.parallel import LocalPool, using
+    from evaluation.numeric.parallel import LocalPool, using
 
     captions = made_up(int(CAPTIONS * scale))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluation.arrays import Floats
+from evaluation.numeric.arrays import Floats
 from evaluation.statistics.aggregation import bradley_terry_of_comparisons, preference_strengths
 
 OUTCOMES = {"left": 1, "right": 2, "tie": 0}

@@ -1,6 +1,6 @@
 """Examples that compile the kernels of metrics, statistics and ranking systems.
 
-`python -m config.compiling` compiles all kernels ahead of their first use (`evaluation.compiled`).
+`python -m config.compiling` compiles all kernels ahead of their first use (`evaluation.numeric.compiled`).
 """
 
 import numpy as np

@@ -28,7 +28,7 @@ from django.utils.module_loading import import_string
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
-from evaluation.parallel import PartFunction, Results, Serial, using
+from evaluation.numeric.parallel import PartFunction, Results, Serial, using
 from judgments import jobs
 from judgments.jobs import DATABASE_FAILURES, HEAVY, Run, is_gone, owner_name
 from judgments.models import Job

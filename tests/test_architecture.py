@@ -18,8 +18,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("config", "evaluation", "annotation", "judgments", "common", "demo", "quorum", "scripts")
 LOWEST = ("evaluation.metrics", "evaluation.statistics")
-# Leaves below both: they import nothing of Quorum at all.
-LEAVES = ("evaluation.compiled", "evaluation.signatures", "evaluation.arrays", "evaluation.parallel")
+# Below both: it imports nothing of Quorum at all.
+LEAVES = ("evaluation.numeric",)
 APPS = ("judgments", "annotation", "evaluation")
 # The rooms of evaluation, the lowest first, over the numeric packages; doors that gather all of them lie above.
 INSIDE_EVALUATION = ("presentation", "data", "results", "planning", "reports")
@@ -380,7 +380,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("annotation.money.confirming", "annotation.privacy.retention", "evaluation.results.challenges.scoring"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "evaluation.metrics.files"),
             *("evaluation.data.publishing.outside", "evaluation.data.releases", "evaluation.results.aggregation"),
-            *("evaluation.signatures", "judgments.kinds.spans.answers", "judgments.studies.studies"),
+            *("evaluation.numeric.signatures", "judgments.kinds.spans.answers", "judgments.studies.studies"),
         ),
         "PillowImage.open": ("judgments.datasets.pictures",),
         "Image.open": ("evaluation.results.judges.prompts", "evaluation.results.ranking_systems.pictures"),

@@ -14,7 +14,7 @@ from django.core.management import call_command
 
 from evaluation.metrics import cider, comparison
 from evaluation.metrics.text import tokens
-from evaluation.parallel import LocalPool, map_parts, using
+from evaluation.numeric.parallel import LocalPool, map_parts, using
 from evaluation.statistics import power, resampling
 from evaluation.statistics.power import People
 from tests.installations import until
@@ -116,7 +116,7 @@ def test_the_parts_of_a_killed_process_are_computed_again(tmp_path: Path) -> Non
 
 SLEEPER = """
 import os, pathlib, sys, time
-from evaluation.parallel import LocalPool, map_parts, using
+from evaluation.numeric.parallel import LocalPool, map_parts, using
 
 def part(folder, number):
     pathlib.Path(folder, str(os.getpid())).touch()

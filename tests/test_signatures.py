@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.signatures import BadSignature, Signature, Value, parse
+from evaluation.numeric.signatures import BadSignature, Signature, Value, parse
 
 WORDS = st.text(min_size=1, max_size=12)
 VALUES: st.SearchStrategy[Any] = st.recursive(

@@ -24,7 +24,7 @@ from django.db.models import Count, F
 from annotation.models import Judgment, Worker
 from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from common.rows import insert_rows
-from evaluation.arrays import Ints
+from evaluation.numeric.arrays import Ints
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from evaluation.statistics.sequential import Drawing, prior_strengths
 from judgments.design.study_design import StudyDesign

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
-from evaluation.arrays import Ints
-from evaluation.signatures import Signature
+from evaluation.numeric.arrays import Ints
+from evaluation.numeric.signatures import Signature
 
 if TYPE_CHECKING:
     import pyarrow as pa

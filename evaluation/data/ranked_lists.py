@@ -11,8 +11,8 @@ from django.db.models import Case, Max, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from common.rows import READ_AT_ONCE, batched, columns_of, plain_rows
-from evaluation.arrays import places_in
 from evaluation.data.judgment_sets.records import Flags, Ints
+from evaluation.numeric.arrays import places_in
 from judgments.models import Caption, Item, Output, Study, System, Unit
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from evaluation.metrics.errors import (
 )
 from evaluation.metrics.h13 import bleu_pre_matrix, bleu_pre_pairs
 from evaluation.metrics.scoring import MetricCall, MetricScore, Scores, call_of, score
-from evaluation.signatures import BadSignature
+from evaluation.numeric.signatures import BadSignature
 
 __all__ = [
     "BadSignature",

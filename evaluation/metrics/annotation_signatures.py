@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from evaluation.metrics.errors import InvalidInput
-from evaluation.signatures import (
+from evaluation.numeric.signatures import (
     BadSignature,
     Call,
     Signature,

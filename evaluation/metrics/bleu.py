@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
-from evaluation.compiled import compiled
 from evaluation.metrics.comparison import MOST_WORDS, Comparison, Task, View, groups_of, parts_of
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text.tokens import child, empty_trie, trie_bits
-from evaluation.parallel import map_parts
+from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.compiled import compiled
+from evaluation.numeric.parallel import map_parts
 
 TINY = 1e-15
 SMALL = 1e-9

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints, starts_of
-from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, Task, View, groups_of, parts_of
 from evaluation.metrics.text.tokens import Numbers, TokenizedTexts
-from evaluation.parallel import Serial, map_parts
+from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
+from evaluation.numeric.compiled import compiled
+from evaluation.numeric.parallel import Serial, map_parts
 
 ALONE = -1  # an n-gram that occurs only once
 ROUND = 1 << 22  # tokens numbered in one round

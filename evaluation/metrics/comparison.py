@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from evaluation.arrays import Ints, starts_of
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text.tokens import Numbers, TokenizedTexts, Tokenizer, changed, encode, ranges
+from evaluation.numeric.arrays import Ints, starts_of
 
 T = TypeVar("T")
 

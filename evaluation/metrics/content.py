@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints, ratio, starts_of
-from evaluation.compiled import compiled
 from evaluation.metrics.annotation_signatures import check_collection, signature
 from evaluation.metrics.errors import InvalidInput, UnknownName
+from evaluation.numeric.arrays import Floats, Ints, ratio, starts_of
+from evaluation.numeric.compiled import compiled
 
 Boxes = Collection[int]
 

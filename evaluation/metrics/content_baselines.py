@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Flags, Floats, Ints, starts_of
-from evaluation.compiled import compiled
 from evaluation.metrics.annotation_signatures import check_collection, check_lists, signature, whole_count
 from evaluation.metrics.errors import InvalidInput
-from evaluation.signatures import GIVEN, Value
+from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
+from evaluation.numeric.compiled import compiled
+from evaluation.numeric.signatures import GIVEN, Value
 
 Seed = np.random.Generator | int | None
 

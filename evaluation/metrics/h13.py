@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints, ratio, starts_of
-from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.comparison import Comparison, Lists, Task, View, check_lists, check_texts
 from evaluation.metrics.errors import UnknownName
@@ -24,6 +22,8 @@ from evaluation.metrics.text.tokens import (
     changed,
     encode,
 )
+from evaluation.numeric.arrays import Floats, Ints, ratio, starts_of
+from evaluation.numeric.compiled import compiled
 
 ORDERS = (STOP_FIRST, STEM_FIRST)
 

@@ -15,7 +15,6 @@ from numbers import Real
 
 import numpy as np
 
-from evaluation.arrays import Floats
 from evaluation.metrics.annotation_signatures import check_collection, check_lists, signature, whole_count
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.keywords import (
@@ -25,7 +24,8 @@ from evaluation.metrics.keywords import (
     check_gold,
     evaluation_fields,
 )
-from evaluation.signatures import Value, name_given
+from evaluation.numeric.arrays import Floats
+from evaluation.numeric.signatures import Value, name_given
 
 Terms = Sequence[str]
 SMOOTHING = 0.01

@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.metrics.annotation_signatures import (
     are_texts,
     check_collection,
@@ -41,7 +40,8 @@ from evaluation.metrics.annotation_signatures import (
 from evaluation.metrics.errors import InvalidFile, InvalidInput, UnknownName
 from evaluation.metrics.text import stemming
 from evaluation.metrics.text.tokens import tokenizer_named
-from evaluation.signatures import Value
+from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
+from evaluation.numeric.signatures import Value
 
 LEAST = 5  # MC12: a word that occurs less often in the training articles is infrequent
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats
 from evaluation.metrics import bleu, cider, h13, meteor, rouge
 from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.errors import InvalidInput, MetricsError, PackageFailed, UnknownName
+from evaluation.numeric.arrays import Floats
 
 VERSION = "1.0"
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints, starts_of
 from evaluation.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.registry import VERSION, Metric, OptionValue, metric_named
 from evaluation.metrics.text.tokens import Tokenizer, encode, tokenizer_labelled, tokenizer_named
-from evaluation.signatures import BadSignature, Signature, Value, name_given, parse, parse_version
+from evaluation.numeric.arrays import Floats, Ints, starts_of
+from evaluation.numeric.signatures import BadSignature, Signature, Value, name_given, parse, parse_version
 
 FEW_DOCUMENTS = 10
 # Signature fields of changes to captions before scoring.

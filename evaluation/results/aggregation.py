@@ -18,13 +18,13 @@ from django.utils.translation import gettext, ngettext
 from annotation.models import Assignment, Judgment
 from common.amounts import thousands
 from common.rows import batched, indexes_built_after, insert_rows, large_cache, plain_rows
-from evaluation.arrays import places_in
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
 from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.data.provenance import as_json, hash_with, signature
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
+from evaluation.numeric.arrays import places_in
 from evaluation.presentation.content import percent
 from evaluation.results.consensus import (
     CLUSTERED,

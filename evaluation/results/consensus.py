@@ -12,7 +12,6 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.data.judgment_sets.records import (
     MOST_VALUES,
     NO_PAIR,
@@ -26,6 +25,7 @@ from evaluation.data.judgment_sets.records import (
 )
 from evaluation.data.judgment_sets.sources import first_chosen
 from evaluation.data.provenance import as_json, json_float
+from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.results.coefficients import agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.aggregation.voting import SURE, preferences_of

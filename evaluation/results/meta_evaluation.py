@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 
-from evaluation.arrays import places_in
 from evaluation.data.imported_scores.storing import check_imported, imported_hashes, imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Floats, JudgmentTable
@@ -17,6 +16,7 @@ from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.data.provenance import signature
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
+from evaluation.numeric.arrays import places_in
 from evaluation.results.aggregation import StudyConsensus, consensus_of
 from evaluation.results.consensus import CLUSTERED, agreement_rows, one_against_rest
 from evaluation.results.metric_figures import (

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluation.arrays import places_in
 from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
 from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError, as_sentence
+from evaluation.numeric.arrays import places_in
+from evaluation.numeric.signatures import parse
 from evaluation.results.readings import kappa_at
-from evaluation.signatures import parse
 from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns, share_of_rows
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import (

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints
 from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.clustering import ITEM, ClusterColumns, columns_of, share_of_rows
 from evaluation.statistics.correlation import correlation

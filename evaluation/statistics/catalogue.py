@@ -1,6 +1,6 @@
 """The statistics that sign their results, and the way from a signature back to its call."""
 
-from evaluation.signatures import BadSignature, Call, call_of_function, parse_version
+from evaluation.numeric.signatures import BadSignature, Call, call_of_function, parse_version
 from evaluation.statistics import (
     aggregation,
     agreement,

@@ -17,7 +17,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation import item_response
 from evaluation.statistics.clustering import FEWEST, ITEM, TOO_FEW
 from evaluation.statistics.inputs import (

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy  # its parts load when they are first used
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
 
 NAIVE = "naive"

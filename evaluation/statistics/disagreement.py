@@ -19,7 +19,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.aggregation.worker_models import Answers, climb
 from evaluation.statistics.inputs import (
     BadOption,

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.numeric.arrays import Flags, Floats, Ints
 
 # Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
 ROUNDING = 1e-12

@@ -18,8 +18,8 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Floats, Ints
-from evaluation.parallel import map_parts
+from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.parallel import map_parts
 from evaluation.statistics.clustering import ITEM, RATER, Clusters
 from evaluation.statistics.inputs import (
     BadOption,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints, starts_of
+from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints
-from evaluation.parallel import Serial, map_parts
+from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.parallel import Serial, map_parts
 from evaluation.statistics.inputs import ROUNDING, BadOption, is_real, positive
 
 ALTERNATIVES = ("two-sided", "greater", "less")

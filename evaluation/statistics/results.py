@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
-from evaluation.signatures import GIVEN, Signature, Value
+from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.signatures import GIVEN, Signature, Value
 from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of
 from evaluation.statistics.resampling import (
     CONFIDENCE,

@@ -18,7 +18,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.aggregation.voting import RELEVANT
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue, finite_vector, floats_of
 

@@ -13,11 +13,11 @@ from scipy.stats import kendalltau
 from evaluation.errors import EvaluationError
 from evaluation.metrics import score
 from evaluation.models import Analysis, MetricScore
+from evaluation.numeric.signatures import parse
 from evaluation.presentation.content import Estimate
 from evaluation.reports.loading import load_inputs
 from evaluation.reports.sections import pairs
 from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.signatures import parse
 from judgments.models import Caption, Study
 from tests.evaluation.reporting import rolled_back
 from tests.evaluation.studies import StudyOf, make_dataset

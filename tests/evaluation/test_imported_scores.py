@@ -18,6 +18,7 @@ from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores
 from evaluation.errors import EvaluationError
 from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
+from evaluation.numeric.signatures import parse
 from evaluation.reports.multiverse.curve import compute_multiverse, tokenizers
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
@@ -25,7 +26,6 @@ from evaluation.results.comparing.metrics import compare_metrics, compare_with_s
 from evaluation.results.dashboard.snapshot import candidate_scores
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.operations import metric_names
-from evaluation.signatures import parse
 from judgments.importers.textio import ImportProblem
 from judgments.jobs import run_job
 from judgments.models import Dataset, Item, Output, System

@@ -10,8 +10,8 @@ from evaluation.data.export.exporting import export_judgments
 from evaluation.data.judgment_sets.loaders import load_judgments
 from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis
+from evaluation.numeric.signatures import parse
 from evaluation.results.aggregation import aggregate_study
-from evaluation.signatures import parse
 from judgments.models import Study
 from tests.evaluation.studies import StudyOf, make_dataset
 

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from PIL import Image, ImageDraw
 
-from evaluation.arrays import Floats
+from evaluation.numeric.arrays import Floats
 from evaluation.results.ranking_systems.pictures import (
     Histograms,
     histogram_kernel,

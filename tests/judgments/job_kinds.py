@@ -14,7 +14,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from common.errors import Busy
-from evaluation.parallel import map_parts
+from evaluation.numeric.parallel import map_parts
 from judgments import jobs, tasks
 from judgments.models import Job
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evaluation.metrics.annotation_signatures import call_of
 from evaluation.metrics.content import CALLS, ContentScore, content_selection, content_upper_bound
-from evaluation.signatures import BadSignature
+from evaluation.numeric.signatures import BadSignature
 from tests.metrics import plain_annotation as plainly
 
 # WG15 figure 2: seven descriptions of a picture; boxes 0 dress, 2 woman, 3 car, 5 boot.

@@ -20,7 +20,7 @@ from evaluation.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
-from evaluation.signatures import BadSignature
+from evaluation.numeric.signatures import BadSignature
 from tests.metrics import plain_annotation as plainly
 
 # Two training pictures in the manner of WG15 figure 2.

@@ -18,7 +18,7 @@ from evaluation.metrics import (
 )
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.scoring import check_metrics
-from evaluation.signatures import name_given
+from evaluation.numeric.signatures import name_given
 
 CANDIDATES = ["a dog runs", "two cats sleep"]
 REFERENCES = [["a dog runs fast", "the dog is running"], ["cats asleep"]]

@@ -8,7 +8,7 @@ import pytest
 from evaluation.metrics import BadSignature, InvalidInput, UnknownName, call_of, score
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.text.tokens import tokenizer_named
-from evaluation.signatures import parse
+from evaluation.numeric.signatures import parse
 
 CANDIDATES = ["a dog runs", "two cats", "the children's horses jump"]
 REFERENCES = [["a dog is running", "dogs run"], ["a cat", "some cats sit"], ["a horse jumps", "children"]]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.signatures import BadSignature, parse
+from evaluation.numeric.signatures import BadSignature, parse
 from evaluation.statistics.agreement import kappa_grid, kappa_interval
 from evaluation.statistics.catalogue import STATISTICS, call_of
 from evaluation.statistics.significance import randomization_test

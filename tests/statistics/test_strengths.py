@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from evaluation.arrays import Floats, Ints
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.aggregation import (
     bradley_terry_of_comparisons,
     preference_strengths,

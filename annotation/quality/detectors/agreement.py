@@ -23,7 +23,7 @@ from annotation.quality.detectors.base import (
     chance_in_words,
 )
 from common.amounts import percent
-from evaluation.arrays import Floats
+from evaluation.numeric.arrays import Floats
 
 ENOUGH_PAIRS = 30  # pairs of others' answers needed to estimate their agreement
 

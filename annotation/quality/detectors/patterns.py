@@ -22,7 +22,7 @@ from annotation.quality.detectors.base import (
     binomial_at_least,
     chance_in_words,
 )
-from evaluation.arrays import Flags, Floats
+from evaluation.numeric.arrays import Flags, Floats
 
 
 def longest_run(hits: Flags) -> int:

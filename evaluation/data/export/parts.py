@@ -33,7 +33,7 @@ from evaluation.data.judgment_sets.records import JudgmentTally, Votes, add_vote
 from evaluation.data.judgment_sets.signature import included_votes
 from evaluation.data.provenance import hash_of_files, quorum_version
 from evaluation.errors import ExportError
-from evaluation.parallel import map_parts
+from evaluation.numeric.parallel import map_parts
 from judgments.models import Study, Unit
 
 

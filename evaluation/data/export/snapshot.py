@@ -21,7 +21,7 @@ from evaluation.data.judgment_sets.loaders import decisions_of, excluded_workers
 from evaluation.data.judgment_sets.records import Material, Votes
 from evaluation.data.judgment_sets.signature import material_of, signature_from, uncommon_fields
 from evaluation.errors import ExportError
-from evaluation.signatures import Signature, Value
+from evaluation.numeric.signatures import Signature, Value
 from judgments.models import Dataset, Output, Study, System, Unit
 
 TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while a long transaction (an import) is writing judgments

@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from common.incoming import open_bounded
-from evaluation.arrays import Floats
 from evaluation.errors import EvaluationError
 from evaluation.models import ScoreKeys
+from evaluation.numeric.arrays import Floats
 from judgments.importers.records import (
     BadValue,
     Columns,

@@ -16,11 +16,11 @@ from rest_framework import serializers
 
 from common.errors import DataConflict, counted
 from common.parameters import KeysField, Parameters
-from evaluation.arrays import Flags, Floats, Ints
 from evaluation.data.imported_scores.reading import IDS, NAME, ScoreRows
 from evaluation.errors import EvaluationError
 from evaluation.models import BoardSnapshot, ImportedMetric, ScoreKeys
-from evaluation.signatures import Signature
+from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.numeric.signatures import Signature
 from judgments.importers.records import quoted
 from judgments.models import Caption, Dataset, Item, Output, System
 

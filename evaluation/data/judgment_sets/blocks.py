@@ -14,8 +14,8 @@ from django.db.models.functions import Coalesce
 
 from annotation.models import Judgment
 from common.rows import batched, column_parts, last_row, plain_rows
-from evaluation.arrays import Floats
 from evaluation.models import ColumnBlock
+from evaluation.numeric.arrays import Floats
 from judgments.models import Study, Unit
 
 FIRST_LEFT, SECOND_LEFT = 1, 2

@@ -28,7 +28,6 @@ from annotation.quality.controls import (
 )
 from annotation.snapshots import Snapshot
 from common.rows import plain_rows
-from evaluation.arrays import places_in
 from evaluation.data.judgment_sets.records import (
     Decision,
     Flags,
@@ -42,6 +41,7 @@ from evaluation.data.judgment_sets.records import (
 )
 from evaluation.data.provenance import DataHash
 from evaluation.models import Analysis, Consensus, MetricScore
+from evaluation.numeric.arrays import places_in
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from evaluation.statistics.inputs import encode
 from judgments.drawing.controls import REPEATED

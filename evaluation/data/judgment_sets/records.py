@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints
 from evaluation.data.provenance import DataHash, hash_with
-from evaluation.signatures import Signature, Value
+from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.numeric.signatures import Signature, Value
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from judgments.kinds import Kind
 

@@ -24,7 +24,7 @@ from evaluation.data.judgment_sets.records import (
     judgment_signature,
 )
 from evaluation.data.provenance import quorum_version
-from evaluation.signatures import Signature, Value
+from evaluation.numeric.signatures import Signature, Value
 from judgments.drawing.stopping import stopping_in_words
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Study, Unit

@@ -15,8 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Ints
-from evaluation.compiled import compiled
 from evaluation.metrics.meteor.matching import (
     COLUMNS,
     EXACT,
@@ -29,6 +27,8 @@ from evaluation.metrics.meteor.matching import (
     Matches,
     find_matches,
 )
+from evaluation.numeric.arrays import Flags, Ints
+from evaluation.numeric.compiled import compiled
 
 BEAM = 40
 NONE = -1  # no chunk is open; a word is left unmatched; there was no choice yet

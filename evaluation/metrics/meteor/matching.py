@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Ints, starts_of
-from evaluation.compiled import compiled
 from evaluation.metrics.meteor.tables import Phrases, Synonyms
 from evaluation.metrics.text.snowball import snowball_stems
 from evaluation.metrics.text.tokens import Numbers, child, ranges
+from evaluation.numeric.arrays import Flags, Ints, starts_of
+from evaluation.numeric.compiled import compiled
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 STAGES = ("exact", "stem", "synonym", "paraphrase")

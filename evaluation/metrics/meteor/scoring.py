@@ -18,8 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Floats, Ints
-from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.errors import MissingTables
 from evaluation.metrics.meteor.alignment import (
@@ -56,6 +54,8 @@ from evaluation.metrics.meteor.tables import (
     tables_there,
 )
 from evaluation.metrics.text.tokens import Numbers, TokenizedTexts
+from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.numeric.compiled import compiled
 
 _LETTERS = (
     "A-Za-z\u0160\u0161\u017d\u017e\u0178\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e"

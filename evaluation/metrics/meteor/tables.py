@@ -27,8 +27,6 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Ints, starts_of
-from evaluation.compiled import compiled
 from evaluation.metrics.errors import InvalidFile
 from evaluation.metrics.text.tokens import (
     Numbers,
@@ -39,6 +37,8 @@ from evaluation.metrics.text.tokens import (
     ranges,
     trie_bits,
 )
+from evaluation.numeric.arrays import Flags, Ints, starts_of
+from evaluation.numeric.compiled import compiled
 
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"

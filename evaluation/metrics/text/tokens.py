@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Ints, starts_of
-from evaluation.compiled import compiled
 from evaluation.metrics.errors import UnknownName
 from evaluation.metrics.text import ptb, stemming
-from evaluation.parallel import map_parts
+from evaluation.numeric.arrays import Flags, Ints, starts_of
+from evaluation.numeric.compiled import compiled
+from evaluation.numeric.parallel import map_parts
 
 FIRST = "1.0"
 

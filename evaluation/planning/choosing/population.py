@@ -11,10 +11,10 @@ import numpy as np
 from django.utils.translation import pgettext
 
 from common.errors import WrongState
-from evaluation.arrays import Floats, Ints
 from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores, check_imported, imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import judged_captions, pair_texts
 from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from django.utils.translation import pgettext
 
-from evaluation.arrays import Floats, Ints
 from evaluation.data.judgment_sets.signature import hash_of_judgments
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.planning.choosing.population import Population, judged_population, score_population
 from evaluation.planning.choosing.selecting import EVEN, USUAL_METRICS, usefulness_of
 from evaluation.planning.choosing.weighing import metrics_agree, scores_by_system, wins_by_system

@@ -12,9 +12,9 @@ from django.utils.translation import gettext_noop, pgettext
 
 from common.amounts import thousands
 from common.errors import WrongState
-from evaluation.arrays import Floats
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import DEFAULT_TOKENIZER
+from evaluation.numeric.arrays import Floats
 from evaluation.planning.choosing.population import (
     Population,
     ScoredPopulation,

@@ -11,9 +11,9 @@ import numpy as np
 from django.utils.translation import pgettext
 
 from common.errors import WrongState
-from evaluation.arrays import Floats
 from evaluation.data.provenance import as_json
 from evaluation.models import DEFAULT_TOKENIZER
+from evaluation.numeric.arrays import Floats
 from evaluation.planning.choosing.population import PEOPLE, Population, judged_population, score_population
 from evaluation.planning.choosing.selecting import USUAL_METRICS
 from evaluation.statistics.choosing import WeightedEstimate, weighted_kendall, weighted_mean

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.data.imported_scores.storing import imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
+from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.reports.loading import people_of_units
 from evaluation.reports.multiverse import choices as options
 from evaluation.results.consensus import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.arrays import Ints
+from evaluation.numeric.arrays import Ints
 
 # Name -> what a figure calls it.
 LABELS = {

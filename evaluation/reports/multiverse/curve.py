@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.provenance import as_json, signature
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
+from evaluation.numeric.arrays import Flags, Floats
 from evaluation.reports.multiverse.analyses import CaptionMetrics, Figures, PairMetrics, StudyVotes
 from evaluation.reports.multiverse.choices import MOST_SPECIFICATIONS, Universe, choices_of
 from evaluation.statistics.resampling import CONFIDENCE

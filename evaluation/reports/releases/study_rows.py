@@ -21,7 +21,7 @@ from evaluation.data.export.snapshot import take_snapshot
 from evaluation.data.judgment_sets.loaders import decisions_of, full_depth_units, load_references
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
 from evaluation.data.releases.rows import ANONYMOUS, TEXTS, TIMES, to_the_minute
-from evaluation.parallel import map_parts
+from evaluation.numeric.parallel import map_parts
 from evaluation.reports.loading import Evaluated
 from judgments.drawing.controls import REPEATS
 from judgments.kinds import KINDS

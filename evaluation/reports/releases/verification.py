@@ -16,11 +16,11 @@ from evaluation.data.releases.bundle import MANIFEST, BundleReader
 from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
+from evaluation.numeric.signatures import BadSignature, parse
 from evaluation.planning.registration.plans import Deviation, Registered, plan_hash
 from evaluation.presentation.rendering import csv_of
 from evaluation.reports.releases.inputs import Findings, compute_findings
 from evaluation.results.aggregation import compute_aggregation
-from evaluation.signatures import BadSignature, parse
 from judgments.design.tables import Plan
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints
 from evaluation.data.provenance import json_float
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.presentation.content import Estimate, estimate_of
 from evaluation.reports.replication.verdicts import in_words
 from evaluation.results.metric_figures import PairTexts, score_pairs

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from annotation.rehearsal.people import APART, Crowd
 from common.files import indented
-from evaluation.arrays import Ints
 from evaluation.data.provenance import as_json, quorum_version, signature
 from evaluation.errors import ReplicationError
-from evaluation.parallel import map_parts
+from evaluation.numeric.arrays import Ints
+from evaluation.numeric.parallel import map_parts
 from evaluation.presentation.content import Column, Estimate, Plot, Section, Table
 from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
 from evaluation.reports.replication.packs import MODULE, Number, Pack

@@ -12,12 +12,12 @@ from rest_framework import serializers
 
 from common.amounts import coefficient
 from common.parameters import Parameters
-from evaluation.arrays import Floats, Ints
 from evaluation.data.imported_scores.storing import Column, ImportedScores, check_imported, imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import compared_kind, judged_captions, pair_texts

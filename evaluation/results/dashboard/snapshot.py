@@ -17,7 +17,6 @@ from annotation.models import Judgment, Participation
 from annotation.models.assignments import FINISHED_STATES
 from annotation.money.costs import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
-from evaluation.arrays import Ints, places_in
 from evaluation.data.imported_scores.storing import imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
@@ -25,6 +24,7 @@ from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
+from evaluation.numeric.arrays import Ints, places_in
 from evaluation.results.aggregation import unused_answers
 from evaluation.results.consensus import agreement_rows, one_against_rest, worker_table
 from evaluation.results.dashboard.progress import study_counts

@@ -13,13 +13,13 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Demographics, Worker
 from common.amounts import coefficient
-from evaluation.arrays import Floats, Ints, places_in
 from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import MOST_VALUES, NO_PAIR, JudgmentTable, Units, WorkerRow
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
+from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.results.consensus import ANONYMOUS
 from evaluation.results.disagreement.predictions import imported_predictions, read_predictions
 from evaluation.statistics.clustering import ITEM, spread_of_mean

@@ -12,10 +12,10 @@ from django.db import transaction
 
 from common.errors import DataConflict, counted
 from common.incoming import load_json
-from evaluation.arrays import Floats, Ints, places_in
 from evaluation.data.judgment_sets.records import Units
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
+from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.statistics.disagreement import SoftLabels
 from judgments.models import Study, Unit
 from judgments.studies.log import note_event

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import places_in
 from evaluation.data.judgment_sets.records import JudgmentTable, UnitRow, Units, WorkerRow, texts_of
+from evaluation.numeric.arrays import places_in
 from evaluation.results.consensus import NOTHING_JUDGED, model_answers, model_workers
 from evaluation.statistics.aggregation import (
     agrees_with_others,

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 
-from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.data.judgment_sets.loaders import images_of, is_anonymous, load_judgments, study_units
 from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.data.provenance import as_json, hash_with, json_float, signature
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Judge, JudgeAnswer
+from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.results.judges.prompts import check_kind
 from evaluation.statistics.agreement import alpha_of_judgments
 from evaluation.statistics.clustering import ITEM, Clusters, renumbered, share_of_rows

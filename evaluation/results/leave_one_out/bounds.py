@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.metrics.errors import MetricsError
@@ -37,6 +36,7 @@ from evaluation.metrics.scoring import (
     of_other_sources,
     score_held_out,
 )
+from evaluation.numeric.arrays import Floats
 from evaluation.results.leave_one_out import WG16_METRICS, WG16_TOKENIZER
 from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance.intervals import ScoreSummary, deviation_of, summary_of_scores

@@ -18,8 +18,8 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from PIL import Image, ImageCms, UnidentifiedImageError
 
-from evaluation.arrays import Floats, Ints
 from evaluation.errors import EvaluationError
+from evaluation.numeric.arrays import Floats, Ints
 
 WORDS = {"colour": 128, "texture": 256, "sift": 256}
 SIDE = 160  # pixels of the longer side of the picture that is looked at

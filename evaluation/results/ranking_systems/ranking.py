@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluation.arrays import Ints
 from evaluation.errors import EvaluationError
+from evaluation.numeric.arrays import Ints
 from evaluation.results.ranking_systems.pictures import (
     PICTURES,
     Codebooks,

@@ -24,8 +24,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
 from evaluation.errors import EvaluationError
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.aggregation import borda_count
 
 # Eigenvalues below this share of the largest are rounding, or belong to items that are alike.

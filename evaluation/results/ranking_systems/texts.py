@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy  # its parts load when they are first used
 
-from evaluation.arrays import Floats, Ints, ratio, starts_of
-from evaluation.compiled import compiled
 from evaluation.metrics.text.tokens import STOP_FIRST, TOKENIZERS, changed, encode
+from evaluation.numeric.arrays import Floats, Ints, ratio, starts_of
+from evaluation.numeric.compiled import compiled
 
 Document = Sequence[Sequence[str]]  # captions as lists of words
 LONGEST = 3  # words of a sequence

@@ -15,11 +15,11 @@ from annotation.models import Judgment
 from annotation.work.arena import has_chances
 from common.parameters import Parameters
 from common.rows import columns_of
-from evaluation.arrays import Floats, Ints, places_in
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR
 from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
+from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.consensus import judgment_clusters

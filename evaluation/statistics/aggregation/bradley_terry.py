@@ -17,7 +17,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation.voting import outcomes_of
 from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
 from evaluation.statistics.inputs import (

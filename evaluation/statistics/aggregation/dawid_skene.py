@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats, ratio
+from evaluation.numeric.arrays import Floats, ratio
 from evaluation.statistics.aggregation.voting import WorkerModel
 from evaluation.statistics.aggregation.worker_models import note_of, winners
 from evaluation.statistics.inputs import (

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
-from evaluation.compiled import compiled
+from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.compiled import compiled
 
 # Sums of logarithms are taken as the logarithm of a product, as long as that cannot overflow.
 _LARGE = 1e200

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Floats, Ints, ratio
+from evaluation.numeric.arrays import Floats, Ints, ratio
 from evaluation.statistics.aggregation.voting import WEIGHTLESS, judgment_weights
 from evaluation.statistics.agreement.kappa import at_least
 from evaluation.statistics.inputs import (

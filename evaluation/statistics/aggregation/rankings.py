@@ -16,7 +16,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints, ratio
+from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.clustering import (
     NAIVE,

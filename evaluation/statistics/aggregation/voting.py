@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.inputs import (
     BadOption,
     BadValue,

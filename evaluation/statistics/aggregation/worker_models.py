@@ -13,7 +13,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.aggregation.voting import WorkerModel
 from evaluation.statistics.inputs import (
     BadOption,

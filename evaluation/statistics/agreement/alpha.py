@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import scipy  # its parts load when they are first used
 
-from evaluation.arrays import Floats, Ints, ratio
+from evaluation.numeric.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,

@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import scipy  # its parts load when they are first used
 
-from evaluation.arrays import Flags, Floats, Ints, starts_of
+from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
 from evaluation.statistics.agreement.ratings import Patterns, Ratings, distance_at, positions_at, ratings_of
 from evaluation.statistics.clustering import (
     ITEM,

@@ -20,7 +20,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, ratio
+from evaluation.numeric.arrays import Floats, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,

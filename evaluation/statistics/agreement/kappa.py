@@ -23,7 +23,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints, ratio
+from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import (
     AgreementResult,
     Influences,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints
-from evaluation.compiled import compiled
+from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.compiled import compiled
 
 # How far apart two answers are; the levels of alpha and the weights of `gwet` are made of them.
 DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)

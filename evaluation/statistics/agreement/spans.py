@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.inputs import BadShape, BadValue, encode, positive
 from evaluation.statistics.resampling import CONFIDENCE, Seed
 from evaluation.statistics.results import Inference, Options, signed

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints, ratio
+from evaluation.numeric.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.alpha import LEVELS, NO_VARIATION
 from evaluation.statistics.agreement.coefficient import NO_PAIRS
 from evaluation.statistics.agreement.kappa import WEIGHTS, check_weights

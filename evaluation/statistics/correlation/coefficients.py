@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints, ratio
+from evaluation.numeric.arrays import Floats, Ints, ratio
 from evaluation.statistics.inputs import encode
 
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")

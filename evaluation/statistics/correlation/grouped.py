@@ -15,7 +15,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
+from evaluation.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
 from evaluation.statistics.clustering import (
     NAIVE,
     ClusterColumns,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
-from evaluation.compiled import compiled
+from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.compiled import compiled
 
 
 @compiled

@@ -15,7 +15,7 @@ import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Flags, Floats
+from evaluation.numeric.arrays import Flags, Floats
 from evaluation.statistics.clustering import (
     Clusters,
     Spread,

@@ -18,7 +18,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.clustering import NAIVE, share_of_rows
 from evaluation.statistics.inputs import (
     BadOption,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
+from evaluation.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
 from evaluation.statistics.clustering import NAIVE, ClusterColumns, share_of_rows
 from evaluation.statistics.correlation.coefficients import group_levels, owners
 from evaluation.statistics.correlation.vectors import paired_observations

@@ -13,7 +13,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Floats
+from evaluation.numeric.arrays import Floats
 from evaluation.statistics.inputs import (
     ROUNDING,
     BadOption,

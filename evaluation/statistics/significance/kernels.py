@@ -6,8 +6,8 @@ A coin is one bit. Eight items share a byte of coins: item 8 g + b is bit b of b
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints
-from evaluation.compiled import compiled
+from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.compiled import compiled
 
 Bytes = NDArray[np.uint8]
 

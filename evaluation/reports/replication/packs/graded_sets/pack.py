@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
 from evaluation.data.provenance import json_float
 from evaluation.errors import ReplicationError
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.reports.replication.running import NO_TABLES, Run
 from evaluation.reports.replication.verdicts import in_words

@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from annotation.rehearsal.people import Crowd
-from evaluation.arrays import Flags, Floats, Ints
 from evaluation.data.provenance import json_float
 from evaluation.metrics import bleu_pre_matrix, score
 from evaluation.metrics.text.tokens import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.presentation.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from evaluation.reports.replication.published_sets import POOL, Flickr8k, Pairs, read_flickr8k
 from evaluation.reports.replication.running import Run, rehearse

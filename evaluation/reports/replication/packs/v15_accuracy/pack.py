@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from evaluation.arrays import Floats
 from evaluation.data.provenance import json_float
+from evaluation.numeric.arrays import Floats
 from evaluation.presentation.content import (
     Cell,
     Column,

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
 from evaluation.data.provenance import json_float
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import Cell, Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.reports.replication.published_sets import (
     ABSTRACT,

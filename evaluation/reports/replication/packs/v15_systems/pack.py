@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints, ratio
+from evaluation.numeric.arrays import Floats, Ints, ratio
 from evaluation.presentation.content import Column, Dots, Estimate, Level, Panel, Plot, Table
 from evaluation.reports.replication.published_sets import (
     ABSTRACT,

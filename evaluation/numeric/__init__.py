@@ -1,0 +1,1 @@
+"""What metrics and statistics share: array types, compiled kernels, work in parallel, signatures."""
