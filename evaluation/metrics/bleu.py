@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evaluation.metrics.comparison import MOST_WORDS, Comparison, Task, View, groups_of, parts_of
+from evaluation.metrics.comparison import MOST_TOKENS, Comparison, Task, View, groups_of, parts_of
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text.tokens import child, empty_trie, trie_bits
 from evaluation.numeric.arrays import Floats, Ints
@@ -53,7 +53,7 @@ def _count(comparison: Comparison, view: View) -> BleuStatistics:
 
 def clipped_matches(task: Task, orders: int) -> Ints:
     """Return (n, orders) int64: n-grams, each up to the most of one reference."""
-    most = MOST_WORDS // orders
+    most = MOST_TOKENS // orders
     longest = int(np.diff(task.starts[task.references]).max())
     if longest > most:
         raise InvalidInput(f"a list of references holds {longest:,} words, expected at most {most:,}")
@@ -89,6 +89,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
             continue
         first, last = references[group], references[group + 1]
         bits = trie_bits((starts[last] - starts[first]) * orders)
+        # Count each reference's n-grams; a node keeps the most of one reference.
         nodes = 1
         for text in range(first, last):
             end = starts[text + 1]
@@ -105,6 +106,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
                         count[node] = 0
                     count[node] += 1
                     most[node] = max(most[node], count[node])
+        # Count each candidate's n-grams, as long as a reference has as many.
         for index in range(candidate_starts[group], candidate_starts[group + 1]):
             text = candidates[index]
             end = starts[text + 1]

@@ -329,6 +329,7 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
         at = bounds[text - first]
         squares = 0.0
         size = 0
+        # List the n-grams, without those that occur nowhere else.
         for position in range(starts[text], starts[text + 1] - order + 1):
             gram = numbers[position]
             if gram == ALONE:
@@ -336,6 +337,7 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
             else:
                 sorted_grams[at + size] = gram
                 size += 1
+        # Sort them; short lists by insertion, which is faster there.
         if size > 24:
             sorted_grams[at : at + size] = np.sort(sorted_grams[at : at + size])
         else:
@@ -346,6 +348,7 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
                     sorted_grams[position] = sorted_grams[position - 1]
                     position -= 1
                 sorted_grams[position] = gram
+        # Join equal ones, and weigh their counts.
         stop = at
         position = at
         while position < at + size:

@@ -15,7 +15,7 @@ from evaluation.numeric.arrays import Ints, starts_of
 T = TypeVar("T")
 
 TOKENS = 1 << 21  # of references, in a part of the work
-MOST_WORDS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
+MOST_TOKENS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Comparison:
     group_starts: Ints
     weights: Ints
     documents: int
-    _made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    _cache: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -142,9 +142,9 @@ class Comparison:
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` returned at the first call with this key, as metrics share intermediate results."""
-        if key not in self._made:
-            self._made[key] = make()
-        result: T = self._made[key]
+        if key not in self._cache:
+            self._cache[key] = make()
+        result: T = self._cache[key]
         return result
 
     def tokens(self, view: View) -> TokenizedTexts:
@@ -155,9 +155,9 @@ class Comparison:
             return changed(self.tokens(View(view.tokenizer)), view.change)
         # Pieces are not stored: cutting again for another tokenizer is cheap, and they are as large as the words.
         tokens = encode(self.texts, view.tokenizer)
-        if tokens.tokens.size > MOST_WORDS:
+        if tokens.tokens.size > MOST_TOKENS:
             raise InvalidInput(
-                f"the captions hold {tokens.tokens.size:,} words, expected at most {MOST_WORDS:,} at once"
+                f"the captions hold {tokens.tokens.size:,} words, expected at most {MOST_TOKENS:,} at once"
             )
         return tokens
 

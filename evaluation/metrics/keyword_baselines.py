@@ -76,12 +76,12 @@ def tf_idf(
     pick = _Pick.of(keywords, vocabulary)
     counted = _counted(documents, "documents")
     if training is None:
-        others, own_document, corpus = counted, 1, None
+        others, itself, corpus = counted, 1, None
     else:
         training = list(training)
-        others, own_document, corpus = _counted(training, "training"), 0, _given(training)
+        others, itself, corpus = _counted(training, "training"), 0, _given(training)
     holders = Counter(chain.from_iterable(others))
-    total = len(others) - own_document
+    total = len(others) - itself
     if total < 1:
         raise InvalidInput(
             "there is no other document, expected training documents or two documents at least"
@@ -90,7 +90,7 @@ def tf_idf(
     for counts in counted:
         size = counts.total()
         weighed = [
-            (term, count / size * math.log(total / max(holders[term] - own_document, 1)))
+            (term, count / size * math.log(total / max(holders[term] - itself, 1)))
             for term, count in pick.known(counts).items()
         ]
         # The sort is stable: terms of one weight keep the order of the document.

@@ -236,6 +236,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: Table
             upward[row * pieces + piece] = bits
     for row in range(rows.size + 1):
         marked[row] = False
+    # Walk the best path back from the last cell.
     row, column = rows.size - 1, columns.size - 1
     while row >= 0 and column >= 0:
         if rows[row] == columns[column]:
@@ -258,12 +259,14 @@ def combine(
     for candidate in range(pair_starts.size - 1):
         begin, end = pair_starts[candidate], pair_starts[candidate + 1]
         candidate_total = of_candidate[candidate]
+        # A jackknife leaves out each reference in turn.
         samples = end - begin if jackknife else 1
         recalls = precisions = fs = hit = all_expected = all_given = 0.0
         for sample in range(samples):
             left_out = begin + sample if samples > 1 else end
             matched = expected = guessed = 0.0
             top = -1.0
+            # Sum over the references, or take the best one.
             for pair in range(begin, end):
                 if pair == left_out:
                     continue

@@ -318,12 +318,12 @@ def share_interval(share: float, spread: Spread, cells: float, confidence: float
     """
     if not (0 <= share <= 1) or math.isnan(spread.df):
         return math.nan, math.nan
-    spread_of_one = share * (1 - share)
-    rows = spread_of_one / spread.variance if spread.variance > 0 and spread_of_one > 0 else cells
+    spread_of_row = share * (1 - share)
+    rows = spread_of_row / spread.variance if spread.variance > 0 and spread_of_row > 0 else cells
     z = float(scipy.special.stdtrit(spread.df if math.isfinite(spread.df) else 1e9, 0.5 + confidence / 2))
     scale = 1 + z**2 / rows
     centre = (share + z**2 / (2 * rows)) / scale
-    half = z / scale * math.sqrt(spread_of_one / rows + z**2 / (4 * rows**2))
+    half = z / scale * math.sqrt(spread_of_row / rows + z**2 / (4 * rows**2))
     return (0.0 if share == 0 else max(centre - half, 0.0)), (1.0 if share == 1 else min(centre + half, 1.0))
 
 

@@ -350,24 +350,24 @@ def prediction_powered_mean(
         reason = parts.reason
     undefined = (math.nan, math.nan)
     if parts is None or reason:
-        ends = own_ends = undefined
+        ends = people_ends = undefined
         chosen, value, effective = math.nan, math.nan, math.nan
     else:
         chosen = (parts.best() if power is None else float(power)) if len(alone) else 0.0
         value = mean + chosen * parts.shift
         variance, df = parts.variance(chosen)
-        own_variance, own_df = parts.variance(0.0)
+        people_variance, people_df = parts.variance(0.0)
         ends = _around(value, variance, df, confidence)
-        own_ends = _around(mean, own_variance, own_df, confidence)
-        effective = n * own_variance / variance if variance > 0 else math.nan
+        people_ends = _around(mean, people_variance, people_df, confidence)
+        effective = n * people_variance / variance if variance > 0 else math.nan
         reason = "" if len(alone) else NO_OTHERS
     return PredictionPoweredResult(
         value=value,
         low=ends[0],
         high=ends[1],
         people=mean,
-        people_low=own_ends[0],
-        people_high=own_ends[1],
+        people_low=people_ends[0],
+        people_high=people_ends[1],
         judge=mean_of_judge,
         power=chosen,
         labelled=n,

@@ -20,7 +20,7 @@ from evaluation.metrics.meteor.matching import (
     EXACT,
     IN_CANDIDATE,
     IN_REFERENCE,
-    PLACE,
+    POSITION,
     STAGE,
     Candidate,
     Lookup,
@@ -121,9 +121,10 @@ def search(
     for column in range(width):
         now[0, column] = 0
     now[0, OPEN] = now[0, CHOICE] = NONE
+    # Mark the candidate's words that matches without competitors cover.
     for position in range(length_2):
         for covered in range(
-            chosen[position, PLACE], chosen[position, PLACE] + chosen[position, IN_CANDIDATE]
+            chosen[position, POSITION], chosen[position, POSITION] + chosen[position, IN_CANDIDATE]
         ):
             now[0, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
     live, choice_count, upto = 1, 0, length_2
@@ -132,6 +133,7 @@ def search(
         if taken[position] or counts[position] == 0:
             _step(now, live, chosen, position)
             continue
+        # Find further matches where those at hand end.
         if not first <= position < upto:
             first = position
             matches, upto = find_matches(
@@ -140,6 +142,7 @@ def search(
             upto -= pair.begin
         end = ends[position - first]
         offered = _offer_choices(work, now, live, position, matches, end - counts[position], end)
+        # Extend each path by its offer: no match, a match that is under way, or a new one.
         for rank in range(offered):
             path, index = offers[ranks[rank], PATH], offers[ranks[rank], MATCH]
             for column in range(DISTANCE + 1):
@@ -150,10 +153,10 @@ def search(
                 then[rank, NEXT] += 1
                 then[rank, OPEN] = NONE
             elif index != CARRIED:
-                last = matches[index, PLACE] + matches[index, IN_CANDIDATE]
+                last = matches[index, POSITION] + matches[index, IN_CANDIDATE]
                 then[rank, NEXT] = position + matches[index, IN_REFERENCE]
                 then[rank, OPEN] = last
-                for covered in range(matches[index, PLACE], last):
+                for covered in range(matches[index, POSITION], last):
                     then[rank, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
                 for column in range(COLUMNS):
                     choices[choice_count, column] = matches[index, column]
@@ -162,6 +165,7 @@ def search(
                 then[rank, CHOICE] = choice_count
                 choice_count += 1
         now, then, live = then, now, offered
+    # Follow the best path back, and take its matches.
     choice = _last_choice_of_best(now, live, width)
     while choice != NONE:
         for column in range(COLUMNS):
@@ -173,7 +177,7 @@ def search(
 @compiled
 def _step(states: NDArray[np.int64], live: int, chosen: Matches, position: int) -> None:
     """Pass a word without a choice: its match was taken before, or it has none."""
-    first, length = chosen[position, PLACE], chosen[position, IN_REFERENCE]
+    first, length = chosen[position, POSITION], chosen[position, IN_REFERENCE]
     worth = _worth(chosen, position)
     for path in range(live):
         if states[path, NEXT] > position:
@@ -217,7 +221,7 @@ def _offer_choices(
             offered = _offer(offers, ranks, offered, total, chunks, distance, path, CARRIED)
             continue
         for index in range(first, end):
-            begin = matches[index, PLACE]
+            begin = matches[index, POSITION]
             is_free = True
             for covered in range(begin, begin + matches[index, IN_CANDIDATE]):
                 is_free &= (states[path, USED + covered // LIMB] >> (covered % LIMB)) & 1 == 0
@@ -365,6 +369,7 @@ def _take_only_choices(
     for position in range(length_2):
         cover_2[position] = 0
         taken[position] = False
+    # Find the matches of each word, and count how many cover each word of both texts.
     begin = position = 0
     while position < length_2:
         begin = position
@@ -378,18 +383,19 @@ def _take_only_choices(
                 for column in range(COLUMNS):
                     chosen[position, column] = matches[index, column]
             while index < ends[position - begin]:
-                first = matches[index, PLACE]
+                first = matches[index, POSITION]
                 for covered in range(first, first + matches[index, IN_CANDIDATE]):
                     cover_1[covered] += 1
                 for covered in range(position, position + matches[index, IN_REFERENCE]):
                     cover_2[covered] += 1
                 index += 1
             position += 1
+    # Take a match whose words no other one covers.
     is_open = False
     for position in range(length_2):
         alone = counts[position] == 1
         if alone:
-            first = chosen[position, PLACE]
+            first = chosen[position, POSITION]
             for covered in range(first, first + chosen[position, IN_CANDIDATE]):
                 alone &= cover_1[covered] == 1
             for covered in range(position, position + chosen[position, IN_REFERENCE]):
@@ -416,11 +422,11 @@ def _count(lookup: Lookup, begin_1: int, pair: Pair, chosen: Matches, statistics
             position += 1
             continue
         column = MATCHED + PER_STAGE * match[STAGE]
-        for at in range(begin_1 + match[PLACE], begin_1 + match[PLACE] + match[IN_CANDIDATE]):
+        for at in range(begin_1 + match[POSITION], begin_1 + match[POSITION] + match[IN_CANDIDATE]):
             statistics[column + 2 * is_function[lookup.tokens[at]]] += 1
         for at in range(pair.begin + position, pair.begin + position + match[IN_REFERENCE]):
             statistics[column + 1 + 2 * is_function[lookup.tokens[at]]] += 1
-        statistics[CHUNKS] += open_end != NONE and open_end != match[PLACE]
-        open_end = match[PLACE] + match[IN_CANDIDATE]
+        statistics[CHUNKS] += open_end != NONE and open_end != match[POSITION]
+        open_end = match[POSITION] + match[IN_CANDIDATE]
         position += match[IN_REFERENCE]
     statistics[CHUNKS] += open_end != NONE

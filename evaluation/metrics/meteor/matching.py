@@ -99,14 +99,14 @@ Matches = NDArray[np.int64]
 
 # Columns of a match: its place in the order, where it begins in the candidate, how many words of the candidate
 # and of the reference it covers, its stage.
-ORDER, PLACE, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
+ORDER, POSITION, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
 COLUMNS = 5
 
 # How an order is packed: the group of matches, then up to 58 bits. A phrase has less than 2 ** 4 words, a caption
 # and what is left of the table less than 2 ** 27 of each.
 GROUP = 58
 FROM_REFERENCE, FROM_CANDIDATE = 3, 4
-PHRASE_BITS, PLACE_BITS = 4, 27
+PHRASE_BITS, POSITION_BITS = 4, 27
 
 
 class Lookup(NamedTuple):
@@ -123,16 +123,16 @@ class Lookup(NamedTuple):
 class Candidate(NamedTuple):
     """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
 
-    first_place (vocabulary,), next_place: of words. first_found (phrases,), next_found, found_places: of phrases.
-    replaceable, replacing: (phrases,) the last text with a phrase that may stand for this one, or that this one may
-    stand for.
+    first_position (vocabulary,), next_position: of words. first_occurrence (phrases,), next_occurrence,
+    occurrence_positions: of phrases. replaceable, replacing: (phrases,) the last text with a phrase that may stand for
+    this one, or that this one may stand for.
     """
 
-    first_place: Numbers
-    next_place: Numbers
-    first_found: Numbers
-    next_found: Numbers
-    found_places: Numbers
+    first_position: Numbers
+    next_position: Numbers
+    first_occurrence: Numbers
+    next_occurrence: Numbers
+    occurrence_positions: Numbers
     replaceable: Numbers
     replacing: Numbers
 
@@ -144,8 +144,9 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
     phrase_count = 0
     for at in range(end - 1, begin - 1, -1):
         word = lookup.tokens[at]
-        candidate.next_place[at - begin] = candidate.first_place[word]
-        candidate.first_place[word] = at - begin
+        candidate.next_position[at - begin] = candidate.first_position[word]
+        candidate.first_position[word] = at - begin
+        # Phrases that begin here, and those that could stand for them.
         node = 0
         for ahead in range(at, end):
             node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
@@ -153,14 +154,14 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
                 break
             phrase = phrases.phrase_of_node[node]
             if phrase >= 0:
-                if candidate.first_found[phrase] < 0:
+                if candidate.first_occurrence[phrase] < 0:
                     for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
                         candidate.replaceable[phrases.sources[index]] = text
                     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
                         candidate.replacing[phrases.targets[index]] = text
-                candidate.found_places[phrase_count] = at - begin
-                candidate.next_found[phrase_count] = candidate.first_found[phrase]
-                candidate.first_found[phrase] = phrase_count
+                candidate.occurrence_positions[phrase_count] = at - begin
+                candidate.next_occurrence[phrase_count] = candidate.first_occurrence[phrase]
+                candidate.first_occurrence[phrase] = phrase_count
                 phrase_count += 1
 
 
@@ -169,7 +170,7 @@ def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     for at in range(begin, end):
-        candidate.first_place[lookup.tokens[at]] = -1
+        candidate.first_position[lookup.tokens[at]] = -1
         node = 0
         for ahead in range(at, end):
             node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
@@ -177,7 +178,7 @@ def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
                 break
             phrase = phrases.phrase_of_node[node]
             if phrase >= 0:
-                candidate.first_found[phrase] = -1
+                candidate.first_occurrence[phrase] = -1
 
 
 @compiled
@@ -199,19 +200,21 @@ def find_matches(
     count = 0
     for at in range(begin, end):
         first = count
+        # Words of the candidate that are this one, share its stem or are synonyms.
         word = lookup.tokens[at]
         for index in range(lookup.relations.starts[word], lookup.relations.starts[word + 1]):
-            position = candidate.first_place[lookup.relations.tokens[index]]
+            position = candidate.first_position[lookup.relations.tokens[index]]
             stage = np.int64(lookup.relations.stages[index])
             while position >= 0:
                 matches = _with_room(matches, count)
                 matches[count, ORDER] = (stage << GROUP) | position
-                matches[count, PLACE] = position
+                matches[count, POSITION] = position
                 matches[count, IN_CANDIDATE] = 1
                 matches[count, IN_REFERENCE] = 1
                 matches[count, STAGE] = stage
                 count += 1
-                position = candidate.next_place[position]
+                position = candidate.next_position[position]
+        # Phrases of the candidate that paraphrase one that begins here.
         node = 0
         for ahead in range(at, end):
             node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
@@ -236,18 +239,18 @@ def _replaceable(
 ) -> tuple[Matches, int]:
     length = np.int64(phrases.lengths[phrase])
     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
-        occurrence = candidate.first_found[phrases.targets[index]]
+        occurrence = candidate.first_occurrence[phrases.targets[index]]
         while occurrence >= 0:
-            position = np.int64(candidate.found_places[occurrence])
+            position = np.int64(candidate.occurrence_positions[occurrence])
             order = ((FROM_REFERENCE << PHRASE_BITS) | length) << (GROUP - PHRASE_BITS)
             matches = _with_room(matches, count)
-            matches[count, ORDER] = order | (index << PLACE_BITS) | position
-            matches[count, PLACE] = position
+            matches[count, ORDER] = order | (index << POSITION_BITS) | position
+            matches[count, POSITION] = position
             matches[count, IN_CANDIDATE] = phrases.lengths[phrases.targets[index]]
             matches[count, IN_REFERENCE] = length
             matches[count, STAGE] = PARAPHRASE
             count += 1
-            occurrence = candidate.next_found[occurrence]
+            occurrence = candidate.next_occurrence[occurrence]
     return matches, count
 
 
@@ -256,19 +259,19 @@ def _replacing(
     phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
     for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
-        occurrence = candidate.first_found[phrases.sources[index]]
+        occurrence = candidate.first_occurrence[phrases.sources[index]]
         while occurrence >= 0:
-            position = np.int64(candidate.found_places[occurrence])
+            position = np.int64(candidate.occurrence_positions[occurrence])
             length = np.int64(phrases.lengths[phrases.sources[index]])
-            order = (FROM_CANDIDATE << GROUP) | (position << (PLACE_BITS + PHRASE_BITS))
+            order = (FROM_CANDIDATE << GROUP) | (position << (POSITION_BITS + PHRASE_BITS))
             matches = _with_room(matches, count)
-            matches[count, ORDER] = order | (length << PLACE_BITS) | phrases.places[index]
-            matches[count, PLACE] = position
+            matches[count, ORDER] = order | (length << POSITION_BITS) | phrases.places[index]
+            matches[count, POSITION] = position
             matches[count, IN_CANDIDATE] = length
             matches[count, IN_REFERENCE] = phrases.lengths[phrase]
             matches[count, STAGE] = PARAPHRASE
             count += 1
-            occurrence = candidate.next_found[occurrence]
+            occurrence = candidate.next_occurrence[occurrence]
     return matches, count
 
 

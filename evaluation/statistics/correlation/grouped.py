@@ -389,7 +389,7 @@ class _Swapped:
         self.order = order = np.lexsort((human, codes))
         groups = codes[order]
         self._starts = starts_of(np.bincount(groups))
-        self._one, self._two, self._human = first[order], second[order], human[order]
+        self._first, self._second, self._human = first[order], second[order], human[order]
         if self._by_system:
             self._systems = table.systems[order]
             self._counts = np.bincount(self._systems)
@@ -398,7 +398,7 @@ class _Swapped:
             self._arrange_codes(groups)
 
     def _arrange_codes(self, groups: Ints) -> None:
-        both = np.stack([self._one, self._two], axis=1).ravel()
+        both = np.stack([self._first, self._second], axis=1).ravel()
         codes, bounds = group_levels(both, np.repeat(groups, 2))
         rows, _ = group_levels(self._human, groups)
         if self._coefficient == "spearman":
@@ -407,7 +407,7 @@ class _Swapped:
             codes = codes - bounds[np.repeat(groups, 2)]
             self._rows, self._ones = rows, np.ones(len(rows))
             self._levels = np.diff(bounds)
-        self._one_codes, self._two_codes = codes.reshape(-1, 2).T
+        self._first_codes, self._second_codes = codes.reshape(-1, 2).T
 
     def __call__(self, swapped: Flags) -> tuple[float, float]:
         return self._value(swapped), self._value(~swapped)
@@ -432,20 +432,20 @@ class _Swapped:
         """
         from evaluation.statistics.correlation.kernels import balances
 
-        codes = np.stack([self._one_codes, self._two_codes], axis=1)
+        codes = np.stack([self._first_codes, self._second_codes], axis=1)
         both = balances(np.repeat(self._rows, 2), codes.ravel(), int(self._levels[0]))
         terms = np.bincount(owner, weights=(both[0::2] - both[1::2]) / 2)
         whole = float(terms.sum())
         if self._levels[0] == 2 * len(owner):  # no scores are equal: both have one scale, whatever is swapped
-            sums = kendall_groups(self._rows, self._one_codes, self._ones, self._starts, self._levels)
+            sums = kendall_groups(self._rows, self._first_codes, self._ones, self._starts, self._levels)
             scale = float(taus(np.array([[1.0, *sums[0, 1:]]]), self._coefficient)[0])
             return lambda tossed: scale * (whole - 2 * float(terms[tossed].sum()))
 
         def tied(tossed: Flags) -> float:
             swapped = tossed[owner]
-            codes = np.where(swapped, self._two_codes, self._one_codes)
+            codes = np.where(swapped, self._second_codes, self._first_codes)
             first = kendall_groups(self._rows, codes, self._ones, self._starts, self._levels)
-            other = np.bincount(np.where(swapped, self._one_codes, self._two_codes)).astype(np.float64)
+            other = np.bincount(np.where(swapped, self._first_codes, self._second_codes)).astype(np.float64)
             second = first.copy()
             second[0, 0] -= whole - 2 * float(terms[tossed].sum())
             second[0, 3], second[0, 5] = np.square(other).sum(), np.count_nonzero(other)
@@ -456,14 +456,14 @@ class _Swapped:
 
     def _value(self, other: Flags) -> float:
         if self._by_system:
-            means = self._of_systems(np.where(other, self._two, self._one))
+            means = self._of_systems(np.where(other, self._second, self._first))
             ends = np.array([0, len(means)])
             return float(group_coefficients(means, self._means, ends, self._coefficient)[0])
         if self._coefficient == "pearson":
-            scores = np.where(other, self._two, self._one)
+            scores = np.where(other, self._second, self._first)
             values = pearson_groups(scores, self._human, self._starts)
         else:
-            codes = np.where(other, self._two_codes, self._one_codes)
+            codes = np.where(other, self._second_codes, self._first_codes)
             if self._coefficient == "spearman":
                 values = pearson_groups(mid_ranks(codes), self._human, self._starts)
             else:

@@ -48,6 +48,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
         first, end = starts[group], starts[group + 1]
         seen = 0.0
         while first < end:
+            # Compare a run of equal rows with all that came before it.
             stop = first
             run = 0.0
             while stop < end and rows[stop] == rows[first]:
@@ -58,6 +59,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
                     sums[group, 0] += weight * (below - (seen - up_to))
                     run += weight
                 stop += 1
+            # Then enter the run itself.
             for observation in range(first, stop):
                 weight = weights[observation]
                 if weight != 0.0:
@@ -122,6 +124,7 @@ def balances(rows: Ints, columns: Ints, levels: int) -> Floats:
         total = 0.0
         observation = 0 if side == 1 else n - 1
         while 0 <= observation < n:
+            # Compare equal rows with all that came before, then enter them.
             end = observation
             while 0 <= end < n and rows[end] == rows[observation]:
                 below, up_to = weight_below(tree, columns[end]), weight_below(tree, columns[end] + 1)

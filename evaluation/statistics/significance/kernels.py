@@ -22,6 +22,7 @@ def signed_sums(differences: Floats, coins: Bytes) -> Floats:
     sums = np.zeros(resamples)
     table = np.empty(256)
     for group in range(groups):
+        # Table the sums of all 256 patterns of signs of eight items.
         table[0] = 0.0
         for bit in range(8):
             table[0] -= differences[8 * group + bit]
