@@ -213,14 +213,6 @@ class StoppingResult:
     flipped: int
     tied: int
     right: float
-    accuracy: float
-    references: int
-    votes: int
-    pairs: int
-    rule: str
-    minimum: int
-    margin: int
-    seed: int
 
 
 def simulate_stopping(
@@ -253,14 +245,6 @@ def simulate_stopping(
         flipped=int((outcome != full).sum()),
         tied=int((full == 0).sum()),
         right=float((outcome > 0).mean()),
-        accuracy=accuracy,
-        references=references,
-        votes=votes,
-        pairs=pairs,
-        rule=rule,
-        minimum=minimum,
-        margin=margin,
-        seed=seed,
     )
 
 
