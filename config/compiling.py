@@ -8,7 +8,8 @@ import numpy as np
 from evaluation.metrics.content import content_selection
 from evaluation.metrics.content_baselines import BigramPrior, bigram_ranks
 from evaluation.metrics.h13 import bleu_pre_matrix, bleu_pre_pairs
-from evaluation.metrics.meteor import STAGE_CHOICES, stages_there
+from evaluation.metrics.meteor.matching import STAGE_CHOICES
+from evaluation.metrics.meteor.scoring import stages_there
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.scoring import Scores, score
 from evaluation.results.ranking_systems.texts import TagRank

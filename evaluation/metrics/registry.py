@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.metrics import bleu, cider, h13, meteor, rouge
+from evaluation.metrics import bleu, cider, h13, rouge
 from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.errors import InvalidInput, MetricsError, PackageFailed, UnknownName
+from evaluation.metrics.meteor import scoring as meteor
+from evaluation.metrics.meteor.matching import ALL, STAGE_CHOICES
+from evaluation.metrics.meteor.tables import find_tables
 from evaluation.numeric.arrays import Floats
 
 VERSION = "1.0"
@@ -159,10 +162,10 @@ def _cider(variant: cider.Variant) -> Compute:
 
 def _meteor(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
     stages = meteor.stages_named(str(settings["stages"]))
-    tables = meteor.find_tables()
+    tables = find_tables()
     statistics = meteor.meteor_statistics(comparison, view, tables, stages)
     corpus = meteor.meteor_scores(meteor.pooled(statistics))[0]
-    shown = {"stages": meteor.STAGE_CHOICES[stages - 1], "data": tables.digest}
+    shown = {"stages": STAGE_CHOICES[stages - 1], "data": tables.digest}
     return ComputedScores(float(corpus), meteor.meteor_scores(statistics), shown)
 
 
@@ -299,7 +302,7 @@ METRICS = {
             "METEOR 1.5 for English as the MS COCO evaluation runs it (V15 eq. 16-20)",
             _meteor,
             statistics="matches, chunks and lengths of the best references summed over images",
-            options={"stages": Option(meteor.ALL, choices=(meteor.ALL, *meteor.STAGE_CHOICES))},
+            options={"stages": Option(ALL, choices=(ALL, *STAGE_CHOICES))},
             computed=("stages", "data"),
             check=_check_meteor,
         ),

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.meteor import Tables
-from evaluation.metrics.meteor.tables import Paraphrases, Synonyms, read_paraphrases
+from evaluation.metrics.meteor.tables import Paraphrases, Synonyms, Tables, read_paraphrases
 from evaluation.metrics.text.snowball import snowball_stems
 
 BEAM = 40

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics.comparison import Comparison, View
-from evaluation.metrics.meteor import meteor_scores, meteor_statistics, pooled
+from evaluation.metrics.meteor.scoring import meteor_scores, meteor_statistics, pooled
 from evaluation.metrics.text.tokens import tokenizer_named
 from tests.metrics import plainly_meteor
 from tests.metrics.plainly_meteor import Data

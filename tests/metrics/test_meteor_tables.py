@@ -9,8 +9,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from evaluation.metrics import InvalidFile, MissingTables, score
-from evaluation.metrics.meteor import Tables, find_tables
-from evaluation.metrics.meteor.tables import CACHE, DATA, NOTHING, cache_folder
+from evaluation.metrics.meteor.tables import CACHE, DATA, NOTHING, Tables, cache_folder, find_tables
 
 MEMBERS = {
     "edu/cmu/meteor/util/Constants.class": b"\xca\xfe\xba\xbe\x01\x00\x031.5",
