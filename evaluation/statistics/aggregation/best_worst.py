@@ -33,6 +33,7 @@ from evaluation.statistics.aggregation.bradley_terry import (
     group_names,
     groups_of,
     maximise,
+    released,
     shares_of,
 )
 from evaluation.statistics.clustering import (
@@ -459,4 +460,5 @@ def _fit(rows: _Rows, prior: float, limits: tuple[int, float]) -> Fit:
     def derivatives(candidate: Candidate) -> tuple[Floats, Floats]:
         return _derivatives(candidate.parameters, candidate.chances, won, prior)
 
-    return maximise(evaluate, derivatives, np.zeros(items), np.ones(items, dtype=np.bool_), items, limits)
+    free = np.ones(items, dtype=np.bool_)
+    return released(maximise(evaluate, derivatives, np.zeros(items), free, items, limits))

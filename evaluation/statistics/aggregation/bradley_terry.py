@@ -271,7 +271,7 @@ def maximise(
     """Find the maximum, which must exist, by Newton's method with halved, bounded steps.
 
     `derivatives` are the slope and the information at a candidate; of (P,) parameters those that are `free` move.
-    `limits`: of iterations, and the tolerance.
+    `limits`: of iterations, and the tolerance. The covariance is the inverse of the `constrained` information.
     """
     max_iterations, tolerance = limits
     at = evaluate(start)
@@ -294,19 +294,17 @@ def maximise(
         at = candidate
         slope, information = _of_free(derivatives(at), free)
     covariance: Floats = np.linalg.inv(constrained(information, items)).astype(np.float64, copy=False)
-    # The constant matrix that held the strengths in place is no part of it.
-    covariance[:items, :items] -= 1 / (float(information[:items, :items].max()) * items)
-    gradient = float(np.abs(slope).max())
-    return Fit(
-        at.parameters[:items],
-        at.parameters,
-        covariance,
-        information,
-        at.log_likelihood,
-        iterations,
-        converged,
-        gradient,
-    )
+    theta, gradient = at.parameters[:items], float(np.abs(slope).max())
+    value = at.log_likelihood
+    return Fit(theta, at.parameters, covariance, information, value, iterations, converged, gradient)
+
+
+def released(fit: Fit) -> Fit:
+    """Return a fit without the constant matrix that held the strengths in place, no part of their covariance."""
+    items = len(fit.theta)
+    covariance = fit.covariance.copy()
+    covariance[:items, :items] -= 1 / (float(fit.information[:items, :items].max()) * items)
+    return replace(fit, covariance=covariance)
 
 
 def _of_free(derivatives: tuple[Floats, Floats], free: Flags) -> tuple[Floats, Floats]:
@@ -332,7 +330,7 @@ def fit(tables: Tables, ties: bool, order: bool, limits: tuple[int, float]) -> F
         chances = log_chances(Parameters.of(centred))
         return Candidate(centred, _log_likelihood(tables, chances), chances)
 
-    return maximise(
+    maximum = maximise(
         evaluate,
         lambda candidate: _derivatives(tables, candidate.chances),
         np.r_[np.zeros(items), log_nu, 0.0],
@@ -340,6 +338,7 @@ def fit(tables: Tables, ties: bool, order: bool, limits: tuple[int, float]) -> F
         items,
         limits,
     )
+    return released(maximum)
 
 
 def _log_likelihood(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> float:

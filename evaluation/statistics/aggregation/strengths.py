@@ -339,13 +339,12 @@ def _fit(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None,
     if not _is_identified(derivatives(evaluate(start))[1], items):
         return None, CONFOUNDED
     fit = maximise(evaluate, derivatives, start, np.ones(len(start), dtype=np.bool_), items, limits)
-    covariance: Floats = np.linalg.inv(constrained(fit.information, items)).astype(np.float64, copy=False)
-    if not np.diag(covariance).max() < _VAGUEST:
+    if not np.diag(fit.covariance).max() < _VAGUEST:
         return None, RISING
-    # The constant that held the strengths in place is no part of it.
+    # The constant that held the strengths in place is no part of their covariance.
     constant = float(fit.information[:items, :items].max()) / items
-    covariance[:items, :items] -= 1 / (constant * items**2)
-    return replace(fit, covariance=covariance), ""
+    fit.covariance[:items, :items] -= 1 / (constant * items**2)
+    return fit, ""
 
 
 def _is_identified(information: Floats, items: int) -> bool:
