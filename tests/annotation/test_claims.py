@@ -235,17 +235,13 @@ def test_submitting_brings_exactly_what_was_fetched_ahead_with_a_whole_lease() -
     assert slots_add_up(study)
 
 
-def test_a_page_loaded_anew_takes_what_was_fetched_ahead_too() -> None:
-    study, worker, held = holding(make_study("pairwise"))
-    reserved = reserved_after(held)
-    hand_in(held)
-    assert take(study, worker) == reserved.assignment
-
-
-def test_who_holds_a_hit_and_has_another_fetched_ahead_is_given_the_one_they_hold() -> None:
+def test_what_was_fetched_ahead_is_given_once_the_held_hit_is_handed_in() -> None:
     study, worker, held = holding(make_study("pairwise"))
     reserve_next(assignment=held)
     assert take(study, worker) == held
+    reserved = reserved_after(held)
+    hand_in(held)
+    assert take(study, worker) == reserved.assignment
 
 
 def test_nothing_is_fetched_ahead_of_work_that_is_over() -> None:

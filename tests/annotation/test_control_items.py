@@ -349,14 +349,11 @@ def test_a_worker_who_saw_no_control_item_is_used() -> None:
     assert record.share is None
 
 
-def test_each_worker_is_measured_on_the_items_they_saw() -> None:
+def test_each_worker_is_measured_on_the_items_they_saw_by_the_rule_of_the_kind() -> None:
     answers = [(1, 1, 1), (1, 0, 1), (2, 1, 1), (2, 0, 0), (2, 1, 0)]
     records = control_records(answers, threshold=0.6, is_right=KINDS["relevance"].is_right)
     assert (records[1].right, records[1].seen, records[1].used) == (1, 2, False)
     assert (records[2].right, records[2].seen, records[2].used) == (2, 3, True)
-
-
-def test_a_graded_control_item_takes_a_range_of_grades() -> None:
     answers = [(1, 4, "3-4"), (1, 3, "3-4"), (1, 2, "3-4"), (1, 1, "1-2")]
     record = control_records(answers, threshold=0.7, is_right=KINDS["graded"].is_right)[1]
     assert (record.right, record.seen) == (3, 4)
@@ -400,28 +397,19 @@ def test_an_item_that_nobody_gets_right_who_is_right_on_all_others_is_suspected(
     assert not any(found[item].suspect for item in GOOD)
 
 
-def test_what_only_careless_workers_miss_is_not_suspected() -> None:
+def test_what_the_careless_miss_a_hard_item_and_too_few_witnesses_are_no_suspicion() -> None:
     rights = {item: [True] * 4 + [False] * 4 for item in GOOD} | {"missed": [True] * 4 + [False] * 4}
     one = check_control_items(answers(rights), threshold=0.7)["missed"]
     assert (one.seen, one.right, one.vouching, one.vouching_right) == (8, 4, 4, 4)
     assert not one.suspect
-
-
-def test_a_hard_item_that_most_get_right_is_not_suspected() -> None:
     rights = {f"item-{n}": [True] * 40 for n in range(6)} | {"hard": [True] * 24 + [False] * 16}
     one = check_control_items(answers(rights), threshold=0.7)["hard"]
     assert one.p < 0.001
     assert not one.suspect
-
-
-def test_two_workers_are_too_few_to_cast_suspicion() -> None:
     rights = {item: row[:2] for item, row in GOOD.items()} | {"missed": [False] * 2}
     one = check_control_items(answers(rights), threshold=0.7)["missed"]
     assert one.p == 1
     assert not one.suspect
-
-
-def test_workers_who_answered_nothing_else_vouch_for_nothing() -> None:
     one = check_control_items(answers({"alone": [False] * 9}), threshold=0.7)["alone"]
     assert (one.seen, one.vouching) == (9, 0)
     assert math.isnan(one.elsewhere)

@@ -121,7 +121,7 @@ def test_a_revision_is_a_new_judgment_and_the_old_one_stays() -> None:
     assert seen(assignment) == {position: 2 if position == "2" else 1 for position in seen(assignment)}
 
 
-def test_a_revision_can_be_revised_and_taken_back() -> None:
+def test_a_revision_can_be_revised_and_taken_back_and_outlasts_the_submission_sent_again() -> None:
     assignment = submitted(make_study())
     for value in (2, 1):
         answers = [{"position": 1, "value": value}]
@@ -129,6 +129,10 @@ def test_a_revision_can_be_revised_and_taken_back() -> None:
         assert revise_judgments(assignment=assignment, answers=answers) == []
     assert seen(assignment)["1"] == 1
     assert Judgment.objects.filter(assignment=assignment, replaces__isnull=False).count() == 2
+    revise_judgments(assignment=assignment, answers=[{"position": 1, "value": 2}])
+    answers = [{"position": place.position, "value": 1} for place in page_units_of(assignment)]
+    assert submit_assignment(assignment=assignment, answers=answers).repeated
+    assert seen(assignment)["1"] == 2
 
 
 def test_a_comment_alone_is_a_revision_and_keeps_the_answer_and_its_time() -> None:
@@ -137,14 +141,6 @@ def test_a_comment_alone_is_a_revision_and_keeps_the_answer_and_its_time() -> No
     revised = Judgment.objects.get(replaces__isnull=False)
     assert revised.replaces is not None
     assert (revised.comment, revised.seconds, revised.value) == ("Both fit.", 2.0, revised.replaces.value)
-
-
-def test_sending_the_submission_again_is_still_harmless_after_a_revision() -> None:
-    assignment = submitted(make_study())
-    revise_judgments(assignment=assignment, answers=[{"position": 1, "value": 2}])
-    answers = [{"position": place.position, "value": 1} for place in page_units_of(assignment)]
-    assert submit_assignment(assignment=assignment, answers=answers).repeated
-    assert seen(assignment)["1"] == 2
 
 
 def test_nothing_is_revised_once_the_time_for_it_is_over() -> None:

@@ -141,24 +141,16 @@ def test_a_late_submission_is_told_what_happened_and_what_to_do_next() -> None:
     assert not Judgment.objects.exists()
 
 
-def test_an_answer_that_does_not_exist_is_refused_and_nothing_is_stored() -> None:
+def test_answers_that_do_not_exist_and_drafts_that_cannot_be_read_are_refused_and_no_clock_matters() -> None:
     study, ada, _, assignment = begun()
     for value in ("3", "-1", "1.0", "yes", "9" * 40):
         assert submit(study, ada, assignment, {"u1": value}).status_code == 400
     assignment.refresh_from_db()
     assert assignment.answers == {}
-
-
-def test_an_answer_is_never_refused_for_the_sake_of_a_clock() -> None:
-    study, ada, _, assignment = begun()
     for seconds in ("", "nan", "inf", "-1", "1e9", "soon"):
         assert submit(study, ada, assignment, {"u1": "1", "t1": seconds}).status_code == 422
         assignment.refresh_from_db()
         assert assignment.answers == {"1": {"value": 1}}, seconds
-
-
-def test_a_draft_that_cannot_be_read_is_refused_in_words() -> None:
-    study, ada, _, assignment = begun()
     address = f"/s/{study.slug}/work/{assignment.pk}/save/"
     bodies = ("[]", "{", "null", "[" * 100_000, "\x00", '{"answer": []}')
     for body in (*bodies, '{"answers": 5}', '{"answers": [1]}', '{"answers": null}'):

@@ -25,7 +25,9 @@ KEYS = {
 
 
 @pytest.mark.parametrize("protocol", KEYS)
-def test_a_unit_is_shown_with_the_keys_of_its_kind_and_no_others(protocol: str) -> None:
+def test_a_unit_is_shown_with_the_keys_of_its_kind_and_names_neither_control_item_nor_system(
+    protocol: str,
+) -> None:
     study = make_study(protocol)
     _, headers = make_worker(study)
     response = accept(study, headers)
@@ -41,16 +43,6 @@ def test_a_unit_is_shown_with_the_keys_of_its_kind_and_no_others(protocol: str) 
         if "image" in unit:
             assert set(unit["image"]) == {"url", "alt"}
             assert not any(text in unit["image"]["alt"] for text in texts_of(unit))
-
-
-def texts_of(unit: dict[str, Any]) -> list[str]:
-    return [unit[name]["text"] for name in ("a", "b", "c", "caption") if name in unit]
-
-
-@pytest.mark.parametrize("protocol", KEYS)
-def test_nothing_shown_names_control_item_system_or_caption_id(protocol: str) -> None:
-    study = make_study(protocol)
-    _, headers = make_worker(study)
     text = accept(study, headers).content.decode()
     for unit in Unit.objects.filter(study=study).select_related("reference", "first", "second"):
         captions = [caption.key for caption in (unit.reference, unit.first, unit.second) if caption]
@@ -58,6 +50,10 @@ def test_nothing_shown_names_control_item_system_or_caption_id(protocol: str) ->
             assert secret not in text
     for word in ("control", "expected", "flip", "second", "first", "pair_", "kind", "HC", "reference"):
         assert word not in text.replace(f'"protocol":"{protocol}"', "")
+
+
+def texts_of(unit: dict[str, Any]) -> list[str]:
+    return [unit[name]["text"] for name in ("a", "b", "c", "caption") if name in unit]
 
 
 def test_nothing_left_is_204_without_a_body() -> None:
@@ -147,7 +143,7 @@ def test_the_reply_to_a_submission_brings_the_next_hit() -> None:
     assert len(seen) == HIT.objects.filter(study=study).count()
 
 
-def test_repeating_a_submission_is_harmless() -> None:
+def test_repeating_a_submission_is_harmless_and_a_different_one_changes_nothing() -> None:
     headers, shown = begin(make_study())
     first = submit(shown["id"], answers_to(shown), headers)
     again = submit(shown["id"], answers_to(shown), headers)
@@ -156,10 +152,6 @@ def test_repeating_a_submission_is_harmless() -> None:
     assert Judgment.objects.count() == len(shown["units"])
     with_next = submit(shown["id"], answers_to(shown), headers, next=True).json()
     assert with_next["next"] == submit(shown["id"], answers_to(shown), headers, next=True).json()["next"]
-
-
-def test_a_different_submission_afterwards_changes_nothing() -> None:
-    headers, shown = begin(make_study())
     submit(shown["id"], answers_to(shown, 1), headers)
     before = list(Judgment.objects.values_list("unit", "value"))
     is_problem(submit(shown["id"], answers_to(shown, 2), headers), 409)

@@ -72,20 +72,13 @@ def test_a_decision_takes_the_place_of_a_tie_and_says_where_it_comes_from() -> N
     }  # fmt: skip
 
 
-def test_agreement_and_judgments_do_not_know_of_it() -> None:
+def test_agreement_and_judgments_do_not_know_of_it_and_withdrawing_gives_the_crowds_outcome_back() -> None:
     study = triplets().study
-    before, rows = aggregate_study(study=study)["agreement"], list(Judgment.objects.values())
-    decided(study, "u1", 2)
-    assert aggregate_study(study=study)["agreement"] == before
+    before, rows = aggregate_study(study=study), list(Judgment.objects.values())
+    one = decided(study, "u1", 2)
+    assert aggregate_study(study=study)["agreement"] == before["agreement"]
     assert list(Judgment.objects.values()) == rows
     assert check_integrity().problems == []
-
-
-def test_withdrawing_gives_the_crowds_outcome_back() -> None:
-    study = triplets().study
-    before = aggregate_study(study=study)
-    one = decided(study, "u1", 2)
-    aggregate_study(study=study)
     withdraw(study=study, pk=one.pk)
     assert aggregate_study(study=study) == before
     assert set(Consensus.objects.values_list("source", flat=True)) == {"judgments"}

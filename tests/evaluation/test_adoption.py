@@ -86,7 +86,7 @@ def test_a_caption_under_a_wrong_name_is_found(written: Study) -> None:
     ]
 
 
-def test_adopting_twice_changes_nothing(written: Study) -> None:
+def test_adopting_twice_changes_nothing_and_keys_do_not_come_from_row_ids(written: Study) -> None:
     adopt_captions(study=written)
     before = list(Caption.objects.order_by("pk").values())
     again = adopt_captions(study=written)
@@ -94,10 +94,6 @@ def test_adopting_twice_changes_nothing(written: Study) -> None:
     assert list(Caption.objects.order_by("pk").values()) == before
     assert WrittenCaption.objects.count() == 6
     assert len(Dataset.objects.get(pk=written.dataset_id).notes["adopted"]) == 1
-
-
-def test_keys_come_from_what_was_written_and_not_from_row_ids(written: Study) -> None:
-    adopt_captions(study=written)
     adopted = Caption.objects.filter(key__startswith="w-")
     keys = set(adopted.values_list("key", flat=True))
     adopted.delete()

@@ -228,17 +228,12 @@ def test_a_format_refuses_a_study_it_cannot_hold(form: str, pairwise: StudyOf, t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_qrels_refuse_a_name_with_a_blank_and_leave_nothing_behind(tmp_path: Path) -> None:
+def test_qrels_refuse_a_name_with_a_blank_and_leave_an_earlier_file_alone(tmp_path: Path) -> None:
     study = StudyOf(make_dataset("toy", {"my dog.jpg": ["a dog"]}), "relevance")
     study.answer(study.hit("h1", [study.unit("u1", "my dog.jpg", first="a dog")]), "alma", [1])
     with pytest.raises(ExportError, match=r"'my dog\.jpg' holds a blank"):
         exported(study, tmp_path / "out", "qrels")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_earlier_file_stays_when_an_export_fails(tmp_path: Path) -> None:
-    study = StudyOf(make_dataset("toy", {"my dog.jpg": ["a dog"]}), "relevance")
-    study.answer(study.hit("h1", [study.unit("u1", "my dog.jpg", first="a dog")]), "alma", [1])
     (tmp_path / "out").write_text("kept")
     with pytest.raises(ExportError):
         exported(study, tmp_path / "out", "qrels")

@@ -60,17 +60,13 @@ def test_a_page_says_that_it_is_being_counted_and_then_shows_what_it_always_show
     assert words(designer.get(address)) == usual
 
 
-def test_work_is_shown_at_once_while_it_is_counted(designer: Client) -> None:
+def test_work_is_shown_at_once_while_it_is_counted_and_new_results_are_ranked_anew(designer: Client) -> None:
     made = pairwise()
     shown = designer.get(page(made.study, "work"))
     assert shown.context["work"]
     assert "counted" not in words(shown)
     work_off()
     assert designer.get(page(made.study, "work")).status_code == 200
-
-
-def test_new_results_are_ranked_anew(designer: Client) -> None:
-    made = pairwise()
     for _ in range(2):
         aggregate_study(study=made.study)
         evaluate_study(study=made.study, metrics=METRICS)

@@ -54,6 +54,15 @@ def test_a_format_that_does_not_fit_fails_the_job_with_its_sentence(study: Study
     assert job.error.startswith("Format qrels does not fit study 'toy-pairwise'")
 
 
+def test_a_file_outlasts_its_format_and_lies_in_the_export_folder(study: StudyOf) -> None:
+    job = done("export", study="toy-pairwise", format="csv")
+    job.args["format"] = "mturk"  # written by an earlier version
+    assert exported_file(job=job, by=User()).path.is_file()
+    job.result = result_of(job) | {"file": "../../secret_key"}
+    with pytest.raises(NotThere):
+        exported_file(job=job, by=User())
+
+
 def test_a_file_that_is_gone_or_was_never_made_is_not_there(study: StudyOf) -> None:
     job = done("export", study="toy-pairwise", format="csv")
     exported_file(job=job, by=User()).path.unlink()
@@ -61,16 +70,3 @@ def test_a_file_that_is_gone_or_was_never_made_is_not_there(study: StudyOf) -> N
         exported_file(job=job, by=User())
     with pytest.raises(NotThere, match="no finished export"):
         exported_file(job=done("aggregate", study="toy-pairwise"), by=User())
-
-
-def test_a_file_outlasts_its_format(study: StudyOf) -> None:
-    job = done("export", study="toy-pairwise", format="csv")
-    job.args["format"] = "mturk"  # written by an earlier version
-    assert exported_file(job=job, by=User()).path.is_file()
-
-
-def test_a_job_s_result_cannot_lead_out_of_the_export_folder(study: StudyOf) -> None:
-    job = done("export", study="toy-pairwise", format="csv")
-    job.result = result_of(job) | {"file": "../../secret_key"}
-    with pytest.raises(NotThere):
-        exported_file(job=job, by=User())

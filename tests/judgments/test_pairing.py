@@ -88,14 +88,10 @@ def test_equal_texts_of_two_systems_are_never_paired_and_count_once() -> None:
         pairs_of(material, {"MM": 2})
 
 
-def test_the_same_seed_draws_the_same_pairs_and_another_seed_others() -> None:
+def test_the_seed_alone_decides_which_pairs_are_drawn() -> None:
     material = made_up()
     assert pairs_of(material, {"HC": 20}) == pairs_of(material, {"HC": 20})
     assert pairs_of(material, {"HC": 20}) != pairs_of(material, {"HC": 20}, seed=6)
-
-
-def test_another_kind_beside_it_shifts_no_draw() -> None:
-    material = made_up()
     alone = pairs_of(material, {"MM": 10})
     beside = [pair for pair in pairs_of(material, {"HC": 10, "MM": 10}) if pair.kind == "MM"]
     assert alone == beside

@@ -45,21 +45,15 @@ def test_titles_that_stand_in_a_text_are_kept_in_the_design_and_offered(
     assert study.notes["sentences"] == ["Phrases offered to workers: 12, from the 3 titles of the design."]
 
 
-def test_a_list_of_which_nothing_stands_in_a_text_creates_no_study(tmp_path: Path) -> None:
+def test_a_list_without_a_title_of_a_text_for_another_protocol_or_damaged_creates_no_study(
+    tmp_path: Path,
+) -> None:
     make_scenes()
     with pytest.raises(CommandError, match=r"None of the titles stands in a text of dataset 'scenes'"):
         call_command("create_study", study_file(tmp_path), titles=title_file(tmp_path, ["Paris", "New York"]))
     assert not Study.objects.exists()
-
-
-def test_a_list_for_another_protocol_is_refused(tmp_path: Path) -> None:
-    make_scenes()
     with pytest.raises(CommandError, match="protocol 'grounding' offers none"):
         call_command("create_study", study_file(tmp_path, "grounding"), titles=title_file(tmp_path, TITLES))
-
-
-def test_a_damaged_list_is_refused_with_its_line(tmp_path: Path) -> None:
-    make_scenes()
     path = tmp_path / "titles.txt"
     path.write_bytes(b"Red barn\n\xff\xfe broken\n")
     with pytest.raises(CommandError, match="line 2"):

@@ -63,16 +63,14 @@ def test_a_preview_shows_an_example_and_writes_nothing(study: Study, client: Cli
     assert recorded() == before
 
 
-def test_a_preview_shows_nothing_of_a_unit(study: Study, client: Client) -> None:
+def test_a_preview_shows_nothing_of_a_unit_and_the_picture_of_the_example_alone(
+    study: Study, client: Client
+) -> None:
     html = client.get(previewed(study)).content.decode()
     texts = set(study.dataset.captions.values_list("text", flat=True))
     assert texts
     assert not [text for text in texts if text in html]
     assert "/pictures/" not in html
-
-
-def test_the_picture_of_an_example_is_shown_in_the_preview_and_no_other(study: Study, client: Client) -> None:
-    html = client.get(previewed(study)).content.decode()
     found = re.search(r'<img src="([^"]+)"', html)
     assert found is not None
     shown = client.get(found[1])
@@ -142,7 +140,7 @@ def test_made_up_hits_of_others_and_of_another_place_are_refused(study: Study) -
     assert recorded() == before
 
 
-def test_ids_of_another_form_are_refused(study: Study) -> None:
+def test_ids_of_another_form_and_a_parameter_that_stands_there_twice_are_refused(study: Study) -> None:
     before = recorded()
     for name in ("assignmentId", "workerId", "hitId"):
         for value in ("<script>", "A" * 65, "A B", "Ä", "A\x00", "../..", "A'--"):
@@ -150,9 +148,6 @@ def test_ids_of_another_form_are_refused(study: Study) -> None:
             assert response.status_code == 403, (name, value)
             assert value not in response.content.decode(), (name, value)
     assert recorded() == before
-
-
-def test_a_parameter_that_stands_there_twice_is_refused(study: Study) -> None:
     turker = Turker(study)
     before = recorded()
     response = turker.client.get(f"{turker.entry()}&turkSubmitTo={quote('https://evil.example')}")

@@ -186,24 +186,18 @@ def test_what_comes_after_the_time_is_kept_apart_and_said_so(study: Study) -> No
     call_command("check_integrity")
 
 
-def test_too_late_and_not_complete_is_kept_as_a_draft(study: Study) -> None:
-    ada = Turker(study)
-    work = ada.begin()
-    let_time_pass(ada)
-    one = in_json(work)["answers"][:1]
-    assert work.call("submit", {"answers": one}).status_code == 409
-    assert ada.assignment.state == "expired"
-    assert len(ada.assignment.answers) == 1
-    assert not Judgment.objects.exists()
-
-
-def test_a_draft_after_the_time_is_refused_with_one_sentence(study: Study) -> None:
+def test_after_the_time_a_draft_is_refused_and_work_that_is_not_complete_is_kept_as_one(study: Study) -> None:
     ada = Turker(study)
     work = ada.begin()
     let_time_pass(ada)
     reply = work.call("save", in_json(work))
     assert (reply.status_code, reply.json()["why"]) == (409, "late")
     assert "time for this HIT is over" in work.get().content.decode()
+    one = in_json(work)["answers"][:1]
+    assert work.call("submit", {"answers": one}).status_code == 409
+    assert ada.assignment.state == "expired"
+    assert len(ada.assignment.answers) == 1
+    assert not Judgment.objects.exists()
 
 
 def test_who_gets_the_same_id_again_after_the_time_finds_the_draft(study: Study) -> None:
