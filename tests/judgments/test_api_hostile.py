@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -52,10 +53,16 @@ def staff() -> dict[str, str]:
     return key_of(user)
 
 
+@cache
+def described_paths() -> dict[str, dict[str, Any]]:
+    """The interface's own description, which takes seconds to make."""
+    paths: dict[str, dict[str, Any]] = Client().get("/api/schema/?format=json").json()["paths"]
+    return paths
+
+
 def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Method, address and description of every call."""
-    described = Client().get("/api/schema/?format=json").json()["paths"]
-    for path, found in described.items():
+    for path, found in described_paths().items():
         yield from ((method, path, found[method]) for method in METHODS if method in found)
 
 
