@@ -18,6 +18,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from annotation.models import QualityRule
 from config.api.urls import router
@@ -26,7 +27,8 @@ from evaluation.data.export.formats import FORMATS
 from evaluation.models import Challenge, Registration
 from evaluation.results.error_analysis import analysis
 from judgments import cached_figures
-from judgments.models import Job, Output, Study, System
+from judgments.admin.base import ReadOnlyAdmin
+from judgments.models import ApiToken, Dataset, Job, Output, Study, System
 from judgments.studies import page as study_pages
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.studies import make_dataset as make_small_dataset
@@ -39,6 +41,7 @@ from tests.studies import make_dataset, make_study
 pytestmark = pytest.mark.django_db
 ROWS, MANY_ROWS = 2_100, 2_000  # more than any list shows, and than pages count at each look
 A_PAGE = 101  # rows: a page of the API, and one to see whether there is another
+OWN_PAGES = (ApiToken, Dataset, Job, Study)  # whose single rows Django's form does not show
 LISTS = (
     r"/admin/(auth|judgments|annotation|evaluation)/\w+/",
     # every page of a study but files, which are streamed whole, and what Django itself shows
@@ -185,6 +188,24 @@ def test_no_list_asks_more_often_than_its_budget_says(looks: dict[str, Look]) ->
 def test_no_list_fetches_more_rows_than_it_shows(looks: dict[str, Look]) -> None:
     over = {name: look.worst for name, look in looks.items() if look.worst.rows > MORE_ROWS.get(name, A_PAGE)}
     assert over == {}
+
+
+def test_rows_that_the_admin_only_shows_are_neither_added_nor_changed_nor_deleted(
+    looks: dict[str, Look], client: Client
+) -> None:
+    client.force_login(User.objects.get(username="designer"))
+    registered = admin.site._registry.items()
+    shown = [
+        model for model, pages in registered if isinstance(pages, ReadOnlyAdmin) and model not in OWN_PAGES
+    ]
+    assert len(shown) >= 20
+    for model in shown:
+        name, row = f"admin:{model._meta.label_lower.replace('.', '_')}", model._default_manager.all()[0]
+        change = reverse(f"{name}_change", args=[row.pk])
+        assert client.get(change).status_code == 200, name
+        assert client.get(reverse(f"{name}_add")).status_code == 403, name
+        for address in (change, reverse(f"{name}_delete", args=[row.pk])):
+            assert client.post(address, {"post": "yes"}).status_code == 403, address
 
 
 def test_lists_of_the_admin_were_searched_and_filtered(looks: dict[str, Look]) -> None:

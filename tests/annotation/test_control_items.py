@@ -354,8 +354,8 @@ def test_each_worker_is_measured_on_the_items_they_saw_by_the_rule_of_the_kind()
     records = control_records(answers, threshold=0.6, is_right=KINDS["relevance"].is_right)
     assert (records[1].right, records[1].seen, records[1].used) == (1, 2, False)
     assert (records[2].right, records[2].seen, records[2].used) == (2, 3, True)
-    answers = [(1, 4, "3-4"), (1, 3, "3-4"), (1, 2, "3-4"), (1, 1, "1-2")]
-    record = control_records(answers, threshold=0.7, is_right=KINDS["graded"].is_right)[1]
+    grades = [(1, 4, "3-4"), (1, 3, "3-4"), (1, 2, "3-4"), (1, 1, "1-2")]
+    record = control_records(grades, threshold=0.7, is_right=KINDS["graded"].is_right)[1]
     assert (record.right, record.seen) == (3, 4)
 
 

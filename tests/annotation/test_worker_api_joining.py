@@ -1,6 +1,5 @@
 """A worker's client joins a study; its token opens its own work alone; wrong input is refused."""
 
-import json
 from typing import Any
 
 import pytest
@@ -245,22 +244,7 @@ WRONG_ANSWERS: list[Any] = [
     [GOOD | {"seconds": True}],
     [GOOD, GOOD | {"value": 2}],
 ]
-BROKEN_BODIES = [
-    b"",
-    b"{",
-    b"[]",
-    b"null",
-    b'"x"',
-    b"{'answers': []}",
-    b'{"answers": NaN}',
-    b'{"answers": [{"position": 1, "value": NaN}]}',
-    b'{"answers": [{"position": 1, "value": 1, "seconds": Infinity}]}',
-    b"\xff\xfe",
-    b'{"answers": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    b'{"answers": [{"position": ' + b"9" * 5000 + b', "value": 1}]}',
-    b"{}",
-    b'{"answer": []}',
-]
+BROKEN_BODIES = [b"[]", b"{}", b'{"answer": []}']
 
 
 def test_answers_that_are_not_valid_are_refused_and_nothing_is_kept() -> None:
@@ -286,31 +270,12 @@ def test_a_broken_body_is_a_400() -> None:
         is_problem(Client().patch(draft, **request), 400)
 
 
-def test_a_text_that_no_database_can_hold_is_a_400() -> None:
-    study = make_study(access={"join": "invited"})
-    for odd in ("\x00", "w\x00", "\ud800", "\udfff\ud800"):
-        for name in ("worker", "code", "resume", "more"):
-            is_problem(join(study, **{name: odd}), 400)
-        is_problem(join(study, deeper=[{"a": {odd: 1}}]), 400)
-    assert join(study, worker="😀 \\u0000 \\ud800").status_code == 403, "pairs and backslashes are plain text"
-
-
 def test_next_is_true_or_false() -> None:
     headers, shown = begin(make_study())
     others: tuple[Any, ...] = (1, "yes", [])
     for other in others:
         is_problem(submit(shown["id"], answers_to(shown), headers, next=other), 400)
     assert not Judgment.objects.exists()
-
-
-def test_a_body_of_another_type_or_too_large_is_refused() -> None:
-    study = make_study()
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "application/xml", "nonsense"):
-        response = Client().post(f"/api/studies/{study.slug}/join/", data="worker=w", content_type=kind)
-        is_problem(response, 415)
-    body = json.dumps({"worker": "w" * 3_000_000})
-    response = Client().post(f"/api/studies/{study.slug}/join/", data=body, content_type="application/json")
-    is_problem(response, 413)
 
 
 def test_unknown_addresses_are_problem_documents() -> None:

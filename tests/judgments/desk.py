@@ -9,13 +9,6 @@ from django.urls import reverse
 from judgments.design.editing.form import DesignForm, starting_values
 from judgments.models import Study
 
-LISTS = [
-    "judgments_study", "judgments_dataset", "judgments_job", "judgments_item", "judgments_caption",
-    "judgments_system", "judgments_unit", "judgments_hit", "annotation_worker", "annotation_assignment",
-    "annotation_judgment", "annotation_problemreport", "annotation_participation", "annotation_invitation",
-    "evaluation_consensus", "evaluation_analysis", "evaluation_metricscore",
-]  # fmt: skip
-
 
 def words(response: Any) -> str:
     """The page as text, runs of space as one."""
