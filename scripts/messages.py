@@ -148,7 +148,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     """Yield declared words that staff pages translate."""
     from config.admin_site import declared_names, fields_with_choices, site
     from judgments.access import people_page, roles
-    from judgments.access.permissions import SCOPES
+    from judgments.access.tokens import SCOPES
     from judgments.datasets.understanding import ENCODINGS
     from judgments.jobs_in_words import LABELS, QUEUES, TITLES
     from judgments.studies.page import NEEDS

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from judgments.access.permissions import SCOPES, create_token
+from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, StudyRole
 
 

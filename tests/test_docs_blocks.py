@@ -30,7 +30,7 @@ from django.test import override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from annotation.models import Assignment, Worker
-from judgments.access.permissions import SCOPES, create_token
+from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, Unit
 from judgments.studies.studies import find_study
 from quorum.command import split

@@ -35,7 +35,7 @@ from common.files import can_be_stored
 from common.incoming import TooDeep, load_json
 from config.observing.health import as_outage, note_outage
 from config.observing.outages import RequestTooLong
-from judgments.access.permissions import KEY_START, token_for_key
+from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 from judgments.cached_figures import FiguresPending
 

@@ -31,7 +31,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from judgments.access.permissions import SCOPES, create_token, revoke_token
+from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.admin.base import (
     MOST_OFFERED,
     PER_PAGE,

@@ -1,21 +1,15 @@
-"""The rights of requests to the HTTP interface: API tokens and their scopes, visible studies and rows, and jobs.
+"""The rights of requests to the HTTP interface, and who may cancel a job or have it done again.
 
 A token allows at most what its account, its scopes and its studies allow.
 """
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
-from hashlib import sha256
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
-from django.db.models import CharField, DateTimeField, QuerySet
-from django.utils import timezone
+from django.db.models import QuerySet
 from django.utils.translation import gettext
 from rest_framework.exceptions import PermissionDenied as Refused
 from rest_framework.filters import BaseFilterBackend
@@ -23,126 +17,12 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from common.audit import log_about
-from common.errors import DesignError, NotThere
-from common.prepared import PreparedQuery, query_parameter
+from common.errors import NotThere
 from judgments.access.roles import OF_DATASETS, PERMISSIONS, Right, has_right, has_role, visible_rows
+from judgments.access.tokens import scope_allows
 from judgments.models import ApiToken, Dataset, DatasetRole, Job, Study, StudyRole
 from judgments.models.jobs import IMPORTS_STUDY
 from judgments.study_operations import operation_of
-
-SCOPES: dict[str, str] = {
-    "studies:read": "studies, designs, datasets, units, HITs, jobs, the log, rehearsals, presets",
-    "studies:write": "create studies, change designs and detectors, generate, open and close",
-    "judgments:read": "judgments, assignments and what workers wrote",
-    "workers:read": "workers, invitations, detectors and their flags, exclusions, adjudications",
-    "workers:write": "approve and reject work, exclude workers and take them back, decide",
-    "reports:read": "consensus, agreement, analyses, the dashboard, plans",
-    "reports:write": "compute consensus, agreement, metrics against them, and plans",
-    "exports:read": "list and download exports",
-    "exports:write": "make exports",
-    "webhooks:read": "webhooks and what they were told",
-    "webhooks:write": "add, try, rotate, switch and remove webhooks",
-    "submissions:read": "challenges and one's own submissions to them",
-    "submissions:write": "submit captions to challenges",
-    "money:read": "budgets, the ledger, what was put up at a crowd and asked of it",
-    "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
-}
-# Scopes that an account without staff rights can use.
-FOR_PARTICIPANTS = ("submissions:read", "submissions:write")
-KEY_START = "quorum_"
-NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in use
-
-
-def scope_allows(granted: Iterable[str], requested: str) -> bool:
-    """Write includes read."""
-    area, _, verb = requested.partition(":")
-    return requested in granted or (verb == "read" and f"{area}:write" in granted)
-
-
-@transaction.atomic
-def create_token(
-    *,
-    user: User,
-    name: str,
-    scopes: Sequence[str],
-    studies: Sequence[Study] = (),
-    expires_at: datetime | None = None,
-) -> tuple[ApiToken, str]:
-    """Return a new token and its key, which is not stored.
-
-    Args:
-        studies: those it is limited to; empty: all that the account may see.
-
-    Raises:
-        DesignError: an empty name, an unknown scope, or an expiry in the past.
-    """
-    if not name.strip() or len(name) > 100:
-        raise DesignError(
-            gettext("A token has a name of 1 to 100 characters that says what it is for."), field="name"
-        )
-    unknown = [scope for scope in scopes if scope not in SCOPES]
-    if unknown or not scopes:
-        problem = (
-            gettext("There is no scope %(scope)r") % {"scope": unknown[0]}
-            if unknown
-            else gettext("A token needs a scope")
-        )
-        raise DesignError(
-            gettext("%(problem)s; expected one or more of %(listed)s.")
-            % {"problem": problem, "listed": ", ".join(SCOPES)},
-            field="scopes",
-        )
-    if not user.is_active or not (user.is_staff or set(scopes) <= set(FOR_PARTICIPANTS)):
-        raise DesignError(
-            gettext("The account %(name)r is no active staff account.") % {"name": user.get_username()},
-            field="user",
-        )
-    if expires_at is not None and expires_at <= timezone.now():
-        raise DesignError(
-            gettext("The token would be past its time already; choose a later one."), field="expires_at"
-        )
-    key = KEY_START + secrets.token_urlsafe(32)
-    token = ApiToken.objects.create(
-        user=user,
-        name=name.strip(),
-        prefix=key[:12],
-        digest=_digest(key),
-        scopes=[scope for scope in SCOPES if scope in scopes],
-        limited=bool(studies),
-        expires_at=expires_at,
-    )
-    token.studies.set(studies)
-    return token, key
-
-
-# Each call of a program begins with it.
-_USABLE = PreparedQuery(
-    lambda: (
-        ApiToken.objects.usable(query_parameter("now", DateTimeField()))
-        .select_related("user")
-        .filter(digest=query_parameter("digest", CharField()))
-    )
-)
-
-
-def token_for_key(key: str) -> ApiToken | None:
-    """Return the valid token of a key; record its use."""
-    now = timezone.now()
-    token = _USABLE.first(now=now, digest=_digest(key))
-    if token is not None and (token.last_used_at is None or now - token.last_used_at > NOTED_EVERY):
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
-    return token
-
-
-def revoke_token(*, token: ApiToken) -> None:
-    """Raise NotThere if the token was deleted with its account."""
-    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
-    if not ApiToken.objects.filter(pk=token.pk).exists():
-        raise NotThere(gettext("There is no such token any more."))
-
-
-def _digest(key: str) -> str:
-    return sha256(key.encode()).hexdigest()
 
 
 def staff_of(request: Request) -> User:

@@ -24,16 +24,9 @@ from rest_framework.reverse import reverse
 from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
-from judgments.access.permissions import (
-    IsStaff,
-    may_cancel,
-    may_retry,
-    scope_allows,
-    staff_of,
-    studies_of,
-    token_of,
-)
+from judgments.access.permissions import IsStaff, may_cancel, may_retry, staff_of, studies_of, token_of
 from judgments.access.roles import lookups_of, own_jobs, visible_rows
+from judgments.access.tokens import scope_allows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets

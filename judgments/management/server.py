@@ -10,7 +10,7 @@ from django.utils import timezone
 from common.commands import QuorumCommand, positive_number
 from common.errors import NotThere
 from judgments import jobs
-from judgments.access.permissions import SCOPES, create_token
+from judgments.access.tokens import SCOPES, create_token
 from judgments.jobs import cancel_job, retry_job
 from judgments.models import Job
 from judgments.studies.studies import find_study

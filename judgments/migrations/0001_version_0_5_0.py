@@ -7,10 +7,10 @@ import django.core.serializers.json
 import django.db.models.deletion
 import django.db.models.expressions
 import django.utils.timezone
+import judgments.models.datasets
 from django.conf import settings
 from django.db import migrations, models
 
-import judgments.models.datasets
 
 GROUP = "Researchers"
 PERMISSIONS = {
@@ -45,1118 +45,409 @@ class Migration(migrations.Migration):
     initial = True
 
     replaces = [
-        ("judgments", "0001_initial"),
-        ("judgments", "0002_content_of_open_kinds"),
-        ("judgments", "0003_outlooks_of_units"),
-        ("judgments", "0004_places_of_studies"),
-        ("judgments", "0005_roles_events_and_pauses"),
-        ("judgments", "0006_saved_presets"),
-        ("judgments", "0007_extra_workers_of_hits"),
-        ("judgments", "0008_api_tokens"),
-        ("judgments", "0009_group_of_researchers"),
-        ("judgments", "0010_audited_units"),
-        ("judgments", "0011_units_and_hits_in_order"),
-        ("judgments", "0012_kept_figures_and_control_items_in_order"),
-        ("judgments", "0013_inputs_of_items"),
+        ('judgments', '0001_initial'),
+        ('judgments', '0002_content_of_open_kinds'),
+        ('judgments', '0003_outlooks_of_units'),
+        ('judgments', '0004_places_of_studies'),
+        ('judgments', '0005_roles_events_and_pauses'),
+        ('judgments', '0006_saved_presets'),
+        ('judgments', '0007_extra_workers_of_hits'),
+        ('judgments', '0008_api_tokens'),
+        ('judgments', '0009_group_of_researchers'),
+        ('judgments', '0010_audited_units'),
+        ('judgments', '0011_units_and_hits_in_order'),
+        ('judgments', '0012_kept_figures_and_control_items_in_order'),
+        ('judgments', '0013_inputs_of_items'),
     ]
 
     dependencies = [
-        ("auth", "0012_alter_user_first_name_max_length"),
-        ("contenttypes", "0002_remove_content_type_name"),
+        ('auth', '0012_alter_user_first_name_max_length'),
+        ('contenttypes', '0002_remove_content_type_name'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="Dataset",
+            name='Dataset',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("name", models.SlugField(max_length=80, unique=True)),
-                ("source_format", models.CharField(max_length=30)),
-                (
-                    "fingerprint",
-                    models.CharField(
-                        help_text="SHA-256 over the imported rows; the same file imported again changes nothing.",
-                        max_length=64,
-                    ),
-                ),
-                (
-                    "notes",
-                    models.JSONField(
-                        blank=True, default=dict, help_text="What the import found and how it was handled."
-                    ),
-                ),
-                (
-                    "attribution",
-                    models.TextField(
-                        blank=True, help_text="Source, licence and authors, shown with the pictures."
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.SlugField(max_length=80, unique=True)),
+                ('source_format', models.CharField(max_length=30)),
+                ('fingerprint', models.CharField(help_text='SHA-256 over the imported rows; the same file imported again changes nothing.', max_length=64)),
+                ('notes', models.JSONField(blank=True, default=dict, help_text='What the import found and how it was handled.')),
+                ('attribution', models.TextField(blank=True, help_text='Source, licence and authors, shown with the pictures.')),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                "ordering": ["name"],
+                'ordering': ['name'],
             },
         ),
         migrations.CreateModel(
-            name="Item",
+            name='Item',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="items",
-                        to="judgments.dataset",
-                    ),
-                ),
-                ("name", models.CharField(max_length=200)),
-                (
-                    "position",
-                    models.PositiveIntegerField(help_text="Order in the source; sampling starts from it."),
-                ),
-                ("split", models.CharField(blank=True, max_length=20)),
-                ("url", models.URLField(blank=True, max_length=500)),
-                (
-                    "picture",
-                    models.FileField(
-                        blank=True, max_length=300, upload_to=judgments.models.datasets.picture_path
-                    ),
-                ),
-                (
-                    "text",
-                    models.TextField(
-                        blank=True, help_text="The text that stands with the image (MC12 §3.2)."
-                    ),
-                ),
-                (
-                    "boxes",
-                    models.JSONField(
-                        blank=True,
-                        default=list,
-                        help_text="Labelled boxes: [{id, label, x, y, width, height}] (WG15 §3).",
-                    ),
-                ),
-                (
-                    "fields",
-                    models.JSONField(
-                        blank=True,
-                        default=list,
-                        help_text="The row of inputs of a HIT template: [[column, text], …].",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='judgments.dataset')),
+                ('name', models.CharField(max_length=200)),
+                ('position', models.PositiveIntegerField(help_text='Order in the source; sampling starts from it.')),
+                ('split', models.CharField(blank=True, max_length=20)),
+                ('url', models.URLField(blank=True, max_length=500)),
+                ('picture', models.FileField(blank=True, max_length=300, upload_to=judgments.models.datasets.picture_path)),
+                ('text', models.TextField(blank=True, help_text='The text that stands with the image (MC12 §3.2).')),
+                ('boxes', models.JSONField(blank=True, default=list, help_text='Labelled boxes: [{id, label, x, y, width, height}] (WG15 §3).')),
+                ('fields', models.JSONField(blank=True, default=list, help_text='The row of inputs of a HIT template: [[column, text], …].')),
             ],
             options={
-                "verbose_name": "image",
-                "ordering": ["dataset_id", "position"],
-                "constraints": [
-                    models.UniqueConstraint(fields=("dataset", "name"), name="item_name_once_per_dataset"),
+                'verbose_name': 'image',
+                'ordering': ['dataset_id', 'position'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('dataset', 'name'), name='item_name_once_per_dataset'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="Caption",
+            name='Caption',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="captions",
-                        to="judgments.dataset",
-                    ),
-                ),
-                (
-                    "item",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="references",
-                        to="judgments.item",
-                    ),
-                ),
-                ("key", models.CharField(max_length=220)),
-                ("text", models.TextField()),
-                (
-                    "role",
-                    models.CharField(
-                        choices=[("reference", "reference"), ("candidate", "candidate")], max_length=10
-                    ),
-                ),
-                (
-                    "position",
-                    models.PositiveIntegerField(default=0, help_text="Order among the image's references."),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='captions', to='judgments.dataset')),
+                ('item', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='references', to='judgments.item')),
+                ('key', models.CharField(max_length=220)),
+                ('text', models.TextField()),
+                ('role', models.CharField(choices=[('reference', 'reference'), ('candidate', 'candidate')], max_length=10)),
+                ('position', models.PositiveIntegerField(default=0, help_text="Order among the image's references.")),
             ],
             options={
-                "ordering": ["id"],
-                "constraints": [
-                    models.UniqueConstraint(fields=("dataset", "key"), name="caption_key_once_per_dataset"),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("item__isnull", True), ("role", "candidate")),
-                            models.Q(("item__isnull", False), ("role", "reference")),
-                            _connector="OR",
-                        ),
-                        name="a_reference_has_an_image_and_a_candidate_has_none",
-                    ),
+                'ordering': ['id'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('dataset', 'key'), name='caption_key_once_per_dataset'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('item__isnull', True), ('role', 'candidate')), models.Q(('item__isnull', False), ('role', 'reference')), _connector='OR'), name='a_reference_has_an_image_and_a_candidate_has_none'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="System",
+            name='System',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="systems",
-                        to="judgments.dataset",
-                    ),
-                ),
-                ("name", models.CharField(max_length=80)),
-                (
-                    "human",
-                    models.BooleanField(
-                        default=False, help_text="People's held-out captions, not a machine's."
-                    ),
-                ),
-                ("fingerprint", models.CharField(blank=True, max_length=64)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='systems', to='judgments.dataset')),
+                ('name', models.CharField(max_length=80)),
+                ('human', models.BooleanField(default=False, help_text="People's held-out captions, not a machine's.")),
+                ('fingerprint', models.CharField(blank=True, max_length=64)),
             ],
             options={
-                "ordering": ["dataset_id", "name"],
-                "constraints": [
-                    models.UniqueConstraint(fields=("dataset", "name"), name="system_name_once_per_dataset"),
+                'ordering': ['dataset_id', 'name'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('dataset', 'name'), name='system_name_once_per_dataset'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="Output",
+            name='Output',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "system",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="outputs",
-                        to="judgments.system",
-                    ),
-                ),
-                (
-                    "item",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="outputs",
-                        to="judgments.item",
-                    ),
-                ),
-                (
-                    "caption",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="outputs",
-                        to="judgments.caption",
-                    ),
-                ),
-                ("rank", models.PositiveIntegerField(default=0)),
-                ("score", models.FloatField(blank=True, null=True)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('system', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='outputs', to='judgments.system')),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='outputs', to='judgments.item')),
+                ('caption', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='outputs', to='judgments.caption')),
+                ('rank', models.PositiveIntegerField(default=0)),
+                ('score', models.FloatField(blank=True, null=True)),
             ],
             options={
-                "ordering": ["id"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("system", "item", "rank"), name="one_output_per_system_image_and_rank"
-                    ),
+                'ordering': ['id'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('system', 'item', 'rank'), name='one_output_per_system_image_and_rank'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="PublishedPair",
+            name='PublishedPair',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="published_pairs",
-                        to="judgments.dataset",
-                    ),
-                ),
-                ("key", models.CharField(max_length=80)),
-                ("position", models.PositiveIntegerField()),
-                ("kind", models.CharField(max_length=2)),
-                (
-                    "item",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="judgments.item"
-                    ),
-                ),
-                (
-                    "first",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="judgments.caption"
-                    ),
-                ),
-                (
-                    "second",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="judgments.caption"
-                    ),
-                ),
-                (
-                    "first_system",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="judgments.system"
-                    ),
-                ),
-                (
-                    "second_system",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="judgments.system"
-                    ),
-                ),
-                (
-                    "references",
-                    models.PositiveIntegerField(
-                        help_text="How many leading references of the image belong to the pair."
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='published_pairs', to='judgments.dataset')),
+                ('key', models.CharField(max_length=80)),
+                ('position', models.PositiveIntegerField()),
+                ('kind', models.CharField(max_length=2)),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.item')),
+                ('first', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
+                ('second', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
+                ('first_system', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.system')),
+                ('second_system', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.system')),
+                ('references', models.PositiveIntegerField(help_text='How many leading references of the image belong to the pair.')),
             ],
             options={
-                "ordering": ["dataset_id", "position"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("dataset", "key"), name="published_pair_once_per_dataset"
-                    ),
+                'ordering': ['dataset_id', 'position'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('dataset', 'key'), name='published_pair_once_per_dataset'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="Study",
+            name='Study',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("slug", models.SlugField(max_length=80, unique=True)),
-                ("name", models.CharField(max_length=200)),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="studies",
-                        to="judgments.dataset",
-                    ),
-                ),
-                ("protocol", models.CharField(max_length=20)),
-                (
-                    "design",
-                    models.JSONField(help_text="The frozen StudyDesign; read it through design_of(study)."),
-                ),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("draft", "draft"),
-                            ("generated", "generated"),
-                            ("open", "open"),
-                            ("closed", "closed"),
-                        ],
-                        default="draft",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "source",
-                    models.CharField(
-                        choices=[("designed", "designed here"), ("imported", "imported judgments")],
-                        default="designed",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "simulated",
-                    models.BooleanField(
-                        default=False, help_text="Holds answers of the rehearsal crowd, not of people."
-                    ),
-                ),
-                (
-                    "fingerprint",
-                    models.CharField(blank=True, help_text="SHA-256 of imported judgments.", max_length=64),
-                ),
-                (
-                    "place",
-                    models.CharField(
-                        blank=True,
-                        help_text="The crowd that it was first opened to, its sandbox or the live one; it never moves to another.",
-                        max_length=20,
-                    ),
-                ),
-                ("notes", models.JSONField(blank=True, default=dict)),
-                (
-                    "created_by",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("generated_at", models.DateTimeField(blank=True, null=True)),
-                ("opened_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "paused_at",
-                    models.DateTimeField(
-                        blank=True,
-                        help_text="While an open study takes no claims; workers who hold a HIT may finish it.",
-                        null=True,
-                    ),
-                ),
-                ("closed_at", models.DateTimeField(blank=True, null=True)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('slug', models.SlugField(max_length=80, unique=True)),
+                ('name', models.CharField(max_length=200)),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='studies', to='judgments.dataset')),
+                ('protocol', models.CharField(max_length=20)),
+                ('design', models.JSONField(help_text='The frozen StudyDesign; read it through design_of(study).')),
+                ('state', models.CharField(choices=[('draft', 'draft'), ('generated', 'generated'), ('open', 'open'), ('closed', 'closed')], default='draft', max_length=10)),
+                ('source', models.CharField(choices=[('designed', 'designed here'), ('imported', 'imported judgments')], default='designed', max_length=10)),
+                ('simulated', models.BooleanField(default=False, help_text='Holds answers of the rehearsal crowd, not of people.')),
+                ('fingerprint', models.CharField(blank=True, help_text='SHA-256 of imported judgments.', max_length=64)),
+                ('place', models.CharField(blank=True, help_text='The crowd that it was first opened to, its sandbox or the live one; it never moves to another.', max_length=20)),
+                ('notes', models.JSONField(blank=True, default=dict)),
+                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('generated_at', models.DateTimeField(blank=True, null=True)),
+                ('opened_at', models.DateTimeField(blank=True, null=True)),
+                ('paused_at', models.DateTimeField(blank=True, help_text='While an open study takes no claims; workers who hold a HIT may finish it.', null=True)),
+                ('closed_at', models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                "verbose_name_plural": "studies",
-                "ordering": ["-created_at", "slug"],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("paused_at", None), ("state", "open"), _connector="OR"),
-                        name="only_an_open_study_is_paused",
-                    ),
+                'verbose_name_plural': 'studies',
+                'ordering': ['-created_at', 'slug'],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('paused_at', None), ('state', 'open'), _connector='OR'), name='only_an_open_study_is_paused'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="CandidatePair",
+            name='CandidatePair',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "study",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="pairs",
-                        to="judgments.study",
-                    ),
-                ),
-                ("key", models.CharField(max_length=80)),
-                ("position", models.PositiveIntegerField()),
-                (
-                    "kind",
-                    models.CharField(
-                        blank=True, help_text="HC, HI, HM, MM (V15 §3); blank where unknown.", max_length=2
-                    ),
-                ),
-                (
-                    "item",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="judgments.item"
-                    ),
-                ),
-                (
-                    "first",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="judgments.caption"
-                    ),
-                ),
-                (
-                    "second",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="judgments.caption"
-                    ),
-                ),
-                (
-                    "first_system",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="judgments.system",
-                    ),
-                ),
-                (
-                    "second_system",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="judgments.system",
-                    ),
-                ),
-                (
-                    "references",
-                    models.JSONField(
-                        default=list,
-                        help_text="Keys of the reference captions the pair is judged and scored against.",
-                    ),
-                ),
-                (
-                    "published_winner",
-                    models.PositiveSmallIntegerField(
-                        blank=True, help_text="1 or 2 where a winner was published without votes.", null=True
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='pairs', to='judgments.study')),
+                ('key', models.CharField(max_length=80)),
+                ('position', models.PositiveIntegerField()),
+                ('kind', models.CharField(blank=True, help_text='HC, HI, HM, MM (V15 §3); blank where unknown.', max_length=2)),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.item')),
+                ('first', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
+                ('second', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
+                ('first_system', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='judgments.system')),
+                ('second_system', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='judgments.system')),
+                ('references', models.JSONField(default=list, help_text='Keys of the reference captions the pair is judged and scored against.')),
+                ('published_winner', models.PositiveSmallIntegerField(blank=True, help_text='1 or 2 where a winner was published without votes.', null=True)),
             ],
             options={
-                "ordering": ["study_id", "position"],
-                "constraints": [
-                    models.UniqueConstraint(fields=("study", "key"), name="pair_key_once_per_study"),
+                'ordering': ['study_id', 'position'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('study', 'key'), name='pair_key_once_per_study'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="Unit",
+            name='Unit',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "study",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="units",
-                        to="judgments.study",
-                    ),
-                ),
-                ("key", models.CharField(max_length=80)),
-                ("position", models.PositiveIntegerField()),
-                (
-                    "item",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="judgments.item"
-                    ),
-                ),
-                (
-                    "reference",
-                    models.ForeignKey(
-                        db_index=False,
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="judgments.caption",
-                    ),
-                ),
-                (
-                    "first",
-                    models.ForeignKey(
-                        db_index=False,
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="judgments.caption",
-                    ),
-                ),
-                (
-                    "second",
-                    models.ForeignKey(
-                        db_index=False,
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="judgments.caption",
-                    ),
-                ),
-                (
-                    "pair",
-                    models.ForeignKey(
-                        db_index=False,
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="units",
-                        to="judgments.candidatepair",
-                    ),
-                ),
-                ("kind", models.CharField(blank=True, max_length=2)),
-                ("control", models.BooleanField(default=False)),
-                (
-                    "expected",
-                    models.JSONField(blank=True, help_text="The right answer of a control item.", null=True),
-                ),
-                (
-                    "control_kind",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("degraded", "an own caption against a damaged copy of it"),
-                            ("repeated", "a unit of the same HIT shown again"),
-                            ("known-good", "an item whose answer the designer knows"),
-                            ("reference", "a person's caption of the image"),
-                            ("quiz", "an item of the quiz, in no HIT"),
-                        ],
-                        help_text="Empty for judged units.",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "content",
-                    models.JSONField(
-                        blank=True,
-                        default=dict,
-                        help_text="What else its kind shows, as it was at generation.",
-                    ),
-                ),
-                (
-                    "filtered",
-                    models.BooleanField(
-                        default=False,
-                        help_text="Below the Bleu-pre threshold, shown to fill the last ten (H13 §4.3.2).",
-                    ),
-                ),
-                (
-                    "audited",
-                    models.BooleanField(
-                        default=False,
-                        help_text="Below the Bleu-pre threshold, drawn to see what the filter misses.",
-                    ),
-                ),
-                (
-                    "struck",
-                    models.BooleanField(
-                        default=False, help_text="A withdrawn control item: it misled careful workers."
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='units', to='judgments.study')),
+                ('key', models.CharField(max_length=80)),
+                ('position', models.PositiveIntegerField()),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.item')),
+                ('reference', models.ForeignKey(db_index=False, blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
+                ('first', models.ForeignKey(db_index=False, blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
+                ('second', models.ForeignKey(db_index=False, blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
+                ('pair', models.ForeignKey(db_index=False, blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='units', to='judgments.candidatepair')),
+                ('kind', models.CharField(blank=True, max_length=2)),
+                ('control', models.BooleanField(default=False)),
+                ('expected', models.JSONField(blank=True, help_text='The right answer of a control item.', null=True)),
+                ('control_kind', models.CharField(blank=True, choices=[('degraded', 'an own caption against a damaged copy of it'), ('repeated', 'a unit of the same HIT shown again'), ('known-good', 'an item whose answer the designer knows'), ('reference', "a person's caption of the image"), ('quiz', 'an item of the quiz, in no HIT')], help_text='Empty for judged units.', max_length=10)),
+                ('content', models.JSONField(blank=True, default=dict, help_text='What else its kind shows, as it was at generation.')),
+                ('filtered', models.BooleanField(default=False, help_text='Below the Bleu-pre threshold, shown to fill the last ten (H13 §4.3.2).')),
+                ('audited', models.BooleanField(default=False, help_text='Below the Bleu-pre threshold, drawn to see what the filter misses.')),
+                ('struck', models.BooleanField(default=False, help_text='A withdrawn control item: it misled careful workers.')),
             ],
             options={
-                "ordering": ["study_id", "position"],
-                "indexes": [
-                    models.Index(fields=["study", "position"], name="units_in_order"),
-                    models.Index(
-                        condition=models.Q(("control", True)),
-                        fields=["study", "position"],
-                        name="control_items_in_order",
-                    ),
+                'ordering': ['study_id', 'position'],
+                'indexes': [
+                    models.Index(fields=['study', 'position'], name='units_in_order'),
+                    models.Index(condition=models.Q(('control', True)), fields=['study', 'position'], name='control_items_in_order'),
                 ],
-                "constraints": [
-                    models.UniqueConstraint(fields=("study", "key"), name="unit_key_once_per_study"),
-                    models.CheckConstraint(
-                        condition=models.Q(("struck", False), ("control", True), _connector="OR"),
-                        name="only_control_items_can_be_struck",
-                    ),
+                'constraints': [
+                    models.UniqueConstraint(fields=('study', 'key'), name='unit_key_once_per_study'),
+                    models.CheckConstraint(condition=models.Q(('struck', False), ('control', True), _connector='OR'), name='only_control_items_can_be_struck'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="HIT",
+            name='HIT',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "study",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="hits",
-                        to="judgments.study",
-                    ),
-                ),
-                ("key", models.CharField(max_length=80)),
-                ("position", models.PositiveIntegerField()),
-                (
-                    "required",
-                    models.PositiveSmallIntegerField(help_text="How many different workers it goes to."),
-                ),
-                (
-                    "open_slots",
-                    models.PositiveSmallIntegerField(help_text="How many of them are still wanted."),
-                ),
-                (
-                    "spared",
-                    models.PositiveSmallIntegerField(
-                        default=0,
-                        help_text="Slots not asked for any more: the outcome of its units is decided, or they expired.",
-                    ),
-                ),
-                (
-                    "extra",
-                    models.PositiveSmallIntegerField(
-                        default=0,
-                        help_text="How many were added to what the design says, since it was frozen.",
-                    ),
-                ),
-                (
-                    "external_id",
-                    models.CharField(blank=True, help_text="Its id at the study's crowd.", max_length=80),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='hits', to='judgments.study')),
+                ('key', models.CharField(max_length=80)),
+                ('position', models.PositiveIntegerField()),
+                ('required', models.PositiveSmallIntegerField(help_text='How many different workers it goes to.')),
+                ('open_slots', models.PositiveSmallIntegerField(help_text='How many of them are still wanted.')),
+                ('spared', models.PositiveSmallIntegerField(default=0, help_text='Slots not asked for any more: the outcome of its units is decided, or they expired.')),
+                ('extra', models.PositiveSmallIntegerField(default=0, help_text='How many were added to what the design says, since it was frozen.')),
+                ('external_id', models.CharField(blank=True, help_text="Its id at the study's crowd.", max_length=80)),
             ],
             options={
-                "verbose_name": "HIT",
-                "ordering": ["study_id", "position"],
-                "indexes": [
-                    models.Index(
-                        condition=models.Q(("open_slots__gt", 0)),
-                        fields=["study", "position"],
-                        name="open_hits_in_order",
-                    ),
-                    models.Index(fields=["study", "position"], name="hits_in_order"),
+                'verbose_name': 'HIT',
+                'ordering': ['study_id', 'position'],
+                'indexes': [
+                    models.Index(condition=models.Q(('open_slots__gt', 0)), fields=['study', 'position'], name='open_hits_in_order'),
+                    models.Index(fields=['study', 'position'], name='hits_in_order'),
                 ],
-                "constraints": [
-                    models.UniqueConstraint(fields=("study", "key"), name="hit_key_once_per_study"),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("open_slots__gte", 0),
-                            (
-                                "open_slots__lte",
-                                django.db.models.expressions.CombinedExpression(
-                                    models.F("required"), "-", models.F("spared")
-                                ),
-                            ),
-                        ),
-                        name="open_slots_between_none_and_all",
-                    ),
+                'constraints': [
+                    models.UniqueConstraint(fields=('study', 'key'), name='hit_key_once_per_study'),
+                    models.CheckConstraint(condition=models.Q(('open_slots__gte', 0), ('open_slots__lte', django.db.models.expressions.CombinedExpression(models.F('required'), '-', models.F('spared')))), name='open_slots_between_none_and_all'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="HITUnit",
+            name='HITUnit',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "hit",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="places",
-                        to="judgments.hit",
-                    ),
-                ),
-                (
-                    "unit",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="places",
-                        to="judgments.unit",
-                    ),
-                ),
-                ("position", models.PositiveSmallIntegerField()),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('hit', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='places', to='judgments.hit')),
+                ('unit', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='places', to='judgments.unit')),
+                ('position', models.PositiveSmallIntegerField()),
             ],
             options={
-                "ordering": ["hit_id", "position"],
-                "constraints": [
-                    models.UniqueConstraint(fields=("hit", "position"), name="one_unit_per_place"),
-                    models.UniqueConstraint(fields=("hit", "unit"), name="a_unit_once_per_hit"),
+                'ordering': ['hit_id', 'position'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('hit', 'position'), name='one_unit_per_place'),
+                    models.UniqueConstraint(fields=('hit', 'unit'), name='a_unit_once_per_hit'),
                 ],
             },
         ),
         migrations.AddField(
-            model_name="hit",
-            name="units",
-            field=models.ManyToManyField(
-                related_name="hits", through="judgments.HITUnit", to="judgments.unit"
-            ),
+            model_name='hit',
+            name='units',
+            field=models.ManyToManyField(related_name='hits', through='judgments.HITUnit', to='judgments.unit'),
         ),
         migrations.CreateModel(
-            name="StudyRole",
+            name='StudyRole',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "study",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="roles",
-                        to="judgments.study",
-                    ),
-                ),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="study_roles",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "role",
-                    models.CharField(
-                        choices=[
-                            ("viewer", "viewer"),
-                            ("reviewer", "reviewer"),
-                            ("designer", "designer"),
-                            ("owner", "owner"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "given_by",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                ("given_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='roles', to='judgments.study')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='study_roles', to=settings.AUTH_USER_MODEL)),
+                ('role', models.CharField(choices=[('viewer', 'viewer'), ('reviewer', 'reviewer'), ('designer', 'designer'), ('owner', 'owner')], max_length=10)),
+                ('given_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('given_at', models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
-                "ordering": ["study_id", "user_id"],
-                "constraints": [
-                    models.UniqueConstraint(fields=("study", "user"), name="one_role_per_study_and_person"),
-                    models.CheckConstraint(
-                        condition=models.Q(("role__in", ["viewer", "reviewer", "designer", "owner"])),
-                        name="role_is_a_known_one",
-                    ),
+                'ordering': ['study_id', 'user_id'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('study', 'user'), name='one_role_per_study_and_person'),
+                    models.CheckConstraint(condition=models.Q(('role__in', ['viewer', 'reviewer', 'designer', 'owner'])), name='role_is_a_known_one'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="StudyEvent",
+            name='StudyEvent',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "study",
-                    models.ForeignKey(
-                        blank=True,
-                        help_text="Empty once the study, never opened, was deleted.",
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="events",
-                        to="judgments.study",
-                    ),
-                ),
-                (
-                    "slug",
-                    models.SlugField(
-                        blank=True, help_text="The study's short name at that time.", max_length=80
-                    ),
-                ),
-                (
-                    "what",
-                    models.CharField(help_text="In a word, such as opened or budget-raised.", max_length=40),
-                ),
-                ("words", models.CharField(help_text="In a sentence.", max_length=1000)),
-                ("why", models.CharField(blank=True, help_text="The reason that was given.", max_length=500)),
-                ("details", models.JSONField(blank=True, default=dict)),
-                (
-                    "by",
-                    models.ForeignKey(
-                        blank=True,
-                        help_text="Empty where the platform did it by itself, or a command did.",
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                ("at", models.DateTimeField(default=django.utils.timezone.now)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('study', models.ForeignKey(blank=True, help_text='Empty once the study, never opened, was deleted.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='events', to='judgments.study')),
+                ('slug', models.SlugField(blank=True, help_text="The study's short name at that time.", max_length=80)),
+                ('what', models.CharField(help_text='In a word, such as opened or budget-raised.', max_length=40)),
+                ('words', models.CharField(help_text='In a sentence.', max_length=1000)),
+                ('why', models.CharField(blank=True, help_text='The reason that was given.', max_length=500)),
+                ('details', models.JSONField(blank=True, default=dict)),
+                ('by', models.ForeignKey(blank=True, help_text='Empty where the platform did it by itself, or a command did.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('at', models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
-                "ordering": ["-id"],
+                'ordering': ['-id'],
             },
         ),
         migrations.CreateModel(
-            name="KeptFigures",
+            name='KeptFigures',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "study",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="kept_figures",
-                        to="judgments.study",
-                    ),
-                ),
-                ("name", models.CharField(max_length=60)),
-                (
-                    "version",
-                    models.CharField(
-                        help_text="Of what a person did to the study before it was counted.", max_length=20
-                    ),
-                ),
-                ("value", models.JSONField(encoder=django.core.serializers.json.DjangoJSONEncoder)),
-                ("seconds", models.FloatField(help_text="How long the counting took.")),
-                ("made_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='kept_figures', to='judgments.study')),
+                ('name', models.CharField(max_length=60)),
+                ('version', models.CharField(help_text='Of what a person did to the study before it was counted.', max_length=20)),
+                ('value', models.JSONField(encoder=django.core.serializers.json.DjangoJSONEncoder)),
+                ('seconds', models.FloatField(help_text='How long the counting took.')),
+                ('made_at', models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
-                "verbose_name_plural": "kept figures",
-                "constraints": [
-                    models.UniqueConstraint(fields=("study", "name"), name="figures_are_kept_once_per_study"),
+                'verbose_name_plural': 'kept figures',
+                'constraints': [
+                    models.UniqueConstraint(fields=('study', 'name'), name='figures_are_kept_once_per_study'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="Job",
+            name='Job',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("kind", models.CharField(max_length=64)),
-                ("args", models.JSONField(blank=True, default=dict)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("queued", "waiting"),
-                            ("running", "running"),
-                            ("done", "done"),
-                            ("failed", "failed"),
-                        ],
-                        default="queued",
-                        max_length=16,
-                    ),
-                ),
-                ("progress", models.FloatField(default=0.0)),
-                ("words", models.CharField(blank=True, default="", max_length=200)),
-                ("error", models.TextField(blank=True, default="")),
-                ("result", models.JSONField(blank=True, null=True)),
-                ("attempts", models.PositiveSmallIntegerField(default=0)),
-                ("owner", models.CharField(blank=True, default="", max_length=160)),
-                (
-                    "created_by",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("sent_at", models.DateTimeField(blank=True, null=True)),
-                ("started_at", models.DateTimeField(blank=True, null=True)),
-                ("heartbeat", models.DateTimeField(blank=True, null=True)),
-                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(max_length=64)),
+                ('args', models.JSONField(blank=True, default=dict)),
+                ('state', models.CharField(choices=[('queued', 'waiting'), ('running', 'running'), ('done', 'done'), ('failed', 'failed')], default='queued', max_length=16)),
+                ('progress', models.FloatField(default=0.0)),
+                ('words', models.CharField(blank=True, default='', max_length=200)),
+                ('error', models.TextField(blank=True, default='')),
+                ('result', models.JSONField(blank=True, null=True)),
+                ('attempts', models.PositiveSmallIntegerField(default=0)),
+                ('owner', models.CharField(blank=True, default='', max_length=160)),
+                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('sent_at', models.DateTimeField(blank=True, null=True)),
+                ('started_at', models.DateTimeField(blank=True, null=True)),
+                ('heartbeat', models.DateTimeField(blank=True, null=True)),
+                ('finished_at', models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                "ordering": ["-pk"],
-                "indexes": [
-                    models.Index(fields=["state", "sent_at"], name="job_state_sent"),
+                'ordering': ['-pk'],
+                'indexes': [
+                    models.Index(fields=['state', 'sent_at'], name='job_state_sent'),
                 ],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("progress__gte", 0), ("progress__lte", 1)),
-                        name="job_progress_is_a_share",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("state", "running"), _negated=True),
-                            models.Q(("heartbeat__isnull", False), models.Q(("owner", ""), _negated=True)),
-                            _connector="OR",
-                        ),
-                        name="job_running_has_an_owner",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("finished_at__isnull", False), ("state__in", ["done", "failed"])),
-                            models.Q(("finished_at__isnull", True), ("state__in", ["queued", "running"])),
-                            _connector="OR",
-                        ),
-                        name="job_finished_when_ended",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("error__gt", ""), ("state", "failed")),
-                            models.Q(models.Q(("state", "failed"), _negated=True), ("error", "")),
-                            _connector="OR",
-                        ),
-                        name="job_failed_says_why",
-                    ),
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('progress__gte', 0), ('progress__lte', 1)), name='job_progress_is_a_share'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('state', 'running'), _negated=True), models.Q(('heartbeat__isnull', False), models.Q(('owner', ''), _negated=True)), _connector='OR'), name='job_running_has_an_owner'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', False), ('state__in', ['done', 'failed'])), models.Q(('finished_at__isnull', True), ('state__in', ['queued', 'running'])), _connector='OR'), name='job_finished_when_ended'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('error__gt', ''), ('state', 'failed')), models.Q(models.Q(('state', 'failed'), _negated=True), ('error', '')), _connector='OR'), name='job_failed_says_why'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="Outlook",
+            name='Outlook',
             fields=[
-                (
-                    "unit",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="outlook",
-                        serialize=False,
-                        to="judgments.unit",
-                    ),
-                ),
-                (
-                    "full_depth",
-                    models.BooleanField(
-                        default=False,
-                        help_text="Gets all its judgments whatever they say: agreement is measured on these.",
-                    ),
-                ),
-                (
-                    "cast",
-                    models.PositiveSmallIntegerField(default=0, help_text="Judgments it has, used or not."),
-                ),
-                ("low", models.SmallIntegerField(default=-1)),
-                ("high", models.SmallIntegerField(default=1)),
-                (
-                    "done",
-                    models.BooleanField(
-                        default=False, help_text="No more judgments are wanted; later copies leave it out."
-                    ),
-                ),
+                ('unit', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='outlook', serialize=False, to='judgments.unit')),
+                ('full_depth', models.BooleanField(default=False, help_text='Gets all its judgments whatever they say: agreement is measured on these.')),
+                ('cast', models.PositiveSmallIntegerField(default=0, help_text='Judgments it has, used or not.')),
+                ('low', models.SmallIntegerField(default=-1)),
+                ('high', models.SmallIntegerField(default=1)),
+                ('done', models.BooleanField(default=False, help_text='No more judgments are wanted; later copies leave it out.')),
             ],
             options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("low__gte", -1), ("low__lte", models.F("high")), ("high__lte", 1)
-                        ),
-                        name="an_outlook_reaches_from_low_to_high",
-                    ),
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('low__gte', -1), ('low__lte', models.F('high')), ('high__lte', 1)), name='an_outlook_reaches_from_low_to_high'),
                 ],
             },
         ),
         migrations.CreateModel(
-            name="SavedPreset",
+            name='SavedPreset',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "slug",
-                    models.SlugField(
-                        help_text='Study files name it as preset = "…".', max_length=80, unique=True
-                    ),
-                ),
-                ("title", models.CharField(max_length=200)),
-                ("description", models.CharField(blank=True, max_length=1000)),
-                ("values", models.JSONField(help_text="What a study file would say.")),
-                (
-                    "made_by",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                ("made_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('slug', models.SlugField(help_text='Study files name it as preset = "…".', max_length=80, unique=True)),
+                ('title', models.CharField(max_length=200)),
+                ('description', models.CharField(blank=True, max_length=1000)),
+                ('values', models.JSONField(help_text='What a study file would say.')),
+                ('made_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('made_at', models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
-                "verbose_name": "preset",
-                "ordering": ["title", "slug"],
+                'verbose_name': 'preset',
+                'ordering': ['title', 'slug'],
             },
         ),
         migrations.CreateModel(
-            name="ApiToken",
+            name='ApiToken',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="api_tokens",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "name",
-                    models.CharField(
-                        help_text="What it is for, such as the notebook of the pilot.", max_length=100
-                    ),
-                ),
-                (
-                    "prefix",
-                    models.CharField(
-                        help_text="Its first characters, to tell it from others.", max_length=12
-                    ),
-                ),
-                ("digest", models.CharField(max_length=64, unique=True)),
-                (
-                    "scopes",
-                    models.JSONField(default=list, help_text="Of judgments.access.permissions.SCOPES."),
-                ),
-                (
-                    "limited",
-                    models.BooleanField(default=False, help_text="Opens the studies named, and no others."),
-                ),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("expires_at", models.DateTimeField(blank=True, null=True)),
-                ("last_used_at", models.DateTimeField(blank=True, null=True)),
-                ("revoked_at", models.DateTimeField(blank=True, null=True)),
-                ("studies", models.ManyToManyField(blank=True, related_name="+", to="judgments.study")),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_tokens', to=settings.AUTH_USER_MODEL)),
+                ('name', models.CharField(help_text='What it is for, such as the notebook of the pilot.', max_length=100)),
+                ('prefix', models.CharField(help_text='Its first characters, to tell it from others.', max_length=12)),
+                ('digest', models.CharField(max_length=64, unique=True)),
+                ('scopes', models.JSONField(default=list, help_text='Of judgments.access.tokens.SCOPES.')),
+                ('limited', models.BooleanField(default=False, help_text='Opens the studies named, and no others.')),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('expires_at', models.DateTimeField(blank=True, null=True)),
+                ('last_used_at', models.DateTimeField(blank=True, null=True)),
+                ('revoked_at', models.DateTimeField(blank=True, null=True)),
+                ('studies', models.ManyToManyField(blank=True, related_name='+', to='judgments.study')),
             ],
             options={
-                "verbose_name": "API token",
-                "ordering": ["-id"],
+                'verbose_name': 'API token',
+                'ordering': ['-id'],
             },
         ),
         migrations.RunPython(make_group, migrations.RunPython.noop),

@@ -81,7 +81,7 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=100, help_text="What it is for, such as the notebook of the pilot.")
     prefix = models.CharField(max_length=12, help_text="Its first characters, to tell it from others.")
     digest = models.CharField(max_length=64, unique=True)
-    scopes = models.JSONField(default=list, help_text="Of judgments.access.permissions.SCOPES.")
+    scopes = models.JSONField(default=list, help_text="Of judgments.access.tokens.SCOPES.")
     limited = models.BooleanField(default=False, help_text="Opens the studies named, and no others.")
     studies = models.ManyToManyField(Study, related_name="+", blank=True)
     created_at = models.DateTimeField(default=timezone.now)

@@ -21,7 +21,7 @@ from annotation.money import ledger
 from annotation.money.payments import decide_session, pay_bonus
 from evaluation.data.integrity import check_integrity
 from evaluation.models import Analysis
-from judgments.access.permissions import SCOPES, create_token
+from judgments.access.tokens import SCOPES, create_token
 from judgments.cached_figures import request_figures
 from judgments.jobs import enqueue
 from judgments.models import HIT, Caption, Dataset, Item, Job, Study

@@ -22,7 +22,7 @@ from evaluation.results.challenges.submissions import (
     remaining_submissions,
     submit_captions,
 )
-from judgments.access.permissions import create_token
+from judgments.access.tokens import create_token
 from judgments.jobs import run_job
 from judgments.models import Caption, Job
 from tests.evaluation.challenging import (

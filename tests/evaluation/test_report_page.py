@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.access.permissions import create_token
+from judgments.access.tokens import create_token
 from judgments.models import Job, Study
 from tests.evaluation.reporting import address, graded, make_report, pairwise, run_report_job, words
 from tests.evaluation.studies import StudyOf

@@ -36,7 +36,7 @@ from annotation.work import worksheet
 from annotation.work.claims import claim_assignment
 from config.wsgi import application
 from evaluation.results.aggregation import aggregate_study
-from judgments.access.permissions import SCOPES, create_token
+from judgments.access.tokens import SCOPES, create_token
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db

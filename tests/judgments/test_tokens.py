@@ -14,8 +14,8 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.authtoken.models import Token
 
-from judgments.access.permissions import SCOPES, create_token, revoke_token
 from judgments.access.roles import give_role
+from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.models import ApiToken, Dataset, Job, Study
 from tests.studies import make_study, make_worker
 

@@ -33,7 +33,8 @@ from evaluation.results.challenges.submissions import (
     show_submission,
     submit_upload,
 )
-from judgments.access.permissions import scope_allows, token_of
+from judgments.access.permissions import token_of
+from judgments.access.tokens import scope_allows
 from judgments.api.bodies import FormParser
 from judgments.api.operations import job_response
 from judgments.api.resources import SLUG, JobSerializer, Related, RowSerializer, changing, filters_of
