@@ -1,4 +1,4 @@
-"""The page "Launch" of a study: the checklist before it is opened, then its link and the next steps."""
+"""The page "Launch" of a study: the checklist before it is opened, also over HTTP; then its link and the next steps."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.operations import open_to_workers
@@ -23,6 +28,9 @@ from annotation.crowds.panel.page import has_panel
 from annotation.crowds.publishing import obstacles
 from annotation.money.costs import Forecast, forecast_of_design, top_up
 from common.amounts import thousands
+from common.errors import NotThere
+from judgments.access.permissions import staff_of, study_for
+from judgments.access.roles import Right, rights_of
 from judgments.admin.base import public_address, signed_in
 from judgments.cached_figures import cached_figures
 from judgments.design.editing.form import html_name
@@ -404,3 +412,63 @@ add_operation(
     offered=_may_reopen,
     leads_to=lambda study: "launch",
 )
+
+
+class PointSerializer(serializers.Serializer[Any]):
+    """Something that a study has or lacks."""
+
+    title = serializers.CharField()
+    readiness = serializers.ChoiceField(
+        [readiness.value for readiness in Readiness],
+        help_text="“blocks”: the study cannot be opened; “missing”: it opens without it.",
+    )
+    words = serializers.CharField()
+    link = serializers.CharField(
+        allow_blank=True, help_text="The page where it is mended; empty for accounts that cannot change it."
+    )
+
+
+class ChecklistSerializer(serializers.Serializer[Any]):
+    """The checklist of a study before it is opened."""
+
+    study = serializers.CharField()
+    state = serializers.ChoiceField(Study.State.choices)
+    blocked = serializers.BooleanField(help_text="Whether it cannot be opened yet.")
+    missing = serializers.IntegerField(help_text="Points that are missing.")
+    points = PointSerializer(many=True, help_text="First those that block.")
+
+
+class ChecklistView(APIView):
+    """GET /api/studies/{slug}/checklist/"""
+
+    @extend_schema(
+        responses={
+            200: ChecklistSerializer,
+            404: OpenApiResponse(
+                description="The study's judgments were published elsewhere: nothing is opened."
+            ),
+        },
+        operation_id="studies_checklist",
+        summary="What a study has and lacks before it is opened",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the points in the words of the page "Launch". A point "not known yet" is being counted: ask again."""
+        study = study_for(request, slug)
+        if study.source != Study.Source.DESIGNED:
+            raise NotThere(f"Study {slug!r} holds published judgments; it is never opened to participants.")
+        user = staff_of(request)
+        may_change = Right.CHANGE in rights_of(user, study)
+
+        def shown(point: Point) -> dict[str, Any]:
+            link = request.build_absolute_uri(point.link) if point.link and may_change else ""
+            return {"title": point.title, "readiness": point.readiness, "words": point.sentence, "link": link}
+
+        points = checklist(launch_of(study, user))
+        body = {
+            "study": study.slug,
+            "state": study.state,
+            "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
+            "missing": sum(point.readiness is Readiness.MISSING for point in points),
+            "points": [shown(point) for point in points],
+        }
+        return Response(ChecklistSerializer(body).data)

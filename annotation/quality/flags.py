@@ -289,14 +289,14 @@ def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: F
         pause_worker(study=study, worker=worker)
     if action == QualityRule.Action.EXCLUDE:
         case.exclusion = exclude_worker(
-            study=study, worker=worker, rule=row.rule, why=finding.words, evidence=evidence
+            study=study, worker=worker, rule=row.rule, why=finding.sentence, evidence=evidence
         )
         case.save(update_fields=["exclusion"])
     return case
 
 
 def evidence_of(rule: Rule, finding: Finding) -> dict[str, Any]:
-    return {"words": finding.words, "numbers": finding.evidence, "settings": rule.model_dump(mode="json")}
+    return {"words": finding.sentence, "numbers": finding.evidence, "settings": rule.model_dump(mode="json")}
 
 
 def has_stopping_flag(cases: Sequence[Case]) -> bool:

@@ -560,7 +560,7 @@ def _build_replay(
             FoundWorker(
                 worker=name,
                 answers=finding.judgments,
-                words=finding.words,
+                words=finding.sentence,
                 numbers=finding.evidence,
                 judgments=people.judgments[worker],
                 slots=people.slots[worker],

@@ -8,8 +8,8 @@ from rest_framework.routers import SimpleRouter
 from annotation.api import resources as annotation
 from annotation.api import work
 from annotation.crowds.operations import close, demographics, open_to_workers, qualify
-from annotation.ethics.api import EthicsView
-from annotation.launch.api import ChecklistView
+from annotation.ethics.page import EthicsView
+from annotation.launch.page import ChecklistView
 from annotation.money import operations as money
 from annotation.money.api import SpendingRequestResource, SpendingView, money_path
 from annotation.privacy import api as privacy_api

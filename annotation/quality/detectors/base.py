@@ -225,7 +225,7 @@ class Finding:
 
     rule: str
     judgments: int
-    words: str
+    sentence: str
     evidence: dict[str, Any]
 
 
@@ -280,7 +280,7 @@ class Rule(BaseModel, ABC):
             key: float(f"{value:.4g}") if isinstance(value, float) else value
             for key, value in evidence.items()
         }
-        return Finding(rule=self.name, judgments=history.total, words=sentence, evidence=plain)
+        return Finding(rule=self.name, judgments=history.total, sentence=sentence, evidence=plain)
 
 
 class SequentialRule(Rule):

@@ -54,7 +54,7 @@ def test_a_hand_is_no_sign() -> None:
 def test_keys_that_no_hand_presses_are_found(signals: dict[str, int], said: str) -> None:
     found = make_rule("typing", {}).examine(typed(**signals))
     assert found is not None
-    assert said in found.words
+    assert said in found.sentence
     assert found.evidence["texts"][0]["own"] == OURS[0]
 
 
@@ -84,7 +84,7 @@ def test_pasted_is_what_makes_half_of_the_text() -> None:
     pasted = {"text": 50, "from_paste": 50, "pasted": 50, "away": 1}
     found = make_rule("pasted-text", {}).examine(writes([WrittenAnswer(text, pasted) for text in OURS]))
     assert found is not None
-    assert "5 of 5 written answers were pasted. 100 % of all characters came so" in found.words
+    assert "5 of 5 written answers were pasted. 100 % of all characters came so" in found.sentence
 
 
 def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
@@ -100,7 +100,7 @@ def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
     assert found is not None
     assert (found.evidence["alike"], found.evidence["n"], found.evidence["people"]) == (3, 5, 2)
     assert {"own": OURS[1], "other": others[1].text, "by": 8, "similar": 1.0} in found.evidence["texts"]
-    assert "3 of 5 answers (60 %) are nearly what others had written of other items" in found.words
+    assert "3 of 5 answers (60 %) are nearly what others had written of other items" in found.sentence
 
 
 def test_the_same_sentence_about_the_same_item_is_no_sign() -> None:
@@ -135,8 +135,8 @@ def test_the_hidden_lines_word_is_found_as_a_word_of_its_own_page() -> None:
         )
     )
     assert found is not None
-    assert "1 of 2 answers use the word" in found.words
-    assert "(albeit)" in found.words
+    assert "1 of 2 answers use the word" in found.sentence
+    assert "(albeit)" in found.sentence
     # the word of another page, and a part of a word
     assert rule.examine(writes([WrittenAnswer(f"{OURS[0]}, albeit slowly.", {}, "cogent")])) is None
     assert rule.examine(writes([WrittenAnswer("A nascentish sun over the sea", {}, "nascent")])) is None

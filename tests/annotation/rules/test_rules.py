@@ -37,7 +37,7 @@ def drawn(seed: int, n: int, chance: float = 0.5) -> np.ndarray:
 def test_always_the_left_is_found_on_the_first_page() -> None:
     found = make_rule("side-bias", {}).examine(of([1.0] * 20))
     assert found is not None
-    assert "20 of 20 answers took the option on the left" in found.words
+    assert "20 of 20 answers took the option on the left" in found.sentence
     assert found.judgments == 20
     # half of alpha is spent on the first look
     assert found.evidence["level"] == 0.0005
@@ -48,7 +48,7 @@ def test_the_p_value_is_the_binomial_tests() -> None:
     found = make_rule("side-bias", {"tolerance": 0.0, "least": 30}).examine(of(seen))
     assert found is not None
     assert found.evidence["p"] == pytest.approx(binomtest(4, 30, 0.5).pvalue, rel=1e-3)
-    assert "on the right" in found.words
+    assert "on the right" in found.sentence
 
 
 def test_a_slight_habit_is_no_fault() -> None:
@@ -66,7 +66,7 @@ def test_the_same_box_over_and_over_is_found_where_others_differ() -> None:
     others = {unit: [(float(yes), 5.0)] * 2 for unit, yes in enumerate(truth)}
     found = make_rule("straight-lining", {}).examine(of([0.0] * 60, answers=RELEVANCE, others=others))
     assert found is not None
-    assert "The same answer 60 times in a row" in found.words
+    assert "The same answer 60 times in a row" in found.sentence
 
 
 def test_the_same_box_is_no_fault_where_everybody_ticks_it() -> None:
@@ -111,7 +111,7 @@ def test_two_grades_in_turn_are_found_and_a_page_of_all_grades_is_left_out() -> 
 def test_answers_under_the_floor_are_too_fast() -> None:
     found = make_rule("too-fast", {"seconds": 1.0}).examine(of([1.0, 2.0] * 10, seconds=[0.5] * 20))
     assert found is not None
-    assert "20 of 20 answers took less than 1 s" in found.words
+    assert "20 of 20 answers took less than 1 s" in found.sentence
     assert make_rule("too-fast", {"seconds": 0.4}).examine(of([1.0, 2.0] * 10, seconds=[0.5] * 20)) is None
 
 
@@ -171,7 +171,7 @@ def test_a_share_of_control_items_below_the_threshold_is_found_when_it_is_sure()
     half = [1.0, 0.0] * 15
     found = make_rule("control-accuracy", {}).examine(of([1.0] * 30, right=half))
     assert found is not None
-    assert "15 of 30 check questions right (50 %); 70 % are asked for." in found.words
+    assert "15 of 30 check questions right (50 %); 70 % are asked for." in found.sentence
     unlucky = [1.0] * 6 + [0.0] * 4
     assert make_rule("control-accuracy", {}).examine(of([1.0] * 10, right=unlucky)) is None
 
