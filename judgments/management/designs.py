@@ -1,4 +1,7 @@
-"""Commands about designs: a study from its file, and back; two compared. They load no serializers, to start fast."""
+"""Commands about designs: a study from its file, and back; two compared.
+
+To start fast they load no serializers, and importers only for the options that need them.
+"""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -6,12 +9,9 @@ from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
 from common.files import write_lines
-from judgments.datasets.importing import with_titles
 from judgments.design.reading import compare_designs, make_design, toml_values, write_toml
 from judgments.design.saved_presets import find_design, saved_presets
 from judgments.design.study_design import StudyDesign
-from judgments.importers import read_pairs
-from judgments.importers.textio import read_lines
 from judgments.models import Study
 from judgments.studies.studies import create_study, design_of, find_study
 
@@ -41,6 +41,8 @@ class CreateStudy(QuorumCommand):
         path: Path = options["file"]
         values = toml_values(path.read_text(encoding="utf-8-sig"), source=str(path))
         if options["pairs"] is not None:
+            from judgments.importers import read_pairs
+
             values["sampling"] = values.get("sampling", {}) | {
                 "pairs_from": "list",
                 "listed": [list(pair) for pair in read_pairs(options["pairs"])],
@@ -52,6 +54,9 @@ class CreateStudy(QuorumCommand):
         self.say(f"Study {study.slug} created as a draft. Next: generate its HITs.")
 
     def _with_titles(self, design: StudyDesign, path: Path) -> StudyDesign:
+        from judgments.datasets.importing import with_titles
+        from judgments.importers.textio import read_lines
+
         with progress_bar() as report:
             filled = with_titles(
                 design=design,
