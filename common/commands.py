@@ -43,7 +43,6 @@ class QuorumCommand(BaseCommand):
         "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color",
     }  # fmt: skip
     named_errors: tuple[type[Exception], ...] = (QuorumError,)
-    writes_output = False
     workers_option = (
         ""  # for a command whose work is done in parts: the option that asks for several processes
     )
@@ -73,7 +72,7 @@ class QuorumCommand(BaseCommand):
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
             with acting_as(lambda: None, door="command", call=self.name):
-                if self.writes_output and options["output"]:
+                if options.get("writes_output") and options["output"]:
                     check_place(options["output"])
                 with using(LocalPool(options.get("processes", 1), _close_connections)):
                     return super().execute(*args, **options)
@@ -98,7 +97,7 @@ class QuorumCommand(BaseCommand):
         self, parser: ArgumentParser, help: str = "write all figures there as JSON", **options: Any
     ) -> None:
         """Add ``--output``, a file. Whether it can be written is checked before the command does anything."""
-        self.writes_output = True
+        parser.set_defaults(writes_output=True)
         parser.add_argument("--output", type=Path, help=help, **options)
 
     def write_output(self, options: dict[str, Any], value: Any) -> None:
