@@ -54,7 +54,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "study resume": ("resume_study", "offer work again", "annotation.work.operations.resume"),
         "study extend": ("extend_study", "more workers, or more time", "annotation.work.operations.extend"),
         "study reopen": ("reopen_units", "more votes for some units",
-            "evaluation.planning.follow_up.operations.reopen"),
+            "evaluation.planning.follow_up.units.reopen"),
         "study close": ("close_study", "offer no more work", "annotation.crowds.operations.close"),
         "study detect": ("replay_rules", "whom detectors would have flagged",
             "annotation.management.studies.ReplayRules"),

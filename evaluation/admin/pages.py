@@ -1,7 +1,18 @@
-"""Results in the admin."""
+"""Results in the admin: pages of studies, and read-only lists of consensus, analyses and scores."""
 
-from evaluation.admin import rows
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from unfold.decorators import display
+
 from evaluation.data.export import page as export_page
+from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.planning import page as planning_page
 from evaluation.planning.choosing import page as choosing_page
 from evaluation.planning.follow_up import page as follow_up_page
@@ -19,6 +30,94 @@ from evaluation.results.error_spans import page as error_spans_page
 from evaluation.results.judges import page as judges_page
 from evaluation.results.leave_one_out import page as leave_one_out_page
 from evaluation.results.strengths import page as strengths_page
+from judgments.access.roles import visible_rows
+from judgments.admin.base import ReadOnlyAdmin, WordsFilter, in_short, study_column, study_words
+from judgments.kinds import KINDS
+
+LONGEST_ANSWER = 160  # characters of a consensus in the list
+
+
+@admin.register(Consensus)
+class ConsensusAdmin(ReadOnlyAdmin):
+    empty_words = "“Compute now” on a study's page Results fills this list."
+    list_display = ("about", study_column, "value_short", "share_short", "margin_short", "n", "tie", "source")
+    list_filter = ("tie", "source", "study")
+    list_select_related = ("study", "unit", "pair")
+    search_fields = ("=unit__key", "=pair__key")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Consensus]:
+        return super().get_queryset(request).select_related("study", "unit__first", "pair")
+
+    @display(description="value", ordering="value")
+    def value_short(self, consensus: Consensus) -> str:
+        if consensus.value is None and consensus.answer and consensus.unit is not None:
+            said = KINDS[consensus.study.protocol].consensus_in_words(consensus.answer, unit=consensus.unit)
+            return Truncator("; ".join(said)).chars(LONGEST_ANSWER) or "–"
+        return in_short(consensus.value)
+
+    @display(description="share", ordering="share")
+    def share_short(self, consensus: Consensus) -> str:
+        return in_short(consensus.share)
+
+    @display(description="margin", ordering="margin")
+    def margin_short(self, consensus: Consensus) -> str:
+        return in_short(consensus.margin)
+
+    @display(description="unit or pair")
+    def about(self, consensus: Consensus) -> str:
+        if consensus.pair:
+            return f"pair {consensus.pair.key}"
+        return consensus.unit.key if consensus.unit else "–"
+
+
+@admin.register(Analysis)
+class AnalysisAdmin(ReadOnlyAdmin):
+    empty_words = "“Compute now” on a study's page Results makes the first ones."
+    list_display = ("what", study_column, "signature", "created_at")
+    list_filter = ("what", "study")
+    list_select_related = ("study",)
+    search_fields = ("signature", "study__name")
+    fields = ("study", "what", "signature", "judgments", "settings", "data_hash", "created_at")
+
+
+class MetricFilter(WordsFilter):
+    title, parameter_name = "metric", "metric"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Read names from the few analyses, not the many scores."""
+        rows = visible_rows(Analysis.objects.filter(what=Analysis.What.META_EVALUATION), request.user)
+        found = {name for names in rows.values_list("settings__metrics", flat=True) for name in names or ()}
+        return [(name, name) for name in sorted(found)]
+
+
+@admin.register(MetricScore)
+class MetricScoreAdmin(ReadOnlyAdmin):
+    empty_words = "“Compute now” on a study's page Results fills this list."
+    list_display = ("metric", "study", "about", "first_short", "second_short")
+    list_filter = (MetricFilter, "analysis__study")
+    list_select_related = ("analysis__study", "pair", "unit")
+    search_fields = ("=pair__key", "=unit__key")
+    fields = ("metric", "about", "first", "second")
+    readonly_fields = ("about",)
+
+    @display(description="study")
+    def study(self, score: MetricScore) -> SafeString | str:
+        return study_words(score.analysis.study)
+
+    @display(description="first", ordering="first")
+    def first_short(self, score: MetricScore) -> str:
+        return in_short(score.first)
+
+    @display(description="second", ordering="second")
+    def second_short(self, score: MetricScore) -> str:
+        return in_short(score.second)
+
+    @display(description="of")
+    def about(self, score: MetricScore) -> str:
+        if score.pair:
+            return f"pair {score.pair.key}"
+        return score.unit.key if score.unit else "–"
+
 
 __all__ = [
     "challenges_page",
@@ -38,6 +137,5 @@ __all__ = [
     "releases_page",
     "report_page",
     "results_page",
-    "rows",
     "strengths_page",
 ]

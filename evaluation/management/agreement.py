@@ -20,12 +20,12 @@ from evaluation.data.judgment_sets.files import (
     read_judgment_table,
     read_source,
 )
-from evaluation.data.judgment_sets.sources import Source
+from evaluation.data.judgment_sets.records import Source
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, estimate_of, plain_table
-from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients
 from evaluation.results.comparing.comparison import MISSING, compare_sources, compared_in_words
+from evaluation.results.consensus import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments
 from evaluation.statistics.clustering import NAIVE
 from evaluation.statistics.inputs import StatisticsError

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from common.commands import QuorumCommand, progress_bar
-from evaluation.data.export import operations as exports
+from evaluation.data.export import exporting as exports
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import FORMATS
 from evaluation.data.publishing import operations as publishing

@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 from annotation.money.costs import forecast_of_design
 from common.errors import WrongState
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.signature import hash_of_judgments
+from evaluation.data.judgment_sets.loaders import hash_of_judgments
 from evaluation.data.provenance import json_float, signature
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore

@@ -15,7 +15,7 @@ from evaluation.presentation.content import Section
 from evaluation.presentation.rendering import fill_template
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceiling import SPLITS
-from evaluation.results.filter_audit import audit_sentence
+from evaluation.results.rankings import audit_sentence
 from judgments.drawing.stopping import stopping_in_words
 from judgments.models import Study
 from judgments.studies.studies import design_of, stops_early

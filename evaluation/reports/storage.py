@@ -20,7 +20,7 @@ from annotation.models import Adjudication, Judgment
 from common.errors import NotThere
 from common.files import whole_file
 from evaluation.data.export.parts import EPOCH
-from evaluation.data.judgment_sets.signature import signature_of_study
+from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.provenance import as_json, signature, versions
 from evaluation.data.releases.erasure import erased_since
 from evaluation.errors import ExportError
@@ -39,8 +39,8 @@ from evaluation.reports.multiverse.curve import (
 from evaluation.reports.multiverse.section import multiverse_section
 from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.registration import registration_section
-from evaluation.results.error_spans.section import systems_section
-from evaluation.results.judges.section import judges_section
+from evaluation.results.error_spans.scores import systems_section
+from evaluation.results.judges.findings import judges_section
 from evaluation.results.strengths.computing import ranking_section
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress

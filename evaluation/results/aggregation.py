@@ -19,8 +19,8 @@ from annotation.models import Assignment, Judgment
 from common.amounts import thousands
 from common.rows import batched, indexes_built_after, insert_rows, large_cache, plain_rows
 from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
-from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.data.provenance import as_json, hash_with, signature
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
@@ -45,8 +45,7 @@ from evaluation.results.consensus import (
     worker_table,
 )
 from evaluation.results.disagreement.worker_models import worker_model
-from evaluation.results.filter_audit import audit_filter
-from evaluation.results.rankings import JudgedTexts, judged_systems, rankings_of
+from evaluation.results.rankings import JudgedTexts, audit_filter, judged_systems, rankings_of
 from evaluation.statistics.clustering import NAIVE
 from judgments.drawing.stopping import stopping_in_words
 from judgments.kinds import KINDS, Kind, KindResults

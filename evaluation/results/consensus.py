@@ -1,4 +1,4 @@
-"""Compute consensus, agreement and worker results from arrays. Pure."""
+"""Compute consensus, agreement coefficients and worker results from arrays. Pure."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ from evaluation.data.judgment_sets.records import (
     UnitRow,
     Units,
     WorkerRow,
+    first_chosen,
     texts_of,
 )
-from evaluation.data.judgment_sets.sources import first_chosen
 from evaluation.data.provenance import as_json, json_float
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
-from evaluation.results.coefficients import agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.aggregation.voting import SURE, preferences_of
 from evaluation.statistics.agreement import (
     AgreementResult,
     Alpha,
+    FleissKappa,
+    Gwet,
+    Percent,
     Ratings,
     agreement,
     alpha_of_parts,
     ratings_of_judgments,
 )
-from evaluation.statistics.clustering import ITEM, NAIVE, RATER, Clusters, share_of_rows
+from evaluation.statistics.clustering import ITEM, NAIVE, RATER, ClusterColumns, Clusters, share_of_rows
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.power import components_of_clusters
@@ -49,6 +51,67 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from annotation.quality.controls import ControlRecord
+
+
+COEFFICIENTS = ("percent", "fleiss", "gwet")
+# Gwet's weights for a level of alpha; identity gives AC1.
+WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
+UNEQUAL = "units have different numbers of judgments, expected equally many (alpha takes any)"
+
+
+def agreement_coefficients(
+    ratings: Ratings,
+    level: str,
+    *,
+    names: Collection[str] = COEFFICIENTS,
+    categories: Sequence[Any] = (),
+    resamples: int,
+    seed: int,
+    clusters: ClusterColumns | Clusters = NAIVE,
+) -> dict[str, dict[str, Any]]:
+    """Return name -> coefficient with its interval.
+
+    Args:
+        clusters: as in ``agreement``.
+        categories: the whole scale; default: the values that occur.
+    """
+    scale = list(categories) or None
+    found: dict[str, dict[str, Any]] = {}
+    for name in COEFFICIENTS:
+        if name not in names:
+            continue
+        if name == "fleiss":
+            found[name] = _fleiss(ratings, resamples, seed, clusters)
+        else:
+            coefficient = Gwet(WEIGHTS[level], scale) if name == "gwet" else Percent(categories=scale)
+            found[name] = _figure(
+                agreement(ratings, coefficient, resamples=resamples, seed=seed, clusters=clusters)
+            )
+    return found
+
+
+def _fleiss(
+    ratings: Ratings, resamples: int, seed: int, clusters: ClusterColumns | Clusters
+) -> dict[str, Any]:
+    """Compute Fleiss' kappa over units with two or more judgments, equally many each."""
+    sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
+    several = sizes >= 2
+    if len(np.unique(sizes[several])) > 1:
+        return {
+            "statistic": "fleiss-kappa", "value": None, "low": None, "high": None, "n": int(several.sum()),
+            "weights": "nominal", "reason": UNEQUAL,
+        }  # fmt: skip
+    return _figure(agreement(ratings, FleissKappa(), resamples=resamples, seed=seed, clusters=clusters))
+
+
+def _figure(result: AgreementResult) -> dict[str, Any]:
+    return {
+        **as_json(result, "statistic", "value", "low", "high"),
+        "n": result.pairable,
+        "weights": result.level,
+        "reason": result.reason,
+    }
+
 
 RESAMPLES = 1000
 OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them

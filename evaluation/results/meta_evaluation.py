@@ -11,8 +11,8 @@ from django.db import transaction
 
 from evaluation.data.imported_scores.storing import check_imported, imported_hashes, imported_scores
 from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.judgment_sets.records import Floats, JudgmentTable
-from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.data.provenance import signature
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore

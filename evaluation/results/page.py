@@ -29,8 +29,8 @@ from evaluation.results.aggregation import unused_context
 from evaluation.results.consensus import components_sentence
 from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.disagreement import WORKER_MODELS
-from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
+from evaluation.results.rankings import audit_sentence
 from evaluation.results.readings import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.tables import (
     accuracy_table,

@@ -26,8 +26,7 @@ from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import cached_units_of, page_units_of
-from evaluation.data.judgment_sets.loaders import control_records_of
-from evaluation.data.judgment_sets.signature import hash_of_judgments
+from evaluation.data.judgment_sets.loaders import control_records_of, hash_of_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.drawing.controls import mark_of
 from judgments.kinds import KINDS

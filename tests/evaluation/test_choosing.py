@@ -12,7 +12,7 @@ from django.test import Client
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DesignError, WrongState
-from evaluation.data.judgment_sets.signature import uncommon_fields
+from evaluation.data.judgment_sets.loaders import uncommon_fields
 from evaluation.planning.choosing.population import judged_population, population_of_draft
 from evaluation.planning.choosing.weighing import weigh_back
 from evaluation.planning.follow_up.units import make_next_batch

@@ -12,7 +12,7 @@ from django.utils import timezone
 from annotation.models import Adjudication, Assignment, Exclusion, Judgment
 from evaluation.data.export import parts
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.judgment_sets.signature import hash_of_judgments, signature_of_study
+from evaluation.data.judgment_sets.loaders import hash_of_judgments, signature_of_study
 from judgments.models import Unit
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation

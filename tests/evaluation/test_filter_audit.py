@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.filter_audit import audit_filter, audit_sentence
+from evaluation.results.rankings import audit_filter, audit_sentence
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS, Consensus, RelevanceScale
 from judgments.models import Study

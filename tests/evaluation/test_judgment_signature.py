@@ -7,8 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.judgment_sets.loaders import load_judgments
-from evaluation.data.judgment_sets.signature import signature_of_study
+from evaluation.data.judgment_sets.loaders import load_judgments, signature_of_study
 from evaluation.models import Analysis
 from evaluation.numeric.signatures import parse
 from evaluation.results.aggregation import aggregate_study

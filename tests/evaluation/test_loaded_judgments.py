@@ -18,9 +18,10 @@ from annotation.rehearsal.rehearsal import rehearse
 from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets import blocks
 from evaluation.data.judgment_sets.blocks import extend_blocks
-from evaluation.data.judgment_sets.loaders import control_records_of, load_judgments
-from evaluation.data.judgment_sets.signature import (
+from evaluation.data.judgment_sets.loaders import (
+    control_records_of,
     hash_of_judgments,
+    load_judgments,
     signature_of_study,
     votes_of,
     votes_of_table,

@@ -17,8 +17,7 @@ from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DesignError
 from evaluation.data.judgment_sets.files import read_source
-from evaluation.data.judgment_sets.loaders import load_judgments
-from evaluation.data.judgment_sets.signature import signature_of_study
+from evaluation.data.judgment_sets.loaders import load_judgments, signature_of_study
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Estimate

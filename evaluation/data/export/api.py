@@ -20,9 +20,8 @@ from rest_framework.reverse import reverse
 
 from common.downloads import bytes_download, file_download
 from common.errors import NotThere
-from evaluation.data.export.exporting import JOB_KIND, exported_file
+from evaluation.data.export.exporting import JOB_KIND, ExportRequest, export, exported_file
 from evaluation.data.export.formats import FORMATS
-from evaluation.data.export.operations import ExportRequest, export
 from judgments.access.permissions import staff_of
 from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.operations import start_named, with_study

@@ -1,4 +1,4 @@
-"""Export a study's judgments with a manifest."""
+"""Export a study's judgments with a manifest, and the operation that does it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from rest_framework import serializers
 
+from common.audit import acting_person
 from common.errors import NotThere
 from common.files import FileProblem, check_place, remove_leftovers, write_json
+from common.parameters import Parameters
 from evaluation.data.export.formats import FORMATS, TASKS, Format, check_fits, format_named
 from evaluation.data.export.parts import (
     begin_parts,
@@ -33,6 +36,7 @@ from judgments.models import Job, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, find_study
+from judgments.study_operations import background_operation
 
 JOB_KIND = "export"
 # Progress when parts begin, and when the file is signed.
@@ -215,3 +219,36 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
         )
     kind = "application/json" if manifest else chosen.content_type if chosen else "application/octet-stream"
     return Download(path=path, name=path.name, content_type=kind)
+
+
+class FormatField(serializers.ChoiceField):
+    """Accept a format's name; the error suggests the nearest."""
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return format_named(str(data)).name
+        except ExportError as error:
+            raise serializers.ValidationError(str(error)) from None
+
+
+class ExportRequest(Parameters):
+    """What to export."""
+
+    format = FormatField(choices=sorted(FORMATS))
+    task = serializers.ChoiceField(
+        choices=sorted(TASKS),
+        required=False,
+        help_text="qrels: an image asks for captions (annotation), or a caption for images (search).",
+    )
+
+
+@background_operation(
+    "export", "Write a file", parameters=ExportRequest, job=JOB_KIND, scope="exports", once="never"
+)
+def export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
+    """Starts writing a study's judgments to a file; follow `state`, then download."""
+    chosen, person = format_named(format), acting_person()
+    if person is not None and not has_right(person, chosen.right, study):
+        raise PermissionDenied(why_personal(chosen))
+    check_fits(study, chosen)
+    return {"format": format, **task}

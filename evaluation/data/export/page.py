@@ -7,9 +7,8 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 
 from common.downloads import file_download
-from evaluation.data.export.exporting import JOB_KIND, exported_file
+from evaluation.data.export.exporting import JOB_KIND, export, exported_file
 from evaluation.data.export.formats import FORMATS, formats_for
-from evaluation.data.export.operations import export
 from judgments.admin.base import signed_in
 from judgments.models import Job, Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, was_opened

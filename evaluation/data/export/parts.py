@@ -29,8 +29,8 @@ from common.files import FileProblem, HashedFile, whole_file
 from common.rows import batched
 from evaluation.data.export.rows import UNITS_AT_ONCE, JudgmentRows
 from evaluation.data.export.snapshot import ExportSnapshot, export_snapshot_from, take_export_snapshot
+from evaluation.data.judgment_sets.loaders import included_votes
 from evaluation.data.judgment_sets.records import JudgmentTally, Votes, add_votes
-from evaluation.data.judgment_sets.signature import included_votes
 from evaluation.data.provenance import hash_of_files, quorum_version
 from evaluation.errors import ExportError
 from evaluation.numeric.parallel import map_parts

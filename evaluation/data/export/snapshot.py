@@ -17,9 +17,15 @@ from annotation.models import Assignment, Judgment
 from annotation.models.assignments import EXCLUDED_STATES
 from annotation.snapshots import Snapshot, snapshot_from_json
 from common.rows import last_row
-from evaluation.data.judgment_sets.loaders import decisions_of, excluded_workers, unconfirmed_work
+from evaluation.data.judgment_sets.loaders import (
+    decisions_of,
+    excluded_workers,
+    material_of,
+    signature_from,
+    uncommon_fields,
+    unconfirmed_work,
+)
 from evaluation.data.judgment_sets.records import Material, Votes
-from evaluation.data.judgment_sets.signature import material_of, signature_from, uncommon_fields
 from evaluation.errors import ExportError
 from evaluation.numeric.signatures import Signature, Value
 from judgments.models import Dataset, Output, Study, System, Unit

@@ -18,7 +18,7 @@ import numpy as np
 from django.utils import translation
 from numpy.typing import NDArray
 
-from evaluation.data.judgment_sets.sources import DEFAULT_LEVEL, Captions, Content, Source
+from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Source
 from evaluation.statistics.aggregation.voting import MUCH
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from django.utils.translation import pgettext
 
-from evaluation.data.judgment_sets.signature import hash_of_judgments
+from evaluation.data.judgment_sets.loaders import hash_of_judgments
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER

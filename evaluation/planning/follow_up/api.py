@@ -14,8 +14,12 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from evaluation.models import Consensus
-from evaluation.planning.follow_up.operations import TakeRequest
-from evaluation.planning.follow_up.units import candidate_of, take_known_items, units_for_known_items
+from evaluation.planning.follow_up.units import (
+    TakeRequest,
+    candidate_of,
+    take_known_items,
+    units_for_known_items,
+)
 from judgments.access.permissions import studies_of, study_for, token_of
 from judgments.access.roles import Right
 from judgments.api.operations import OperationView

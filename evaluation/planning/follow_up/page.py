@@ -22,8 +22,15 @@ from annotation.quality.operations import send_units, withdraw
 from annotation.quality.page import describe_control_item
 from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.models import Consensus
-from evaluation.planning.follow_up.operations import TakeRequest, next_batch, reopen
-from evaluation.planning.follow_up.units import MARGIN, candidate_of, take_known_items, units_for_known_items
+from evaluation.planning.follow_up.units import (
+    MARGIN,
+    TakeRequest,
+    candidate_of,
+    next_batch,
+    reopen,
+    take_known_items,
+    units_for_known_items,
+)
 from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.admin.base import BoundedPaginator
 from judgments.models import Study, Unit

@@ -47,7 +47,6 @@ from evaluation.results.consensus import (
     with_decisions,
     worker_table,
 )
-from evaluation.results.filter_audit import audit_filter
 from evaluation.results.metric_figures import (
     UNKNOWN_KIND,
     accuracy_of_pairs,
@@ -56,7 +55,7 @@ from evaluation.results.metric_figures import (
     find_references_of_pairs,
     halves_of_pairs,
 )
-from evaluation.results.rankings import CUTS, JudgedTexts, rankings_of
+from evaluation.results.rankings import CUTS, JudgedTexts, audit_filter, rankings_of
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import kinds_of
 from judgments.kinds import IncludedJudgment

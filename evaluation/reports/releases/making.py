@@ -19,8 +19,12 @@ from django.utils.translation import gettext as _
 from annotation.models import Assignment, Exclusion
 from annotation.privacy.consent import versions_of
 from common.files import check_place, whole_file
-from evaluation.data.judgment_sets.loaders import full_depth_units, load_judgments
-from evaluation.data.judgment_sets.signature import control_rule, uncommon_fields
+from evaluation.data.judgment_sets.loaders import (
+    control_rule,
+    full_depth_units,
+    load_judgments,
+    uncommon_fields,
+)
 from evaluation.data.provenance import as_json, quorum_version, versions
 from evaluation.data.releases.bundle import BundleWriter
 from evaluation.data.releases.documents import (

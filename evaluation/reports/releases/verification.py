@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from evaluation.data.judgment_sets.signature import compare_signature
+from evaluation.data.judgment_sets.loaders import compare_signature
 from evaluation.data.provenance import as_json
 from evaluation.data.releases.bundle import MANIFEST, BundleReader
 from evaluation.data.releases.rows import ReleasedRows, Settings

@@ -21,8 +21,7 @@ from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from common.amounts import thousands
-from evaluation.data.judgment_sets.records import Flags, Ints
-from evaluation.data.judgment_sets.sources import Content, Source
+from evaluation.data.judgment_sets.records import Content, Flags, Ints, Source
 from evaluation.data.provenance import as_json, signature
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus import FULL_DEPTH, alpha_dict

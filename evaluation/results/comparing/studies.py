@@ -13,8 +13,7 @@ from annotation.snapshots import has_many_assignments
 from common.errors import NotThere
 from common.rows import plain_rows
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import JudgmentTable
-from evaluation.data.judgment_sets.sources import Content, Source
+from evaluation.data.judgment_sets.records import Content, JudgmentTable, Source
 from evaluation.errors import EvaluationError
 from evaluation.results.comparing.comparison import MISSING, compare_sources, compared_in_words
 from evaluation.results.consensus import RESAMPLES

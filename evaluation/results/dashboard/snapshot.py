@@ -19,8 +19,8 @@ from annotation.money.costs import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
 from evaluation.data.imported_scores.storing import imported_scores
 from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
-from evaluation.data.judgment_sets.signature import signature_of_study
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot

@@ -17,8 +17,7 @@ from annotation.crowds.sessions import MORE_SLOTS
 from annotation.errors import SlotTaken
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session
-from evaluation.data.judgment_sets.loaders import load_judgments
-from evaluation.data.judgment_sets.signature import hash_of_judgments
+from evaluation.data.judgment_sets.loaders import hash_of_judgments, load_judgments
 from judgments.models import HIT, Study
 from judgments.studies.studies import mark_closed, mark_open
 from tests.annotation.crowds.panels import ADA, do_page, panel_study, session, start

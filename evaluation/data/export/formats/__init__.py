@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 
-from evaluation.data.export.formats import consensus, demographics, soft_labels
+from evaluation.data.export.formats import consensus, judgments, soft_labels
 from evaluation.data.export.formats import judgments as tables
-from evaluation.data.export.formats.reliability import Reliability
+from evaluation.data.export.formats.consensus import Reliability
 from evaluation.data.export.parts import Encoding
 from evaluation.errors import ExportError
 from judgments.access.roles import Right
@@ -119,7 +119,7 @@ _FORMATS = (
     ),
     Format(
         "demographics", "demographics.csv", CSV,
-        "what the crowd says of the people, a line each", demographics.why_unfit, demographics.DemographicLines,
+        "what the crowd says of the people, a line each", judgments.why_unfit, judgments.DemographicLines,
         right=Right.CHANGE, personal=True,
     ),
     Format(

@@ -1,14 +1,19 @@
-"""Export the consensus: qrels, Flickr8k's files, gold answers, and written captions.
+"""Export the consensus: qrels, Flickr8k's files, gold answers, and written captions; and the reliability matrix.
 
 Units without included judgments are omitted and counted.
 """
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +28,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.errors import EvaluationError, ExportError
 from judgments.drawing.material import content_key
+from judgments.importers.textio import csv_line, guard_formula
 from judgments.kinds import KINDS, Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
 from judgments.kinds.keywords import stemmed
@@ -327,3 +333,64 @@ class WrittenCaptions(Encoding):
         for row in read_lines(paths):
             write_line(file, row | {"worker": names[row["worker"]]})
         work.counts["writers"] = len(names)
+
+
+class Reliability(Encoding):
+    """Write a header of unit ids and a line per worker; missing cells are empty.
+
+    Joining transposes the parts in an SQLite file that sorts on disk, so memory holds only worker names.
+    """
+
+    suffix = "units"
+    tallies = True
+    progress_count = "values"
+    counts = {"lines": 0, "units": 0, "values": 0}
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        for some, answers in work.votes():
+            units = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
+            for pk, key in units.values_list("pk", "key"):
+                own = answers.get(pk, [])
+                file.write_text(f"{json.dumps([key, own], separators=(',', ':'))}\n")
+                work.counts["units"] += 1
+                work.counts["values"] += len(own)
+
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        scratch = work.folder / "turned"
+        scratch.unlink(missing_ok=True)  # of a join that was stopped
+        with closing(sqlite3.connect(scratch, isolation_level=None)) as place:
+            for name in ("journal_mode", "synchronous"):
+                place.execute(f"PRAGMA {name} = OFF")
+            place.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
+            place.execute("BEGIN")
+            file.write_text("worker")
+            for batch in batched(enumerate(read_lines(parts)), ROWS_AT_ONCE):
+                file.write_text(f",{csv_line(guard_formula(key) for _, (key, _) in batch)}")
+                place.executemany(
+                    "INSERT INTO cells VALUES (?, ?, ?)",
+                    ((worker, column, value) for column, (_, own) in batch for worker, value in own),
+                )
+            file.write_text("\r\n")
+            for name, cells in _worker_lines(place):
+                file.write_text(csv_line([guard_formula(name)]))
+                at = -1
+                for some in batched(cells, ROWS_AT_ONCE):
+                    text = ""
+                    for column, value in some:
+                        text += f"{',' * (column - at)}{value}"
+                        at = column
+                    file.write_text(text)
+                file.write_text(f"{',' * (work.counts['units'] - 1 - at)}\r\n")
+                work.counts["lines"] += 1
+
+
+def _worker_lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
+    workers = [worker for (worker,) in place.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
+    names = names_in_order(workers)
+    place.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, place INTEGER)")
+    place.executemany("INSERT INTO ranks VALUES (?, ?)", ((worker, at) for at, worker in enumerate(names)))
+    rows = place.execute(
+        "SELECT place, column, value FROM cells JOIN ranks USING (worker) ORDER BY place, column"
+    )
+    for name, (_, group) in zip(names.values(), groupby(rows, key=itemgetter(0)), strict=True):
+        yield name, ((column, value) for _, column, value in group)

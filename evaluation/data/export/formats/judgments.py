@@ -1,25 +1,30 @@
-"""Export judgments one per row: JSON lines, CSV or Parquet."""
+"""Export judgments one per row, as JSON lines, CSV or Parquet, and demographics of workers."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Exists, IntegerField, OuterRef, QuerySet, Value
+
+from annotation.models import Assignment, Demographics
 from common.files import HashedFile
 from common.rows import batched
-from evaluation.data.export.parts import Encoding, ExportWork
+from evaluation.data.export.parts import Encoding, ExportWork, Stage
 from evaluation.data.export.rows import JudgmentRows, columns_of, zero_counts
 from evaluation.data.provenance import quorum_version
 from judgments.importers.judgment_tables import answer_cell
 from judgments.importers.textio import guard_formula
 from judgments.models import Study
+from judgments.studies.studies import design_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 LINES_AT_ONCE = 500
 JSON_COLUMNS = {"answer", "content", "systems"}
@@ -152,3 +157,39 @@ def _parquet_row(row: dict[str, Any]) -> dict[str, Any]:
     for name in JSON_COLUMNS & row.keys():
         row[name] = answer_cell(row[name]) or None
     return row
+
+
+def why_unfit(study: Study) -> str:
+    return "" if design_of(study).crowd.demographics else "its design names demographics (crowd.demographics)"
+
+
+def _workers_with_demographics(study: Study) -> QuerySet[Any]:
+    judged = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
+    rows = Demographics.objects.filter(Exists(judged), study=study)
+    return rows.annotate(position=Value(0, IntegerField()))  # the parts of an export go by it
+
+
+class DemographicLines(Encoding):
+    """Write a line per described worker: pseudonym, and the design's demographics."""
+
+    suffix = "people"
+    progress_count = "people"
+    counts = {"people": 0}
+
+    def stages(self, work: ExportWork) -> Sequence[Stage]:
+        return (Stage(self.suffix, _workers_with_demographics, "people"),)
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        names = design_of(work.study).crowd.demographics
+        rows = Demographics.objects.filter(pk__in=work.pieces).select_related("worker").order_by("pk")
+        for row in rows:
+            _write(file, [row.worker.name, *(row.answers.get(name, "") for name in names)])
+            work.counts["people"] += 1
+
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        _write(file, ["worker", *design_of(work.study).crowd.demographics])
+        super().join(work, file, parts)
+
+
+def _write(file: HashedFile, cells: Sequence[str]) -> None:
+    csv_writer(file).writerow(guard_formula(cell) for cell in cells)
