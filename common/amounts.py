@@ -1,4 +1,4 @@
-"""Amounts of money, stored as whole cents and typed as 1.50, and large numbers in sentences."""
+"""Numbers in sentences, and amounts of money, stored as whole cents and typed as 1.50."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def coefficient(value: float, digits: int = 2) -> str:
     text = f"{value:.{digits}f}"
     text = text.removeprefix("-") if not float(text) else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def counted(n: int, noun: str) -> str:
+    """Return ``1 pair`` or ``2 pairs``."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 class AmountField(forms.DecimalField):

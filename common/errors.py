@@ -79,11 +79,6 @@ def shortened(value: Any) -> Any:
     return f"{value[: LONGEST_DETAIL // 2]} … {value[-LONGEST_DETAIL // 2 :]}"
 
 
-def counted(n: int, noun: str) -> str:
-    """Return ``1 pair`` or ``2 pairs``."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
 def sentence_of(detail: Any) -> str:
     """Return a sentence about the first mistake in ``ValidationError.detail``, with the parameter's name."""
     if isinstance(detail, Mapping):

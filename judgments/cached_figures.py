@@ -138,8 +138,8 @@ def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, 
         return CachedFigures.objects.filter(study=study, name=figures.name).first(), False
     cached_by_name = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
     version, value, seconds, made_at, many = (
-        Study.objects.annotate(own=cached_by_name)
-        .values_list("own__version", "own__value", "own__seconds", "own__made_at", figures.many(study))
+        Study.objects.annotate(cached=cached_by_name)
+        .values_list("cached__version", "cached__value", "cached__seconds", "cached__made_at", figures.many(study))
         .get(pk=study.pk)
     )
     if made_at is None:

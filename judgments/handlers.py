@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -85,36 +85,23 @@ def understand_upload(run: Run, *, upload: str, uploaded: list[str], encoding: s
         result["understood"] = asdict(understood)
 
 
-def import_candidates(
-    run: Run, *, upload: str, format: str, dataset: str, system: str, encoding: str = ""
+def _import_into(
+    run: Run, read: Callable[..., importing.ImportSummary], *, upload: str, dataset: str, **values: Any
 ) -> None:
+    """Import an upload into a dataset that its account may edit."""
     user = require_editor(acting_person(), find_dataset(dataset))
     with _stored(run, upload) as (files, result):
-        summary = importing.import_candidates(
-            format=format,
-            path=files.path,
-            dataset=dataset,
-            system=system,
-            encoding=encoding or None,
-            user=user,
-            progress=run.progress,
-        )
+        summary = read(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
         result |= asdict(summary)
 
 
-def import_rankings(run: Run, *, upload: str, format: str, dataset: str, encoding: str = "") -> None:
+def import_candidates(run: Run, *, encoding: str = "", **values: str) -> None:
+    _import_into(run, importing.import_candidates, encoding=encoding or None, **values)
+
+
+def import_rankings(run: Run, *, format: str, encoding: str = "", **values: str) -> None:
     """Import rankings; ``format`` is their task."""
-    user = require_editor(acting_person(), find_dataset(dataset))
-    with _stored(run, upload) as (files, result):
-        summary = importing.import_rankings(
-            path=files.path,
-            dataset=dataset,
-            task=format,
-            encoding=encoding or None,
-            user=user,
-            progress=run.progress,
-        )
-        result |= asdict(summary)
+    _import_into(run, importing.import_rankings, task=format, encoding=encoding or None, **values)
 
 
 def import_template(run: Run, *, upload: str, source: str, slug: str, name: str) -> None:

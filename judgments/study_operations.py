@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -92,10 +92,10 @@ class Operation:
     name: str
     summary: str
     description: str
-    parameters: type[Parameters]
-    right: Right
-    scope: str
-    do: Callable[..., Outcome] | None
+    parameters: type[Parameters] = Parameters
+    right: Right = Right.CHANGE
+    scope: str = "studies"
+    do: Callable[..., Outcome] | None = None
     then: FollowUp | None = None
     row: str = ""
     job: str = ""
@@ -187,68 +187,34 @@ def row_of(rows: QuerySet[Row], key: str) -> Row:
     return row
 
 
+class Declared(TypedDict, total=False):
+    """The fields of an ``Operation`` that a declaration may set."""
+
+    parameters: type[Parameters]
+    right: Right
+    scope: str
+    then: FollowUp | None
+    row: str
+    job: str
+    check: Callable[[Study], None] | None
+    once: Literal["page", "always", "never"]
+    preview: Callable[..., Any] | None
+    orders: bool
+    command: CommandHelp | None
+
+
 def operation(
-    name: str,
-    summary: str,
-    *,
-    parameters: type[Parameters] = Parameters,
-    right: Right = Right.CHANGE,
-    scope: str = "studies",
-    then: FollowUp | None = None,
-    row: str = "",
-    job: str = "",
-    check: Callable[[Study], None] | None = None,
-    preview: Callable[..., Any] | None = None,
-    orders: bool = False,
-    command: CommandHelp | None = None,
+    name: str, summary: str, **fields: Unpack[Declared]
 ) -> Callable[[Callable[..., Outcome]], Operation]:
     """Declare a function as an operation on a study; its docstring is the description."""
-
-    def declare(do: Callable[..., Outcome]) -> Operation:
-        return Operation(
-            name=name,
-            summary=summary,
-            description=inspect.getdoc(do) or "",
-            parameters=parameters,
-            right=right,
-            scope=scope,
-            do=do,
-            then=then,
-            row=row,
-            job=job,
-            check=check,
-            preview=preview,
-            orders=orders,
-            command=command,
-        )
-
-    return declare
+    return lambda do: Operation(name, summary, inspect.getdoc(do) or "", do=do, **fields)
 
 
 def background_operation(
-    name: str,
-    summary: str,
-    *,
-    job: str,
-    parameters: type[Parameters] = Parameters,
-    right: Right = Right.VIEW,
-    scope: str = "reports",
-    once: Literal["page", "always", "never"] = "page",
+    name: str, summary: str, **fields: Unpack[Declared]
 ) -> Callable[[Callable[..., Mapping[str, Any]]], Operation]:
     """Declare an operation that a job does. The function checks, and returns the arguments of the job."""
-
-    def declare(prepare: Callable[..., Mapping[str, Any]]) -> Operation:
-        return Operation(
-            name=name,
-            summary=summary,
-            description=inspect.getdoc(prepare) or "",
-            parameters=parameters,
-            right=right,
-            scope=scope,
-            do=None,
-            job=job,
-            prepare=prepare,
-            once=once,
-        )
-
-    return declare
+    of_results: Declared = {"right": Right.VIEW, "scope": "reports"}
+    return lambda prepare: Operation(
+        name, summary, inspect.getdoc(prepare) or "", prepare=prepare, **(of_results | fields)
+    )

@@ -29,8 +29,8 @@ from annotation.crowds.sync import SYNC, ask_to_sync, sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Worker, at_crowd
 from annotation.money.confirming import confirmable
 from annotation.work.joining import find_worker
-from common.amounts import thousands
-from common.errors import WrongState, counted
+from common.amounts import counted, thousands
+from common.errors import WrongState
 from common.parameters import KeysField, Parameters, Reason
 from judgments.access.roles import Right
 from judgments.design.requirements import LONGEST_QUALIFICATION

@@ -14,8 +14,9 @@ from django.utils.functional import SimpleLazyObject
 
 from annotation.importing.rows import JudgmentWriter
 from annotation.models import Judgment
+from common.amounts import counted
 from common.audit import acting_person
-from common.errors import DataConflict, DesignError, counted
+from common.errors import DataConflict, DesignError
 from common.rows import Fingerprint, batched, fingerprint_of, large_cache, many_objects
 from judgments.datasets.importing import ImportSummary
 from judgments.design.reading import make_design

@@ -14,8 +14,9 @@ from annotation.models import CrowdSession, Erasure, Worker
 from annotation.privacy import operations
 from annotation.privacy.erasing import erase_person, erasure_of, find_person, people_of, preview
 from annotation.privacy.retention import erasure_list, replay
+from common.amounts import counted
 from common.commands import QuorumCommand
-from common.errors import NotThere, WrongState, counted
+from common.errors import NotThere, WrongState
 from judgments.jobs import run_job
 from judgments.models import Study
 from judgments.studies.studies import find_study

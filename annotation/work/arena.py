@@ -22,8 +22,7 @@ from django.db import transaction
 from django.db.models import Count, F
 
 from annotation.models import Judgment, Worker
-from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
-from common.rows import insert_rows
+from common.rows import PreparedQuery, PreparedUpdate, insert_rows, query_parameter
 from evaluation.numeric.arrays import Ints
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from evaluation.statistics.sequential import Drawing, prior_strengths

@@ -75,8 +75,7 @@ from annotation.work.worksheet import (
     units_of_hit,
 )
 from common import rate_limits
-from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
-from common.rows import insert_object, insert_rows
+from common.rows import PreparedQuery, PreparedUpdate, insert_object, insert_rows, query_parameter
 from judgments.drawing.controls import REPEATED, Mark, mark_of
 from judgments.drawing.material import rng_for
 from judgments.kinds import KINDS

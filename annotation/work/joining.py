@@ -34,7 +34,7 @@ from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
 from common.audit import log_about
 from common.errors import NotThere, WrongState
-from common.prepared import PreparedQuery, query_parameter
+from common.rows import PreparedQuery, query_parameter
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
 from judgments.design.study_design import StudyDesign

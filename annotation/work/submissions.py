@@ -40,8 +40,7 @@ from annotation.work.stopping import settle_submission
 from annotation.work.worksheet import OPTIONAL_FIELDS, PageUnit, answer_key, checked_answers, page_units_of
 from common.audit import log_about
 from common.errors import NotThere, QuorumError
-from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
-from common.rows import insert_rows
+from common.rows import PreparedQuery, PreparedUpdate, insert_rows, query_parameter
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.caption import RULES, fold_text

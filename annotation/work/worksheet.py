@@ -28,7 +28,7 @@ from annotation.errors import AnswerProblem
 from annotation.models import Assignment, QuizAttempt, Worker
 from common.incoming import limits
 from common.markup import render_markdown
-from common.prepared import PreparedQuery, query_parameter
+from common.rows import PreparedQuery, query_parameter
 from judgments.datasets.pictures import without_metadata
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.controls import REPEATED, REPEATS

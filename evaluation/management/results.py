@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from common.amounts import counted
 from common.commands import QuorumCommand, progress_bar
-from common.errors import counted
 from evaluation.data.imported_scores.reading import FORMATS, read_scores
 from evaluation.data.imported_scores.storing import ScoresRequest, import_scores
 from evaluation.data.provenance import as_json

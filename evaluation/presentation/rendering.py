@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from common.errors import counted
+from common.amounts import counted
 from evaluation.presentation.content import (
     Cell,
     Column,

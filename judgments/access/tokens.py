@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.errors import DesignError, NotThere
-from common.prepared import PreparedQuery, query_parameter
+from common.rows import PreparedQuery, query_parameter
 from judgments.models import ApiToken, Study
 
 SCOPES: dict[str, str] = {

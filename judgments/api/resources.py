@@ -77,8 +77,8 @@ class Filters(filters.FilterSet):
         models.BooleanField: {"filter_class": TrueOrFalse},
         **{
             field: {"filter_class": WholeNumber}
-            for field, given in filters.FilterSet.FILTER_DEFAULTS.items()
-            if issubclass(field, models.IntegerField) and given["filter_class"] is filters.NumberFilter
+            for field, options in filters.FilterSet.FILTER_DEFAULTS.items()
+            if issubclass(field, models.IntegerField) and options["filter_class"] is filters.NumberFilter
         },
     }
 

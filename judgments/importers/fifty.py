@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from common.errors import counted
+from common.amounts import counted
 from judgments.design.tables import PAIR_KINDS
 from judgments.importers.flickr8k import inside
 from judgments.importers.records import (

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from common.errors import counted
+from common.amounts import counted
 from judgments.importers.records import (
     SHORT_NAME_LIMIT,
     BadValue,

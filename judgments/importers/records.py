@@ -27,7 +27,7 @@ from typing import Annotated, Any, Generic, NoReturn, TypeVar
 
 from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInfo
 
-from common.errors import counted
+from common.amounts import counted
 from common.incoming import Excess, JSONStream, TooDeep, check_depth, limits, load_json
 from judgments.design.tables import PAIR_KINDS
 from judgments.importers.textio import ImportNotes, ImportProblem, read_chunks, read_lines

@@ -262,23 +262,23 @@ class Taken:
 ALL = Taken()
 
 
-def boxes_of(record: Record, column: str = "boxes") -> tuple[BoxRow, ...] | None:
+def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
     """Return a record's boxes, as shares of the picture's sides from the upper left corner.
 
     Boxes in pixels need the columns `image_width` and `image_height`.
     """
-    if record.get(column) is None:
+    if record.get("boxes") is None:
         return None
     expected = 'a list of {"id", "label", "x", "y", "width", "height"}'
-    listed = json_cell(record, column)
+    listed = json_cell(record, "boxes")
     if not isinstance(listed, list):
-        raise record.problem(column, quoted(listed), expected)
+        raise record.problem("boxes", quoted(listed), expected)
     if len(listed) > MOST_BOXES:
-        raise record.problem(column, f"{len(listed):,} boxes", f"at most {MOST_BOXES}")
+        raise record.problem("boxes", f"{len(listed):,} boxes", f"at most {MOST_BOXES}")
     size = _size(record)
     boxes: dict[str, BoxRow] = {}
     for index, entry in enumerate(listed):
-        where = f"{column}[{index}]"
+        where = f"boxes[{index}]"
         if not isinstance(entry, dict):
             raise record.problem(where, quoted(entry), expected)
         box = _box(Record(record.file, record.line, entry, path=where), size)
@@ -373,11 +373,11 @@ class InputTable(DatasetSource):
         return InputRow(f"row-{number}", tuple(record.values.items()), file=file)
 
 
-def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, str]]:
-    first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
+def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
+    first = next((line for _, line in read_lines(path) if not line.isspace()), "")
     records = read_json_lines if first.lstrip().startswith("{") else read_csv
     is_empty = True
-    for record in records(path, PAIR_COLUMNS, ImportNotes(), encoding):
+    for record in records(path, PAIR_COLUMNS, ImportNotes(), None):
         is_empty = False
         caption = record.read("caption", lambda value: read_text(value, "a caption's id or text"))
         yield record.read("image", read_image), caption

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import PlainValidator
 
-from common.errors import counted
+from common.amounts import counted
 from judgments.importers.records import BadValue, Record, Shape, ShortName, compose_name, quoted, read_number
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 

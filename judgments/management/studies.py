@@ -4,8 +4,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.amounts import counted
 from common.commands import QuorumCommand, progress_bar
-from common.errors import QuorumError, WrongState, counted
+from common.errors import QuorumError, WrongState
 from common.files import check_place, write_lines
 from judgments.hit_templates.importing import CheckedTemplate, check_template, import_template
 from judgments.importers.textio import ImportProblem, read_whole

@@ -14,7 +14,8 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from common.errors import DataConflict, counted
+from common.amounts import counted
+from common.errors import DataConflict
 from common.parameters import KeysField, Parameters
 from evaluation.data.imported_scores.reading import IDS, NAME, ScoreRows
 from evaluation.errors import EvaluationError

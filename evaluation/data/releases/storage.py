@@ -10,8 +10,9 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment
+from common.amounts import counted
 from common.audit import acting_person
-from common.errors import NotThere, counted
+from common.errors import NotThere
 from evaluation.data.releases.documents import LONGEST_VERSION, VERSION, About
 from evaluation.errors import NotReleasable, ReleaseError
 from evaluation.models import Release

@@ -10,7 +10,8 @@ import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from common.errors import DataConflict, counted
+from common.amounts import counted
+from common.errors import DataConflict
 from common.incoming import load_json
 from evaluation.data.judgment_sets.records import Units
 from evaluation.errors import EvaluationError

@@ -21,7 +21,8 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
-from common.errors import DataConflict, WrongState, counted
+from common.amounts import counted
+from common.errors import DataConflict, WrongState
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.results.judges.endpoint import LONGEST_DETAIL, SECONDS, AskLater, Endpoint, Reply

@@ -12,7 +12,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from common.errors import DataConflict, counted
+from common.amounts import counted
+from common.errors import DataConflict
 from common.incoming import load_json
 from evaluation.errors import EvaluationError
 from evaluation.models import Judge, JudgeAnswer
