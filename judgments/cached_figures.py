@@ -139,7 +139,9 @@ def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, 
     cached_by_name = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
     version, value, seconds, made_at, many = (
         Study.objects.annotate(cached=cached_by_name)
-        .values_list("cached__version", "cached__value", "cached__seconds", "cached__made_at", figures.many(study))
+        .values_list(
+            "cached__version", "cached__value", "cached__seconds", "cached__made_at", figures.many(study)
+        )
         .get(pk=study.pk)
     )
     if made_at is None:
