@@ -204,11 +204,11 @@ def test_what_cannot_be_scored_is_refused_in_one_sentence(arguments: dict[str, A
 
 
 def test_more_words_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "MOST_WORDS", 16)
+    monkeypatch.setattr(comparison, "MOST_TOKENS", 16)
     assert score(CANDIDATES, REFERENCES, ["cider-d"]).scores["cider-d"].images.size == 2
     with pytest.raises(InvalidInput, match="the captions hold 17 words, expected at most 16 at once"):
         score([*CANDIDATES[:1], "two cats sleep now"], REFERENCES, ["cider-d"])
-    monkeypatch.setattr(bleu, "MOST_WORDS", 31)
+    monkeypatch.setattr(bleu, "MOST_TOKENS", 31)
     with pytest.raises(InvalidInput, match="a list of references holds 8 words, expected at most 7"):
         score(CANDIDATES, REFERENCES, ["bleu-4"])
 

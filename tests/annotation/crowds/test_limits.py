@@ -354,7 +354,7 @@ dataset = make_dataset(pictures=False)
 sessions = []
 for number in range(2):
     study = study_at_mturk(dataset, name=f"Race {number}", slug=f"race-{number}")
-    ledger.set_budget(study=study, place=study.place, cents=10_000)
+    ledger.set_budget(study=study, platform=study.place, cents=10_000)
     worker = person_sent(study=study, raw=f"A1ADA{number}", name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0]

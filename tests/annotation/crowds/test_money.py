@@ -137,7 +137,7 @@ from judgments.models import Study
 from tests.studies import make_study
 
 study = make_study("triplet")
-budget = money.set_budget(study=study, place="mturk-sandbox", cents=130)
+budget = money.set_budget(study=study, platform="mturk-sandbox", cents=130)
 start, said = threading.Barrier(12), []
 
 def reserve(key):

@@ -31,7 +31,7 @@ from tests.doors import key_of
 owner = User.objects.create_superuser("owner")
 headers = key_of(owner, "money:read", "money:write")
 study = study_at_mturk(make_dataset(pictures=False))
-money.set_budget(study=study, place=study.place, cents=10_000)
+money.set_budget(study=study, platform=study.place, cents=10_000)
 names = []
 for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
     worker = person_sent(study=study, raw=f"A1ADA{number}", name="WorkerId")
