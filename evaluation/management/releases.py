@@ -149,7 +149,7 @@ class CompareReleases(QuorumCommand):
         if not comparison["plan"]:
             self.say("  the registered plan is another")
         for row in comparison["hypotheses"]:
-            self.say(f"  {row['text']} {row['before']} to {row['after']}: {row['change']}")
+            self.say(f"  {row['text']} {row['before']} to {row['after']}: {row['words']}")
         for sign, change in (("more", "added"), ("no longer", "removed")):
             for deviation in comparison["deviations"][change]:
                 self.say(f"  {sign} done otherwise than registered: {deviation}")
