@@ -220,6 +220,16 @@ def test_a_randomisation_test_by_item_and_rater_has_no_p_below_its_reassignments
     assert found.p == 1 / 1000
 
 
+def test_items_with_a_rater_each_are_clustered_by_rater_alone() -> None:
+    generator = np.random.default_rng(4)
+    raters = np.repeat(np.arange(12), 20)
+    items = np.repeat(np.arange(60), 4)  # five items of each rater
+    correct = generator.random(240) < generator.uniform(0.2, 0.8, 12)[raters]
+    both = share_of_rows(correct, {"item": items, "rater": raters}, 0.95)
+    by_rater = share_of_rows(correct, {"rater": raters}, 0.95)
+    assert (both.low, both.high) == (by_rater.low, by_rater.high)
+
+
 def test_few_clusters_are_said_and_a_single_kind_of_them_gives_no_interval() -> None:
     item, rater, value = crossed(items=30, raters=3)
     found = correlation(value, value + item, clusters={"item": item, "rater": rater})

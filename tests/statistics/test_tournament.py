@@ -40,6 +40,19 @@ def test_a_tie_is_worth_what_the_rule_says() -> None:
     assert aside.tied.tolist() == [1, 2, 1]
 
 
+def test_ties_that_are_set_aside_leave_the_interval_of_the_other_comparisons() -> None:
+    rows = [
+        (*row, image // 2) for image, row in enumerate(zip(FIRST * 8, SECOND * 8, WINNERS * 8, strict=True))
+    ]
+    first, second, winners, images = zip(*rows, strict=True)
+    aside = tournament(first, second, winners, ties="set-aside", clusters={"item": images})
+    first, second, winners, images = zip(*(row for row in rows if row[2]), strict=True)
+    decided = tournament(first, second, winners, clusters={"item": images})
+    assert aside.fraction == pytest.approx(decided.fraction)
+    assert aside.low == pytest.approx(decided.low)
+    assert aside.high == pytest.approx(decided.high)
+
+
 def test_a_system_without_a_decided_comparison_has_no_fraction_and_is_named() -> None:
     result = tournament(["a", "a", "a"], ["b", "b", "c"], [1, 2, 0], ties="set-aside", resamples=50)
     assert math.isnan(result.fraction[2])
