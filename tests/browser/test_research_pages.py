@@ -34,7 +34,9 @@ live = make_study(make_dataset(), "pairwise", slug="live", name="Live")
 for study in (pets, live):
     give_role(study=study, user=rosa, role="owner", by=rosa)
 webhook = Webhook.objects.create(study=live, url="https://hooks.example.org/", salt="s", submissions=True)
-WebhookDelivery.objects.create(webhook=webhook, event="ping", key="1", payload={}, problem="Nobody listens.")
+WebhookDelivery.objects.create(
+    webhook=webhook, event="ping", key="1", payload={}, state="given-up", problem="Nobody listens."
+)
 client = Client(SERVER_NAME="127.0.0.1")
 client.force_login(rosa)
 do = f"/admin/judgments/study/{live.pk}/do"
