@@ -224,7 +224,7 @@ def test_items_with_a_rater_each_are_clustered_by_rater_alone() -> None:
     generator = np.random.default_rng(4)
     raters = np.repeat(np.arange(12), 20)
     items = np.repeat(np.arange(60), 4)  # five items of each rater
-    correct = generator.random(240) < generator.uniform(0.2, 0.8, 12)[raters]
+    correct = (generator.random(240) < generator.uniform(0.2, 0.8, 12)[raters]).astype(np.float64)
     both = share_of_rows(correct, {"item": items, "rater": raters}, 0.95)
     by_rater = share_of_rows(correct, {"rater": raters}, 0.95)
     assert (both.low, both.high) == (by_rater.low, by_rater.high)
