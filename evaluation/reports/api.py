@@ -51,8 +51,8 @@ class ReportResource(ArchiveFiles, Resource):
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def get_queryset(self) -> QuerySet[Analysis]:
-        found = Analysis.objects.select_related("study")
-        return found.defer("result") if self.action == "list" else found
+        analyses = Analysis.objects.select_related("study")
+        return analyses.defer("result") if self.action == "list" else analyses
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
         return ReportHeadSerializer if self.action == "list" else ReportSerializer

@@ -93,8 +93,8 @@ class ReportInputs:
     @cached_property
     def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return (N,) winners of scored pairs: 1, 2, or 0 for none."""
-        found = self.consensus.of_pair
-        return np.array([found[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
+        consensus = self.consensus.of_pair
+        return np.array([consensus[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
 
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
@@ -131,7 +131,7 @@ def load_inputs(
     progress(0.15, "consensus and agreement")
     aggregation = _aggregation(study, consensus)
     progress(0.3, "metrics against people")
-    found, why_not = evaluation_of(study, consensus, metrics, tokenizer)
+    evaluated, why_not = evaluation_of(study, consensus, metrics, tokenizer)
     pairs = kind.compares_pairs
     inputs = ReportInputs(
         kind=kind,
@@ -150,15 +150,15 @@ def load_inputs(
         live=draws_at_claim(study),
         chosen=design_of(study).chosen is not None,
     )
-    if found is None:
+    if evaluated is None:
         return inputs
     return replace(
         inputs,
-        evaluation=found.computed,
-        scores=found.scores,
-        pks=found.pks,
-        people=found.people,
-        captions=found.captions,
+        evaluation=evaluated.computed,
+        scores=evaluated.scores,
+        pks=evaluated.pks,
+        people=evaluated.people,
+        captions=evaluated.captions,
     )
 
 
@@ -194,49 +194,51 @@ def _texts(study: Study, consensus: StudyConsensus) -> Texts:
 
 
 def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
-    found = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
-    found = found.filter(signature__endswith=f"|v:{quorum_version()}")
-    return [one for one in found if "clusters" not in one.settings]
+    analyses = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
+    analyses = analyses.filter(signature__endswith=f"|v:{quorum_version()}")
+    return [analysis for analysis in analyses if "clusters" not in analysis.settings]
 
 
 def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
     newest = (None, newest_output(study))
-    for one in _stored(study, Analysis.What.AGGREGATION, consensus.data_hash)[:1]:
-        if "outputs" not in one.result or one.result["outputs"] not in newest:
+    for analysis in _stored(study, Analysis.What.AGGREGATION, consensus.data_hash)[:1]:
+        if "outputs" not in analysis.result or analysis.result["outputs"] not in newest:
             break
-        return AnalysisResult(one.result, one.settings, one.signature)
-    made = compute_aggregation(study=study)
-    return AnalysisResult(made.result, made.settings, made.signature)
+        return AnalysisResult(analysis.result, analysis.settings, analysis.signature)
+    computed = compute_aggregation(study=study)
+    return AnalysisResult(computed.result, computed.settings, computed.signature)
 
 
 def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str) -> Evaluated:
     stored = _stored(study, Analysis.What.META_EVALUATION, consensus.data_hash)
-    for one in stored:
-        asked = not metrics or list(metrics) == one.settings["metrics"]
+    for analysis in stored:
+        matches = not metrics or list(metrics) == analysis.settings["metrics"]
         # Imported scores may have been replaced since.
-        asked &= one.settings.get("imported", "") == imported_hashes(study.dataset, one.settings["metrics"])
-        if asked and (not tokenizer or tokenizer == one.settings["tok"]):
-            scores, pks = _stored_scores(one)
-            if set(scores) == set(one.result["metrics"]):
+        matches &= analysis.settings.get("imported", "") == imported_hashes(
+            study.dataset, analysis.settings["metrics"]
+        )
+        if matches and (not tokenizer or tokenizer == analysis.settings["tok"]):
+            scores, pks = _stored_scores(analysis)
+            if set(scores) == set(analysis.result["metrics"]):
                 alone = not KINDS[study.protocol].compares_pairs
                 return Evaluated(
-                    AnalysisResult(one.result, one.settings, one.signature),
+                    AnalysisResult(analysis.result, analysis.settings, analysis.signature),
                     scores,
                     pks,
                     people_of_units(consensus, pks) if alone else None,
                     _captions_of_units(study, pks) if alone else (),
                 )
-    made = compute_evaluation(
+    computed = compute_evaluation(
         study=study,
         metrics=list(metrics) or (stored[0].settings["metrics"] if stored else DEFAULT_METRICS),
         tokenizer=tokenizer or (stored[0].settings["tok"] if stored else DEFAULT_TOKENIZER),
     )
     return Evaluated(
-        AnalysisResult(made.result, made.settings, made.signature),
-        dict(made.judged.scores),
-        None if made.judged.pks is None else made.judged.pks.tolist(),
-        made.judged.people,
-        made.judged.captions,
+        AnalysisResult(computed.result, computed.settings, computed.signature),
+        dict(computed.judged.scores),
+        None if computed.judged.pks is None else computed.judged.pks.tolist(),
+        computed.judged.people,
+        computed.judged.captions,
     )
 
 
@@ -247,15 +249,17 @@ def _captions_of_units(study: Study, pks: Sequence[int]) -> tuple[tuple[int, str
 
 def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
     rows = MetricScore.objects.filter(analysis=analysis).order_by("pk")
-    found: dict[str, list[tuple[float, ...]]] = {}
+    values: dict[str, list[tuple[float, ...]]] = {}
     order: dict[str, list[int]] = {}
     for metric, pair, unit, first, second in rows.values_list(
         "metric", "pair_id", "unit_id", "first", "second"
     ).iterator(ROWS_AT_ONCE):
-        found.setdefault(metric, []).append((first,) if second is None else (first, second))
+        values.setdefault(metric, []).append((first,) if second is None else (first, second))
         order.setdefault(metric, []).append(unit if pair is None else pair)
     # In the analysis's order of metrics.
     scores = {
-        name: np.array(found[name], dtype=np.float64) for name in analysis.result["metrics"] if name in found
+        name: np.array(values[name], dtype=np.float64)
+        for name in analysis.result["metrics"]
+        if name in values
     }
     return scores, next(iter(order.values()), [])

@@ -62,8 +62,8 @@ def fields_of(key: str) -> dict[str, str]:
 
 def sources_of_metric(name: str) -> tuple[str, ...]:
     base = name.partition("|")[0]
-    found = [start for start in METRICS if base.startswith(start)]
-    return METRICS[max(found, key=len)] if found else ()
+    prefixes = [prefix for prefix in METRICS if base.startswith(prefix)]
+    return METRICS[max(prefixes, key=len)] if prefixes else ()
 
 
 def bibtex(keys: Iterable[str]) -> str:

@@ -54,9 +54,9 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
-    said = {figure["sentence"] for figure in section["figures"]}
+    captions = {figure["sentence"] for figure in section["figures"]}
     return section | {
-        "sentences": [text for text in section["sentences"] if text not in said],
+        "sentences": [text for text in section["sentences"] if text not in captions],
         "figures": [
             figure | {"svg": as_markup(parts.get(f"figures/{figure['name']}.page.svg", ""))}
             for figure in section["figures"]

@@ -61,18 +61,20 @@ def build_report(
     ``multiverse`` repeats the analyses under all other defensible choices, unless stored.
     """
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
-    found = None
+    multiverse_result = None
     if multiverse:
-        found = find_multiverse(study, inputs, lambda share, words: progress(0.3 + 0.2 * share, words))
+        multiverse_result = find_multiverse(
+            study, inputs, lambda share, message: progress(0.3 + 0.2 * share, message)
+        )
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
     sections += [
-        one
-        for one in (systems_section(study), ranking_section(study), judges_section(study))
-        if one is not None
+        section
+        for section in (systems_section(study), ranking_section(study), judges_section(study))
+        if section is not None
     ]
-    if found is not None:
-        sections.append(multiverse_section(found))
+    if multiverse_result is not None:
+        sections.append(multiverse_section(multiverse_result))
     if (plan := find_registered(study)) is not None:
         sections.append(registration_section(plan, inputs))
     progress(0.8, "writing")
@@ -81,11 +83,11 @@ def build_report(
     if evaluation is not None:
         settings["meta-evaluation"] = dict(evaluation.settings)
         signatures |= {"meta-evaluation": evaluation.signature, **evaluation.result["signatures"]}
-    if found is not None:
-        signatures["multiverse"] = multiverse_signature(study, found)
+    if multiverse_result is not None:
+        signatures["multiverse"] = multiverse_signature(study, multiverse_result)
     return assemble_report(
         study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=settings,
-        signatures=signatures, multiverse=found,
+        signatures=signatures, multiverse=multiverse_result,
     )  # fmt: skip
 
 
@@ -263,13 +265,15 @@ def newest_report(study: Study) -> Analysis | None:
 def report_is_old(analysis: Analysis) -> bool:
     if erased_since(analysis):
         return True
-    study, made = analysis.study_id, analysis.created_at
+    study, stored_at = analysis.study_id, analysis.created_at
     current = Judgment.objects.current().filter(assignment__study=study)
     if current.count() != analysis.result["counts"]["judgments"]:
         return True
-    if current.filter(replaces__isnull=False, made_at__gt=made).exists():
+    if current.filter(replaces__isnull=False, made_at__gt=stored_at).exists():
         return True
-    decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
+    decided = Adjudication.objects.filter(
+        Q(decided_at__gt=stored_at) | Q(withdrawn_at__gt=stored_at), study=study
+    )
     return decided.exists()
 
 
@@ -293,5 +297,5 @@ def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
     except NotThere:
         return {}
     with zipfile.ZipFile(path) as archive:
-        there = set(archive.namelist())
-        return {name: archive.read(name).decode() for name in names if name in there}
+        stored = set(archive.namelist())
+        return {name: archive.read(name).decode() for name in names if name in stored}

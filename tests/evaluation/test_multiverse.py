@@ -13,8 +13,7 @@ from django.urls import reverse
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores
 from evaluation.models import Analysis
-from evaluation.reports.multiverse.analyses import StudyVotes
-from evaluation.reports.multiverse.choices import Choice, Universe
+from evaluation.reports.multiverse.analyses import Choice, StudyVotes, Universe
 from evaluation.reports.multiverse.curve import compute_multiverse
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study

@@ -7,7 +7,7 @@ references.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,8 +19,8 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.reports.loading import people_of_units
-from evaluation.reports.multiverse import choices as options
 from evaluation.results.consensus import (
+    EMPTY_CONSENSUS,
     SMOOTHING,
     StudyConsensus,
     agreement_alpha,
@@ -37,7 +37,7 @@ from evaluation.statistics.aggregation import (
     unit_medians,
     weighted_vote,
 )
-from evaluation.statistics.clustering import ITEM, Clusters
+from evaluation.statistics.clustering import ITEM, NAIVE, Clusters
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.correlation.coefficients import correlation_influences
 from evaluation.statistics.meta import metric_winners, pair_credits, random_subsets
@@ -46,7 +46,85 @@ from judgments.kinds.base import ConsensusColumns
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
 
-Chosen = Mapping[str, str]
+Chosen = Mapping[str, str]  # choice -> its option
+# Name -> what a figure calls it.
+LABELS = {
+    "controls": "control items right",
+    "aggregation": "votes by",
+    "triplet_ties": "tied triplets",
+    "undecided": "undecided pairs",
+    "metric_ties": "metric's ties",
+    "coefficient": "coefficient",
+    "tokenizer": "tokens of",
+    "references": "references",
+    "level": "level of answers",
+    "clusters": "clusters",
+}
+# What votes become: of two candidates, of yes and no, of grades.
+OF_PAIRS = ("majority", "control-weighted", "dawid-skene")
+OF_YES_AND_NO = ("share", "two-thirds", "dawid-skene")
+OF_GRADES = ("mean", "median", "standardised")
+ALL, HALF, OWN_DROPPED, OWN_KEPT = "all", "half", "own-dropped", "own-kept"
+TRIPLET_TIES = ("set-aside", "count")
+UNDECIDED = ("left-out", "half")
+METRIC_TIES = ("wrong", "half", "left-out")
+COEFFICIENTS = ("kendall-tau-b", "kendall-tau-c")
+LEVELS = {"interval": ("interval", "ordinal")}
+BOTH = "item-and-rater"
+# Shares of control items beside the study's own. "0" sets nobody aside.
+THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
+MOST_SPECIFICATIONS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    name: str
+    options: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return LABELS[self.name]
+
+
+def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[Choice, ...]:
+    return tuple(Choice(name, tuple(options[name])) for name in LABELS if len(options.get(name, ())) > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Universe:
+    """Specifications of an analysis: one option of each choice, the default first.
+
+    Attributes:
+        taken: (S, C) positions of the options; a seeded sample if ``possible`` ones exceed the bound.
+        possible: the number of combinations.
+    """
+
+    choices: tuple[Choice, ...]
+    taken: Ints
+    possible: int
+
+    @classmethod
+    def of(
+        cls, choices: tuple[Choice, ...], generator: np.random.Generator, most: int = MOST_SPECIFICATIONS
+    ) -> Universe:
+        shape = tuple(len(choice.options) for choice in choices)
+        possible = math.prod(shape)
+        numbers = np.arange(possible)
+        if possible > most:
+            drawn = generator.choice(possible - 1, size=most - 1, replace=False) + 1
+            numbers = np.concatenate([[0], np.sort(drawn)])
+        taken = np.stack(np.unravel_index(numbers, shape), axis=1) if shape else np.zeros((1, 0), np.int64)
+        return cls(choices, taken.astype(np.int64), possible)
+
+    def __len__(self) -> int:
+        return len(self.taken)
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        for row in self.taken.tolist():
+            yield {
+                choice.name: choice.options[position]
+                for choice, position in zip(self.choices, row, strict=True)
+            }
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +155,7 @@ class StudyVotes:
     decisions: Mapping[int, Decision]
     threshold: float
     anonymous: bool
-    _kept: dict[Any, Any] = field(default_factory=dict)
+    _cache: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, study: Study) -> StudyVotes:
@@ -95,9 +173,9 @@ class StudyVotes:
         )
 
     def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
 
     @property
     def has_votes(self) -> bool:
@@ -109,11 +187,11 @@ class StudyVotes:
         """Return the study's threshold, and others that exclude different workers."""
         if self.study.source == Study.Source.IMPORTED or not self.has_votes:
             return ()
-        found: dict[frozenset[int], str] = {}
-        for threshold in (self.threshold, *options.THRESHOLDS):
+        by_excluded: dict[frozenset[int], str] = {}
+        for threshold in (self.threshold, *THRESHOLDS):
             if self._with_controls(threshold).counted.any():
-                found.setdefault(self._below(threshold), str(threshold).removesuffix(".0"))
-        return tuple(found.values())
+                by_excluded.setdefault(self._below(threshold), str(threshold).removesuffix(".0"))
+        return tuple(by_excluded.values())
 
     def _below(self, threshold: float) -> frozenset[int]:
         return frozenset(
@@ -129,8 +207,8 @@ class StudyVotes:
     def under(self, chosen: Chosen) -> JudgmentTable:
         name = chosen.get("controls")
         threshold = self.threshold if name is None else float(name)
-        found: JudgmentTable = self.once(("votes", name), lambda: self._with_controls(threshold))
-        return found
+        table: JudgmentTable = self.once(("votes", name), lambda: self._with_controls(threshold))
+        return table
 
     def columns(self, chosen: Chosen) -> tuple[Ints, Ints, Floats]:
         table = self.under(chosen)
@@ -142,9 +220,9 @@ class StudyVotes:
         if self.kind.is_open or not self.has_votes:
             return ()
         if self.kind.compares_pairs:
-            rules = options.OF_PAIRS
+            rules = OF_PAIRS
         else:
-            rules = options.OF_YES_AND_NO if self.kind.aggregation.level == "nominal" else options.OF_GRADES
+            rules = OF_YES_AND_NO if self.kind.aggregation.level == "nominal" else OF_GRADES
         lacking = {"dawid-skene", "standardised"} if self.anonymous else set()
         seen = {worker for worker, record in self.table.records.items() if record.seen}
         if not seen.issuperset(np.unique(self.table.worker[self.table.counted]).tolist()):
@@ -155,17 +233,17 @@ class StudyVotes:
         """Return each unit's consensus under a rule that names an answer."""
         rule = chosen.get("aggregation", "")
         if rule == "dawid-skene":
-            found = self._by_model(chosen)
+            consensus = self._by_model(chosen)
         elif rule == "control-weighted":
-            found = self._by_weight(chosen)
+            consensus = self._by_weight(chosen)
         else:
-            found = unit_consensus(self.kind, self.under(chosen))
-        return with_decisions(found, self.decisions)
+            consensus = unit_consensus(self.kind, self.under(chosen))
+        return with_decisions(consensus, self.decisions)
 
     def _by_model(self, chosen: Chosen) -> Mapping[int, Consensus]:
-        found = self._model(chosen)
+        model = self._model(chosen)
         return _columns_of(
-            found.units, np.array(found.values(), dtype=np.float64), found.posterior.max(axis=1)
+            model.units, np.array(model.values(), dtype=np.float64), model.posterior.max(axis=1)
         )
 
     def _model(self, chosen: Chosen) -> Any:
@@ -178,21 +256,21 @@ class StudyVotes:
         unit, worker, value = self.columns(chosen)
         workers = np.array(list(self.table.records), dtype=np.int64)
         records = self.table.records.values()
-        right, seen = ([getattr(one, name) for one in records] for name in ("right", "seen"))
+        right, seen = ([getattr(record, name) for record in records] for name in ("right", "seen"))
         weights = accuracy_weights(right, seen, labels=len(self.kind.outcomes))
-        found = weighted_vote(unit, value, weights[places_in(workers, worker)], labels=self.kind.outcomes)
-        return _columns_of(found.units, np.array(found.values(), dtype=np.float64), found.share)
+        vote = weighted_vote(unit, value, weights[places_in(workers, worker)], labels=self.kind.outcomes)
+        return _columns_of(vote.units, np.array(vote.values(), dtype=np.float64), vote.share)
 
     def winners(self, chosen: Chosen, pks: Sequence[int]) -> Ints:
         """Return (P,) winners: 1, 2, or 0 for none."""
-        ties = chosen.get("triplet_ties", options.TRIPLET_TIES[0])
+        ties = chosen.get("triplet_ties", TRIPLET_TIES[0])
 
-        def made() -> Ints:
-            found = pair_consensus(self.units, self.pairs, self.consensus(chosen), ties)
-            return np.array([found[pk].value or 0 for pk in pks], dtype=np.int64)
+        def compute() -> Ints:
+            consensus = pair_consensus(self.units, self.pairs, self.consensus(chosen), ties)
+            return np.array([consensus[pk].value or 0 for pk in pks], dtype=np.int64)
 
         key = ("winners", chosen.get("controls"), chosen.get("aggregation"), ties)
-        winners: Ints = self.once(key, made)
+        winners: Ints = self.once(key, compute)
         return winners
 
     def people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
@@ -207,8 +285,10 @@ class StudyVotes:
         if None in {caption.unit for caption in captions}:
             assert results is not None
             scores = results.caption_scores(loaders.judged_answers(self.study, table)) or []
-            of = {(one.item, one.key): one.score for one in scores}
-            return np.array([of.get((one.item, one.key), np.nan) for one in captions], dtype=np.float64)
+            of = {(score.item, score.key): score.score for score in scores}
+            return np.array(
+                [of.get((caption.item, caption.key), np.nan) for caption in captions], dtype=np.float64
+            )
         pks = np.array([caption.unit for caption in captions], dtype=np.int64)
         if rule in ("", "share", "mean"):
             consensus = self.consensus(chosen)
@@ -224,22 +304,16 @@ class StudyVotes:
             model = self._model(chosen)
             people = _values_at(pks, model.units, model.posterior[:, list(self.kind.outcomes).index(1)])
         else:
-            found = self.consensus(chosen)
-            people = np.array(
-                [
-                    np.nan if (one := found.get(pk)) is None or one.value is None else one.value
-                    for pk in pks.tolist()
-                ]
-            )
-        for place, pk in enumerate(pks.tolist()):
+            consensus = self.consensus(chosen)
+            values = [consensus.get(pk, EMPTY_CONSENSUS).value for pk in pks.tolist()]
+            people = np.array(values, dtype=np.float64)  # None becomes nan
+        for index, pk in enumerate(pks.tolist()):
             if pk in self.decisions:
-                people[place] = self.decisions[pk].value
+                people[index] = self.decisions[pk].value
         return people
 
     def clusters_of_votes(self) -> tuple[str, ...]:
-        return (
-            (options.ITEM, options.NAIVE) if self.anonymous else (options.BOTH, options.ITEM, options.NAIVE)
-        )
+        return (ITEM, NAIVE) if self.anonymous else (BOTH, ITEM, NAIVE)
 
     @cached_property
     def images(self) -> Ints:
@@ -262,8 +336,8 @@ class StudyVotes:
             chosen.get("level", self.kind.aggregation.level),
             seed=self.seed,
             full_depth=self.full_depth,
-            images=None if by == options.NAIVE else self.images,
-            anonymous=self.anonymous or by == options.ITEM,
+            images=None if by == NAIVE else self.images,
+            anonymous=self.anonymous or by == ITEM,
         )
 
     @property
@@ -271,7 +345,7 @@ class StudyVotes:
         level = self.kind.aggregation.level
         return {
             "controls": self.thresholds,
-            "level": () if self.kind.is_open else options.LEVELS.get(level, ()),
+            "level": () if self.kind.is_open else LEVELS.get(level, ()),
             "clusters": self.clusters_of_votes(),
         }
 
@@ -292,14 +366,14 @@ def _columns_of(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
 
 
 def _values_at(wanted: Ints, units: Any, values: Floats) -> Floats:
-    place = places_in(np.asarray(units, dtype=np.int64), wanted)
-    return np.where(place >= 0, values[place], np.nan)
+    position = places_in(np.asarray(units, dtype=np.int64), wanted)
+    return np.where(position >= 0, values[position], np.nan)
 
 
 def draw_half(references: References, generator: np.random.Generator) -> References:
     """Return a random half of the references, at least one."""
-    (places,) = random_subsets(len(references), max(1, len(references) // 2), 1, seed=generator)
-    return [references[place] for place in places.tolist()]
+    (indices,) = random_subsets(len(references), max(1, len(references) // 2), 1, seed=generator)
+    return [references[index] for index in indices.tolist()]
 
 
 class PairMetrics:
@@ -323,30 +397,30 @@ class PairMetrics:
         return {
             "controls": self._votes.thresholds,
             "aggregation": self._votes.rules,
-            "triplet_ties": options.TRIPLET_TIES if several else (),
-            "undecided": options.UNDECIDED if undecided else (),
-            "metric_ties": options.METRIC_TIES,
-            "references": (options.ALL, options.HALF) if self.computed and fewest > 1 else (),
-            "clusters": (options.ITEM, options.NAIVE),
+            "triplet_ties": TRIPLET_TIES if several else (),
+            "undecided": UNDECIDED if undecided else (),
+            "metric_ties": METRIC_TIES,
+            "references": (ALL, HALF) if self.computed and fewest > 1 else (),
+            "clusters": (ITEM, NAIVE),
         }
 
     def named(self, chosen: Chosen) -> Mapping[str, Ints]:
         """Return metric -> (P,) winners: 1, 2, or 0 for none."""
         tokenizer = chosen.get("tokenizer", self._tokenizer)
-        which = chosen.get("references", options.ALL)
+        which = chosen.get("references", ALL)
 
-        def made() -> dict[str, Ints]:
-            pairs = self._pairs if which == options.ALL else self._with_half()
-            _, found = score_pairs(
+        def compute() -> dict[str, Ints]:
+            pairs = self._pairs if which == ALL else self._with_half()
+            _, scores = score_pairs(
                 pairs,
                 self._documents,
                 metrics=self._metrics,
                 tokenizer=tokenizer,
                 imported=self._imported,
             )
-            return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in found.items()}
+            return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
-        named: Mapping[str, Ints] = self._votes.once(("scores", tokenizer, which), made)
+        named: Mapping[str, Ints] = self._votes.once(("scores", tokenizer, which), compute)
         return named
 
     def _with_half(self) -> list[PairTexts]:
@@ -356,8 +430,8 @@ class PairMetrics:
     def figures(self, chosen: Chosen) -> Figures:
         winners = self._votes.winners(chosen, self._pks)
         rules = {
-            "metric_ties": chosen.get("metric_ties", options.METRIC_TIES[0]),
-            "undecided": chosen.get("undecided", options.UNDECIDED[0]),
+            "metric_ties": chosen.get("metric_ties", METRIC_TIES[0]),
+            "undecided": chosen.get("undecided", UNDECIDED[0]),
         }
         values, influences = {}, {}
         used: Flags = np.zeros(len(winners), dtype=np.bool_)
@@ -383,21 +457,21 @@ class CaptionMetrics:
         self._documents = self._references.documents()
         table = votes.under({})
         scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
-        said = (
+        rated = (
             self._of_units()
             if scores is None
-            else [CaptionConsensus(None, one.item, one.key, one.text, one.score) for one in scores]
+            else [CaptionConsensus(None, score.item, score.key, score.text, score.score) for score in scores]
         )
         self._by_unit = scores is None
-        self._captions, counts = caption_texts(study, said, self._references)
+        self._captions, counts = caption_texts(study, rated, self._references)
         self._has_own = counts["own_reference_dropped"] > 0
-        self._images = np.unique([one.item for one in self._captions], return_inverse=True)[1]
+        self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)[1]
 
     def _of_units(self) -> list[CaptionConsensus]:
         """Return the captions of all units; those without an imported score only if ``evaluate`` has them."""
         rows = loaders.caption_units(self._votes.study)
         consensus = self._votes.consensus({})
-        judged = {unit for unit, one in consensus.items() if one.value is not None}
+        judged = {unit for unit, outcome in consensus.items() if outcome.value is not None}
         have = self._imported.have([(item, text) for _unit, item, _key, text in rows])
         return [
             CaptionConsensus(*row, 0.0)
@@ -407,56 +481,59 @@ class CaptionMetrics:
 
     @property
     def options(self) -> dict[str, Sequence[str]]:
-        references = [options.OWN_DROPPED if self._has_own else options.ALL]
-        references += [options.OWN_KEPT] if self._has_own else []
+        references = [OWN_DROPPED if self._has_own else ALL]
+        references += [OWN_KEPT] if self._has_own else []
         if min(len(caption.references) for caption in self._captions) > 1:
-            references.append(options.HALF)
+            references.append(HALF)
         return {
             "controls": self._votes.thresholds,
             "aggregation": self._votes.rules if self._by_unit else (),
-            "coefficient": options.COEFFICIENTS,
+            "coefficient": COEFFICIENTS,
             "references": references if self.computed else (),
-            "clusters": (options.ITEM, options.NAIVE),
+            "clusters": (ITEM, NAIVE),
         }
 
     def scores(self, chosen: Chosen) -> Mapping[str, Floats]:
         tokenizer, which = chosen.get("tokenizer", self._tokenizer), chosen.get("references", "")
 
-        def made() -> dict[str, Floats]:
+        def compute() -> dict[str, Floats]:
             captions = self._with(which)
-            found = score_captions(
+            scored = score_captions(
                 captions,
                 self._documents,
                 metrics=self._metrics,
                 tokenizer=tokenizer,
                 imported=self._imported,
             )
-            return {name: one.images for name, one in found.scores.items()}
+            return {name: metric_scores.images for name, metric_scores in scored.scores.items()}
 
-        scores: Mapping[str, Floats] = self._votes.once(("scores", tokenizer, which), made)
+        scores: Mapping[str, Floats] = self._votes.once(("scores", tokenizer, which), compute)
         return scores
 
     def _with(self, which: str) -> list[CaptionTexts]:
-        if which == options.HALF:
+        if which == HALF:
             generator = np.random.default_rng(self._votes.seed)
-            return [replace(one, references=draw_half(one.references, generator)) for one in self._captions]
-        if which == options.OWN_KEPT:
+            return [
+                replace(caption, references=draw_half(caption.references, generator))
+                for caption in self._captions
+            ]
+        if which == OWN_KEPT:
             texts = {item: [text for _, text in rows] for item, rows in self._references.of_item.items()}
-            return [replace(one, references=texts[one.item]) for one in self._captions]
+            return [replace(caption, references=texts[caption.item]) for caption in self._captions]
         return self._captions
 
     def figures(self, chosen: Chosen) -> Figures:
         people = self._votes.people(chosen, self._captions)
         used = ~np.isnan(people)
-        coefficient = chosen.get("coefficient", options.COEFFICIENTS[0])
+        coefficient = chosen.get("coefficient", COEFFICIENTS[0])
         values, influences = {}, {}
         for name, scores in self.scores(chosen).items():
-            found = correlation(scores[used], people[used], coefficient, resamples=0)
-            values[name] = found.value
+            estimate = correlation(scores[used], people[used], coefficient, resamples=0)
+            values[name] = estimate.value
             influences[name] = np.zeros(len(people))
-            if not found.reason:
+            if not estimate.reason:
                 influences[name][used] = correlation_influences(
-                    scores[used], people[used], coefficient, found.value
+                    scores[used], people[used], coefficient, estimate.value
                 )
         return _figures(values, influences, used, self._images, chosen)
 
@@ -464,7 +541,7 @@ class CaptionMetrics:
 def _figures(
     values: dict[str, float], influences: dict[str, Floats], used: Flags, images: Ints, chosen: Chosen
 ) -> Figures:
-    naive = chosen.get("clusters") == options.NAIVE
+    naive = chosen.get("clusters") == NAIVE
     columns = {"row": np.arange(len(used))} if naive else {ITEM: images}
     clusters = Clusters.of(columns, len(used), used)
-    return Figures(values, {name: one[used] for name, one in influences.items()}, clusters)
+    return Figures(values, {name: influence[used] for name, influence in influences.items()}, clusters)

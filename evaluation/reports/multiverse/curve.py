@@ -18,8 +18,15 @@ from evaluation.data.provenance import as_json, signature
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.numeric.arrays import Flags, Floats
-from evaluation.reports.multiverse.analyses import CaptionMetrics, Figures, PairMetrics, StudyVotes
-from evaluation.reports.multiverse.choices import MOST_SPECIFICATIONS, Universe, choices_of
+from evaluation.reports.multiverse.analyses import (
+    MOST_SPECIFICATIONS,
+    CaptionMetrics,
+    Figures,
+    PairMetrics,
+    StudyVotes,
+    Universe,
+    choices_of,
+)
 from evaluation.statistics.resampling import CONFIDENCE
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
@@ -68,20 +75,20 @@ def compute_multiverse(
     votes = StudyVotes.of(study)
     generator = np.random.default_rng(votes.seed)
     universes: dict[str, Universe] = {}
-    found: list[dict[str, Any]] = []
+    conclusions: list[dict[str, Any]] = []
     if metrics:
         progress(0.0, "choices of the evaluation")
         of_metrics = (PairMetrics if votes.kind.compares_pairs else CaptionMetrics)(votes, metrics, tokenizer)
         options = of_metrics.options | {"tokenizer": tokenizers(of_metrics.computed, tokenizer)}
         universe = universes[METRICS] = Universe.of(choices_of(options), generator)
         rows = []
-        for place, chosen in enumerate(universe):
-            progress(0.9 * place / len(universe), f"specification {place + 1:,} of {len(universe):,}")
+        for index, chosen in enumerate(universe):
+            progress(0.9 * index / len(universe), f"specification {index + 1:,} of {len(universe):,}")
             rows.append(of_metrics.figures(chosen))
         for conclusion in conclusions_of(rows[0]):
             low, value, high = _differences(rows, conclusion)
             shows = {"shows": of_metrics.shows, "axis": of_metrics.axis}
-            found.append(_conclusion_json(conclusion, universe, low, value, high) | shows)
+            conclusions.append(_conclusion_json(conclusion, universe, low, value, high) | shows)
     if votes.has_votes and not votes.kind.aggregation.no_alpha:
         universe = Universe.of(choices_of(votes.options_of_alpha), generator)
         progress(0.9, "choices of agreement")
@@ -93,8 +100,8 @@ def compute_multiverse(
         if not math.isnan(value[0]):
             universes[AGREEMENT] = universe
             agreement = _conclusion_json(_alpha_conclusion(float(value[0])), universe, low, value, high)
-            found.append(agreement | {"shows": "coefficient", "axis": "alpha"})
-    if not found:
+            conclusions.append(agreement | {"shows": "coefficient", "axis": "alpha"})
+    if not conclusions:
         raise EvaluationError(
             f"Study {study.slug!r} has no conclusion to hold under other choices: it needs two metrics that differ, "
             "or judgments that agree or not."
@@ -116,18 +123,18 @@ def compute_multiverse(
             }
             for name, universe in universes.items()
         },
-        "conclusions": found,
+        "conclusions": conclusions,
     }
 
 
-def tokenizers(metrics: Sequence[str], own: str) -> tuple[str, ...]:
+def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
     """Return the study's tokenizer, and the others if a metric uses the caller's tokens."""
     from evaluation.metrics.registry import metric_named
     from evaluation.metrics.text.tokens import TOKENIZERS
 
-    if all(one.tokenizer or not one.cuts_words for one in map(metric_named, metrics)):
-        return (own,)
-    return (own, *(name for name in TOKENIZERS if name != own))
+    if all(metric.tokenizer or not metric.cuts_words for metric in map(metric_named, metrics)):
+        return (default,)
+    return (default, *(name for name in TOKENIZERS if name != default))
 
 
 def conclusions_of(default: Figures) -> list[Conclusion]:
@@ -138,13 +145,13 @@ def conclusions_of(default: Figures) -> list[Conclusion]:
         return []
     best, *others = order
     above = [name for name in others if known[best] > known[name]][:MOST_COMPARED]
-    found = [
+    conclusions = [
         Conclusion(f"{BEST}-and-{number}", METRICS, 0.0, best, name)
         for number, name in enumerate(above, start=1)
     ]
     if len(above) < len(others[:MOST_COMPARED]):
-        return found  # several are highest, and none is best
-    return [Conclusion(BEST, METRICS, 0.0, best), *(found if len(found) > 1 else ())]
+        return conclusions  # several are highest, and none is best
+    return [Conclusion(BEST, METRICS, 0.0, best), *(conclusions if len(conclusions) > 1 else ())]
 
 
 def _alpha_conclusion(value: float) -> Conclusion:
@@ -155,8 +162,8 @@ def _alpha_conclusion(value: float) -> Conclusion:
 
 def _differences(rows: Sequence[Figures], conclusion: Conclusion) -> tuple[Floats, Floats, Floats]:
     """Return (S,) low, value and high of the better metric minus the other, or minus the best other."""
-    found = np.full((3, len(rows)), math.nan)
-    for place, row in enumerate(rows):
+    differences = np.full((3, len(rows)), math.nan)
+    for index, row in enumerate(rows):
         names = (
             [conclusion.worse]
             if conclusion.worse
@@ -169,8 +176,8 @@ def _differences(rows: Sequence[Figures], conclusion: Conclusion) -> tuple[Float
         difference = row.values[conclusion.better] - others[other]
         influences = row.influences[conclusion.better] - row.influences[other]
         half = row.clusters.spread(influences).half(CONFIDENCE)
-        found[:, place] = difference - half, difference, difference + half
-    return found[0], found[1], found[2]
+        differences[:, index] = difference - half, difference, difference + half
+    return differences[0], differences[1], differences[2]
 
 
 def _conclusion_json(
@@ -183,12 +190,12 @@ def _conclusion_json(
         taken = universe.taken[:, column]
         choices[choice.name] = {
             option: {
-                "n": int((known & (taken == place)).sum()),
-                "mean": _mean(value, known & (taken == place)),
-                "holds": _mean(holds, known & (taken == place)),
-                "clear": _mean(clear, known & (taken == place)),
+                "n": int((known & (taken == index)).sum()),
+                "mean": _mean(value, known & (taken == index)),
+                "holds": _mean(holds, known & (taken == index)),
+                "clear": _mean(clear, known & (taken == index)),
             }
-            for place, option in enumerate(choice.options)
+            for index, option in enumerate(choice.options)
         }
     ranges = {name: _range(of_option, "mean") for name, of_option in choices.items()}
     return as_json(
@@ -230,7 +237,7 @@ def _mean(values: Floats | Flags, here: Flags) -> float | None:
 
 
 def _range(of_option: Mapping[str, Mapping[str, Any]], name: str) -> float:
-    means = [one[name] for one in of_option.values() if one[name] is not None]
+    means = [figures[name] for figures in of_option.values() if figures[name] is not None]
     return max(means) - min(means) if means else 0.0
 
 
@@ -239,7 +246,7 @@ def multiverse_signature(study: Study, result: Mapping[str, Any]) -> str:
     fields: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(result["metrics"])}
     for name, universe in result["universes"].items():
         fields[name] = f"{len(universe['specifications'])}-of-{universe['possible']}"
-        fields |= {f"{name}-{one['name']}": ",".join(one["options"]) for one in universe["choices"]}
+        fields |= {f"{name}-{choice['name']}": ",".join(choice["options"]) for choice in universe["choices"]}
     return signature("multiverse", fields | {"seed": result["seed"]})
 
 
@@ -247,13 +254,13 @@ def stored_multiverse(
     study: Study, *, metrics: Sequence[str], tokenizer: str, data_hash: str
 ) -> dict[str, Any] | None:
     """Return the stored multiverse of these judgments and metrics by this version."""
-    found = Analysis.objects.filter(
+    analysis = Analysis.objects.filter(
         study=study,
         what=Analysis.What.MULTIVERSE,
         signature=signature("multiverse", _settings(study, metrics, tokenizer)),
         data_hash=data_hash,
     ).first()
-    return None if found is None else found.result
+    return None if analysis is None else analysis.result
 
 
 def store_multiverse(study: Study, result: Mapping[str, Any], *, judgments: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.reports.multiverse.choices import LABELS
+from evaluation.reports.multiverse.analyses import LABELS
 from evaluation.reports.multiverse.curve import AGREEMENT, BEST
 
 MOST_CURVES = 4
@@ -22,11 +22,12 @@ def multiverse_section(result: Result) -> Section:
     """Return sentences, curves and tables; after the first, the least stable conclusions are drawn."""
     conclusions = result["conclusions"]
     least = sorted(
-        (one for one in conclusions if one["name"] not in (BEST, AGREEMENT)), key=lambda one: one["holds"]
+        (claim for claim in conclusions if claim["name"] not in (BEST, AGREEMENT)),
+        key=lambda claim: claim["holds"],
     )
-    named = [one for one in conclusions if one["name"] in (BEST, AGREEMENT)]
+    named = [claim for claim in conclusions if claim["name"] in (BEST, AGREEMENT)]
     drawn = (named + least)[:MOST_CURVES]
-    curves = [_curve_plot(result, one, explained=place == 0) for place, one in enumerate(drawn)]
+    curves = [_curve_plot(result, claim, explained=index == 0) for index, claim in enumerate(drawn)]
     return section(
         "multiverse",
         [curve.sentence for curve in curves],
@@ -35,21 +36,21 @@ def multiverse_section(result: Result) -> Section:
     )
 
 
-def _claim_sentence(one: Result) -> str:
+def _claim_sentence(claim: Result) -> str:
     return say(
         "multiverse-claim",
-        agreement=one["name"] == AGREEMENT,
-        better=one["better"],
-        worse=one["worse"],
-        threshold=one["threshold"],
-        below=one["below"],
-        accuracy=one["axis"] == "accuracy",
+        agreement=claim["name"] == AGREEMENT,
+        better=claim["better"],
+        worse=claim["worse"],
+        threshold=claim["threshold"],
+        below=claim["below"],
+        accuracy=claim["axis"] == "accuracy",
     )
 
 
-def _conclusion_sentence(result: Result, one: Result) -> str:
-    choices = one["choices"]
-    moved_by = one["moved_by"]
+def _conclusion_sentence(result: Result, claim: Result) -> str:
+    choices = claim["choices"]
+    moved_by = claim["moved_by"]
     means = {name: of["mean"] for name, of in choices.get(moved_by, {}).items() if of["mean"] is not None}
     flips = {
         name: [option for option, of in of_option.items() if of["n"] and not of["holds"]]
@@ -57,14 +58,14 @@ def _conclusion_sentence(result: Result, one: Result) -> str:
     }
     return say(
         "multiverse",
-        claim=_claim_sentence(one),
-        holds=one["holds"],
-        clear=one["clear"],
-        n=one["n"],
-        possible=result["universes"][one["universe"]]["possible"],
-        shows=one["shows"],
-        agreement=one["name"] == AGREEMENT,
-        moved_by=LABELS[moved_by] if moved_by and one["ranges"][moved_by] else "",
+        claim=_claim_sentence(claim),
+        holds=claim["holds"],
+        clear=claim["clear"],
+        n=claim["n"],
+        possible=result["universes"][claim["universe"]]["possible"],
+        shows=claim["shows"],
+        agreement=claim["name"] == AGREEMENT,
+        moved_by=LABELS[moved_by] if moved_by and claim["ranges"][moved_by] else "",
         lowest=min(means, key=lambda name: means[name], default=""),
         highest=max(means, key=lambda name: means[name], default=""),
         low=min(means.values(), default=0.0),
@@ -73,54 +74,59 @@ def _conclusion_sentence(result: Result, one: Result) -> str:
     )
 
 
-def _order_by_value(one: Result) -> list[int]:
-    values = np.array([np.nan if value is None else value for value in one["value"]], dtype=np.float64)
-    return [place for place in np.argsort(values, kind="stable").tolist() if not np.isnan(values[place])]
+def _order_by_value(claim: Result) -> list[int]:
+    values = np.array([np.nan if value is None else value for value in claim["value"]], dtype=np.float64)
+    return [index for index in np.argsort(values, kind="stable").tolist() if not np.isnan(values[index])]
 
 
-def _curve_plot(result: Result, one: Result, *, explained: bool) -> Plot:
-    universe = result["universes"][one["universe"]]
+def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
+    universe = result["universes"][claim["universe"]]
     choices, taken = universe["choices"], universe["specifications"]
-    order = _order_by_value(one)
+    order = _order_by_value(claim)
     data = table(
         "multiverse-curve",
         [
             (
                 rank,
-                Estimate(one["value"][place], one["low"][place], one["high"][place], one["n"]),
-                "yes" if place == 0 else "",
-                *(choice["options"][at] for choice, at in zip(choices, taken[place], strict=True)),
+                Estimate(
+                    claim["value"][index],
+                    claim["low"][index],
+                    claim["high"][index],
+                    claim["n"],
+                ),
+                "yes" if index == 0 else "",
+                *(choice["options"][option] for choice, option in zip(choices, taken[index], strict=True)),
             )
-            for rank, place in enumerate(order, start=1)
+            for rank, index in enumerate(order, start=1)
         ],
         [
             ("rank", "count"),
-            ("estimate", one["shows"]),
+            ("estimate", claim["shows"]),
             ("as reported", "text"),
             *((choice["label"], "text") for choice in choices),
         ],
-        name=f"multiverse-{one['name']}",
-        claim=_claim_sentence(one),
+        name=f"multiverse-{claim['name']}",
+        claim=_claim_sentence(claim),
     )
     shown = _thin_evenly(order)
     drawing = Specifications(
         estimates=tuple(
-            Estimate(one["value"][place], one["low"][place], one["high"][place]) for place in shown
+            Estimate(claim["value"][index], claim["low"][index], claim["high"][index]) for index in shown
         ),
-        holds=tuple(_holds(one, one["value"][place]) for place in shown),
+        holds=tuple(_holds(claim, claim["value"][index]) for index in shown),
         reported=shown.index(0) if 0 in shown else None,
         choices=tuple((choice["label"], tuple(choice["options"])) for choice in choices),
-        taken=tuple(tuple(taken[place]) for place in shown),
+        taken=tuple(tuple(taken[index]) for index in shown),
         level=Level(
-            "no difference" if one["name"] != AGREEMENT else f"{one['threshold']:g}".lstrip("0"),
-            one["threshold"],
+            "no difference" if claim["name"] != AGREEMENT else f"{claim['threshold']:g}".lstrip("0"),
+            claim["threshold"],
         ),
-        axis=say("multiverse-axis", axis=one["axis"], better=one["better"], worse=one["worse"]),
-        shows=one["shows"],
+        axis=say("multiverse-axis", axis=claim["axis"], better=claim["better"], worse=claim["worse"]),
+        shows=claim["shows"],
     )
     sentence = say(
         "multiverse-curve",
-        sentence=_conclusion_sentence(result, one),
+        sentence=_conclusion_sentence(result, claim),
         explained=explained,
         drawn=len(shown),
         n=len(order),
@@ -132,16 +138,16 @@ def _thin_evenly(order: Sequence[int]) -> list[int]:
     """Return at most MOST_POINTS of the order, with 0, the reported choices."""
     if len(order) <= MOST_POINTS:
         return list(order)
-    at = set(np.linspace(0, len(order) - 1, MOST_POINTS - 1).round().astype(int).tolist())
+    positions = set(np.linspace(0, len(order) - 1, MOST_POINTS - 1).round().astype(int).tolist())
     if 0 in order:
-        at.add(list(order).index(0))
-    return [order[place] for place in sorted(at)]
+        positions.add(list(order).index(0))
+    return [order[position] for position in sorted(positions)]
 
 
-def _holds(one: Result, value: float) -> bool:
-    if one["below"]:
-        return value < one["threshold"]
-    return value >= one["threshold"] if one["name"] == AGREEMENT else value > one["threshold"]
+def _holds(claim: Result, value: float) -> bool:
+    if claim["below"]:
+        return value < claim["threshold"]
+    return value >= claim["threshold"] if claim["name"] == AGREEMENT else value > claim["threshold"]
 
 
 def _conclusions_table(result: Result) -> Table:
@@ -149,21 +155,24 @@ def _conclusions_table(result: Result) -> Table:
         "multiverse-conclusions",
         [
             (
-                _claim_sentence(one),
-                one["holds"],
-                one["clear"],
-                one["n"],
-                one["value"][0],
-                one["least"],
-                one["median"],
-                one["most"],
-                LABELS[one["moved_by"]] if one["moved_by"] and one["ranges"][one["moved_by"]] else "",
+                _claim_sentence(claim),
+                claim["holds"],
+                claim["clear"],
+                claim["n"],
+                claim["value"][0],
+                claim["least"],
+                claim["median"],
+                claim["most"],
+                LABELS[claim["moved_by"]] if claim["moved_by"] and claim["ranges"][claim["moved_by"]] else "",
             )
-            for one in result["conclusions"]
+            for claim in result["conclusions"]
         ],
         most=result["most"],
         seed=result["seed"],
-        sampled=any(len(one["specifications"]) < one["possible"] for one in result["universes"].values()),
+        sampled=any(
+            len(universe["specifications"]) < universe["possible"]
+            for universe in result["universes"].values()
+        ),
     )
 
 
@@ -171,9 +180,9 @@ def _choices_table(result: Result) -> Table:
     return table(
         "multiverse-choices",
         [
-            (_claim_sentence(one), LABELS[name], option, of["n"], of["mean"], of["holds"], of["clear"])
-            for one in result["conclusions"]
-            for name, of_option in one["choices"].items()
+            (_claim_sentence(claim), LABELS[name], option, of["n"], of["mean"], of["holds"], of["clear"])
+            for claim in result["conclusions"]
+            for name, of_option in claim["choices"].items()
             for option, of in of_option.items()
         ],
     )

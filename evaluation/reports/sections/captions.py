@@ -45,11 +45,11 @@ def people_against_others(inputs: ReportInputs) -> People:
         return {}
     counted = inputs.table.counted
     unit, value = inputs.table.unit[counted], inputs.table.value[counted]
-    found = {
+    estimates = {
         name: one_against_mean(unit, value, coefficient=name, seed=inputs.seed, resamples=FEWEST_RESAMPLES)
         for name in COEFFICIENTS
     }
-    return {name: one for name, one in found.items() if one.value is not None}
+    return {name: estimate for name, estimate in estimates.items() if estimate.value is not None}
 
 
 def why_no_ceiling(inputs: ReportInputs) -> str:
@@ -59,25 +59,25 @@ def why_no_ceiling(inputs: ReportInputs) -> str:
 def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
-    found = inputs.evaluation.result["metrics"]
-    tau = {name: estimate_of(one["kendall_tau_b"]) for name, one in found.items()}
-    names = sorted(found, key=lambda name: -(LAST if (value := tau[name].value) is None else value))
-    within = any("per_image" in one for one in found.values())
+    metrics = inputs.evaluation.result["metrics"]
+    tau = {name: estimate_of(figures["kendall_tau_b"]) for name, figures in metrics.items()}
+    names = sorted(metrics, key=lambda name: -(LAST if (value := tau[name].value) is None else value))
+    within = any("per_image" in figures for figures in metrics.values())
     people = one_judge.get(TAU, Estimate(None))
     rows: list[tuple[Any, ...]] = []
     for name in names:
-        cells = [tau[name], estimate_of(found[name]["spearman"])]
-        cells += [estimate_of(found[name]["per_image"]["kendall_tau_b"])] if within else []
+        cells = [tau[name], estimate_of(metrics[name]["spearman"])]
+        cells += [estimate_of(metrics[name]["per_image"]["kendall_tau_b"])] if within else []
         rows.append((name, *cells))
     if people.value is not None:
         rows.append((PEOPLE, people, one_judge.get(RHO), *([None] if within else [])))
     columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
     columns += [("tau-b within images", "coefficient")] if within else []
     data = table("correlation", rows, columns, clustered=inputs.clustered)
-    verdict = correlation_verdict({name: one["kendall_tau_b"] for name, one in found.items()})
+    verdict = correlation_verdict({name: figures["kendall_tau_b"] for name, figures in metrics.items()})
     sentence = say(
         "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
-        best=found[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=why_no_ceiling(inputs),
+        best=metrics[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=why_no_ceiling(inputs),
     )  # fmt: skip
     levels = [Level("chance", 0.0), *levels_of(PEOPLE, people)]
     drawing = Dots(
@@ -97,19 +97,24 @@ def _cluster_tables(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
         return []
     known = ~np.isnan(people)
     scores = {name: inputs.scores[name][known, 0] for name in names if name in inputs.scores}
-    r = {name: correlation(own, people[known], "pearson", resamples=0).value for name, own in scores.items()}
+    r = {
+        name: correlation(metric_scores, people[known], "pearson", resamples=0).value
+        for name, metric_scores in scores.items()
+    }
     able = [name for name in scores if not np.isnan(r[name])]  # the others order nothing
-    tests = paired_p(able, lambda one, two: williams_test(scores[one], scores[two], people[known]).p)
+    tests = paired_p(
+        able, lambda first, second: williams_test(scores[first], scores[second], people[known]).p
+    )
     return cluster_tables(
         able, {"": ([r[name] for name in able], tests)}, heads=("", "metric"), value=("r", "coefficient"),
-        words=("caption-clusters", "williams"), captions=int(known.sum()),
+        table_keys=("caption-clusters", "williams"), captions=int(known.sum()),
     )  # fmt: skip
 
 
 def thresholds_section(inputs: ReportInputs) -> Section | None:
     """Show kappa of metrics and people on a grid of thresholds (H13 Tables 8 to 10)."""
-    found = inputs.evaluation.result["metrics"] if inputs.evaluation else {}
-    grids = {name: one["kappa"] for name, one in found.items() if one.get("kappa")}
+    metrics = inputs.evaluation.result["metrics"] if inputs.evaluation else {}
+    grids = {name: figures["kappa"] for name, figures in metrics.items() if figures.get("kappa")}
     if not grids:
         return None
     best = {
@@ -123,11 +128,11 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
         for name in names
         for cell in grids[name]
     ]
-    rows += [(PEOPLE, cut, cut, one) for cut, one in people.items()]
+    rows += [(PEOPLE, cut, cut, estimate) for cut, estimate in people.items()]
     known = [cell for cell in grids[names[0]] if cell["value"] is not None]
     top = max(known, key=lambda cell: cell["value"], default=None)
-    reached = [one for one in best.values() if one != LAST]
-    judge = [one.value for one in people.values() if one.value is not None]
+    reached = [kappa for kappa in best.values() if kappa != LAST]
+    judge = [estimate.value for estimate in people.values() if estimate.value is not None]
     sentence = say(
         "thresholds", wording=inputs.wording, name=names[0],
         top=max(reached, default=None) if inputs.wording else top, least=min(reached, default=None),
@@ -149,26 +154,29 @@ def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
         return {}
     counted = inputs.table.counted
     exact = {exact_cut(cut): cut for cut in inputs.kind.comparison.cuts}
-    found = one_against_cut(
+    estimates = one_against_cut(
         inputs.table.unit[counted], inputs.table.value[counted], list(exact), seed=inputs.seed,
         resamples=FEWEST_RESAMPLES,
     )  # fmt: skip
-    return {exact[cut]: one for cut, one in sorted(found.items())}
+    return {exact[cut]: estimate for cut, estimate in sorted(estimates.items())}
 
 
 def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, Estimate]) -> HeatPanel:
-    down = sorted({cell["metric_at_least"] for cell in cells})
-    across = sorted({cell["people_at_least"] for cell in cells})
-    value = {(cell["metric_at_least"], cell["people_at_least"]): cell["value"] for cell in cells}
-    values = [tuple(value.get((one, other)) for other in across) for one in down]
-    heads = [f"{one:.3f}" for one in down]
+    metric_cuts = sorted({cell["metric_at_least"] for cell in cells})
+    people_cuts = sorted({cell["people_at_least"] for cell in cells})
+    kappas = {(cell["metric_at_least"], cell["people_at_least"]): cell["value"] for cell in cells}
+    values = [
+        tuple(kappas.get((metric_cut, people_cut)) for people_cut in people_cuts)
+        for metric_cut in metric_cuts
+    ]
+    heads = [f"{metric_cut:.3f}" for metric_cut in metric_cuts]
     if people:
-        values.append(tuple(people[cut].value if cut in people else None for cut in across))
+        values.append(tuple(people[cut].value if cut in people else None for cut in people_cuts))
         heads.append(PEOPLE)
     return HeatPanel(
         name,
         tuple(heads),
-        tuple(f"{one:.3g}" for one in across),
+        tuple(f"{people_cut:.3g}" for people_cut in people_cuts),
         tuple(values),
         apart=int(bool(people)),
         levels=(Level("chance", 0.0), FULL_AGREEMENT),
@@ -177,7 +185,7 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
 
 def protocol_sections(inputs: ReportInputs) -> list[Section]:
     figures: Mapping[str, Any] = inputs.aggregation.result.get("figures", {})
-    made = {
+    sections = {
         "leave_one_out": _leave_one_out_section,
         "captions": _captions_section,
         "pairwise_f1": _keywords_section,
@@ -185,36 +193,36 @@ def protocol_sections(inputs: ReportInputs) -> list[Section]:
         "questions": _questions_section,
         "spans": _spans_section,
     }
-    return [make(figures) for name, make in made.items() if name in figures]
+    return [make(figures) for name, make in sections.items() if name in figures]
 
 
 def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     """Show each caption against the others of its image (WG16 §4)."""
-    found = figures["leave_one_out"]
-    if not found["metrics"]:
-        return section("leave-one-out", empty=found["reason"])
-    data = leave_one_out_table(found)
-    sentence = say("leave-one-out", captions=found["captions"])
+    bounds = figures["leave_one_out"]
+    if not bounds["metrics"]:
+        return section("leave-one-out", empty=bounds["reason"])
+    data = leave_one_out_table(bounds)
+    sentence = say("leave-one-out", captions=bounds["captions"])
     plots: list[Plot] = []
     # Metrics have their own scales; those from 0 to 1 share an axis.
-    unit = [
+    rows = [
         (str(name), mean, floor)
         for name, mean, floor, *_ in data.rows
         if isinstance(mean, Estimate) and isinstance(floor, Estimate) and mean.value is not None
         if mean.value <= 1
     ]
-    if unit:
-        people = Panel("one person", tuple(row[1] for row in unit))
-        floor = Panel("a caption of another image", tuple(row[2] for row in unit))
-        with_floor = any(one.value is not None for one in floor.estimates)
+    if rows:
+        people = Panel("one person", tuple(row[1] for row in rows))
+        floor = Panel("a caption of another image", tuple(row[2] for row in rows))
+        with_floor = any(estimate.value is not None for estimate in floor.estimates)
         drawing = Dots(
-            tuple(row[0] for row in unit),
+            tuple(row[0] for row in rows),
             (people, floor) if with_floor else (people,),
             "mean score over images, 95 % interval",
         )
         caption = f"{sentence} {say('leave-one-out-floor' if with_floor else 'leave-one-out-no-floor')}"
         plots.append(plot(caption, drawing, data, title="What people reach by the metrics"))
-    return section("leave-one-out", [sentence, *found["warnings"]], plots, [data])
+    return section("leave-one-out", [sentence, *bounds["warnings"]], plots, [data])
 
 
 def _captions_section(figures: Mapping[str, Any]) -> Section:
@@ -225,41 +233,44 @@ def _captions_section(figures: Mapping[str, Any]) -> Section:
 
 
 def _keywords_section(figures: Mapping[str, Any]) -> Section:
-    named = {"keywords as words": "pairwise_f1", "one stem merged": "pairwise_f1_of_stems"}
-    found = {name: figures[key] for name, key in named.items() if key in figures}
-    words = figures["pairwise_f1"]
-    if words["value"] is None:
-        return section("keywords", empty=words["reason"])
+    labels = {"keywords as words": "pairwise_f1", "one stem merged": "pairwise_f1_of_stems"}
+    scores = {name: figures[key] for name, key in labels.items() if key in figures}
+    of_words = figures["pairwise_f1"]
+    if of_words["value"] is None:
+        return section("keywords", empty=of_words["reason"])
     data = table(
         "keywords",
         [
-            (name, estimate_of(one), one.get("floor"), one["n"], one["pairs_of_answers"])
-            for name, one in found.items()
+            (name, estimate_of(score), score.get("floor"), score["n"], score["pairs_of_answers"])
+            for name, score in scores.items()
         ],
     )
-    sentence, floor = say("keywords", value=words["value"]), words.get("floor")
+    sentence, floor = say("keywords", value=of_words["value"]), of_words.get("floor")
     levels = [] if floor is None else [Level("another image's", floor)]
     levels.append(Level("the same keywords", 1.0, dashed=False))
-    panel = Panel("", tuple(estimate_of(one) for one in found.values()), tuple(levels))
-    drawing = Dots(tuple(found), (panel,), "F1, 95 % interval")
+    panel = Panel("", tuple(estimate_of(score) for score in scores.values()), tuple(levels))
+    drawing = Dots(tuple(scores), (panel,), "F1, 95 % interval")
     caption = f"{sentence} {say('keywords-floor', floor=floor)}"
     return section("keywords", [sentence], [plot(caption, drawing, data)], [data])
 
 
 def _content_section(figures: Mapping[str, Any]) -> Section:
     """Show people's content selection, by leave-one-out (WG15 §5)."""
-    found = figures["content_selection"]
-    known = found["upper_bound"]
-    if all(one["value"] is None for one in known.values()):
-        return section("content", empty=found["reason"] or "No image has two descriptions to compare.")
+    selection = figures["content_selection"]
+    bounds = selection["upper_bound"]
+    if all(bound["value"] is None for bound in bounds.values()):
+        return section("content", empty=selection["reason"] or "No image has two descriptions to compare.")
     data = table(
         "content",
-        [(name, one["value"], one["deviation"], one.get("floor"), one["n"]) for name, one in known.items()],
+        [
+            (name, bound["value"], bound["deviation"], bound.get("floor"), bound["n"])
+            for name, bound in bounds.items()
+        ],
     )
-    people = Panel("one person", tuple(estimate_of(one) for one in known.values()))
-    chance = Panel("random boxes", tuple(Estimate(one.get("floor")) for one in known.values()))
-    with_floor = any(one.value is not None for one in chance.estimates)
-    drawing = Dots(tuple(known), (people, chance) if with_floor else (people,), "mean over images")
+    people = Panel("one person", tuple(estimate_of(bound) for bound in bounds.values()))
+    chance = Panel("random boxes", tuple(Estimate(bound.get("floor")) for bound in bounds.values()))
+    with_floor = any(estimate.value is not None for estimate in chance.estimates)
+    drawing = Dots(tuple(bounds), (people, chance) if with_floor else (people,), "mean over images")
     sentence = say("content")
     caption = f"{sentence} {say('content-floor', floor=with_floor)}"
     return section("content", [sentence], [plot(caption, drawing, data)], [data])
@@ -267,59 +278,65 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
 
 def _spans_section(figures: Mapping[str, Any]) -> Section:
     """Show whether two people mark the same characters, beyond chance."""
-    found = figures["spans"]
+    spans = figures["spans"]
     named = {
         "character F1": "f1",
         "character F1, same severity": "f1_same_severity",
         "unitized alpha": "alpha_u",
         "unitized alpha, same severity": "alpha_u_same_severity",
     }
-    known = {name: found[key] for name, key in named.items()}
-    counted = [("severity", found["severities"]), ("category", found["categories"])]
+    coefficients = {name: spans[key] for name, key in named.items()}
+    counted = [("severity", spans["severities"]), ("category", spans["categories"])]
     errors = table(
         "span-errors",
         [
-            (sort, name, count, count / found["judgments"])
-            for sort, own in counted
-            for name, count in own.items()
+            (sort, name, count, count / spans["judgments"])
+            for sort, counts in counted
+            for name, count in counts.items()
         ],
-        missing=found["missing"],
-        without=found["without"],
+        missing=spans["missing"],
+        without=spans["without"],
     )
-    if all(one["value"] is None for one in known.values()):
-        return section("spans", empty=known["character F1"]["reason"])
+    if all(coefficient["value"] is None for coefficient in coefficients.values()):
+        return section("spans", empty=coefficients["character F1"]["reason"])
     data = table(
         "spans",
         [
-            (name, estimate_of(one), one["n"], one["clusters"], one["judgments"])
-            for name, one in known.items()
+            (
+                name,
+                estimate_of(coefficient),
+                coefficient["n"],
+                coefficient["clusters"],
+                coefficient["judgments"],
+            )
+            for name, coefficient in coefficients.items()
         ],
-        resamples=found["f1"]["resamples"],
-        seed=found["f1"]["seed"],
+        resamples=spans["f1"]["resamples"],
+        seed=spans["f1"]["seed"],
     )
     panel = Panel(
         "",
-        tuple(estimate_of(one) for one in known.values()),
+        tuple(estimate_of(coefficient) for coefficient in coefficients.values()),
         (Level("chance, of alpha", 0.0), FULL_AGREEMENT),
     )
-    sentence = say("spans", f1=found["f1"]["value"], alpha=found["alpha_u"]["value"])
-    drawing = Dots(tuple(known), (panel,), "coefficient, 95 % interval")
+    sentence = say("spans", f1=spans["f1"]["value"], alpha=spans["alpha_u"]["value"])
+    drawing = Dots(tuple(coefficients), (panel,), "coefficient, 95 % interval")
     tables = [data, errors] if errors.rows else [data]
     return section("spans", [sentence], [plot(sentence, drawing, data)], tables)
 
 
 def _questions_section(figures: Mapping[str, Any]) -> Section:
-    found = figures["questions"]
-    if not any(one["answered"] for one in found):
+    questions = figures["questions"]
+    if not any(question["answered"] for question in questions):
         return section("questions", empty="Nobody answered a question of the form yet.")
-    tables = questions_tables(found)
-    sentence = say("questions", n=len(found))
+    tables = questions_tables(questions)
+    sentence = say("questions", n=len(questions))
     plots: list[Plot] = []
-    drawn = [one for one in found if one.get("alpha", {}).get("value") is not None]
+    drawn = [question for question in questions if question.get("alpha", {}).get("value") is not None]
     if drawn:
-        alphas = tuple(estimate_of(one["alpha"]) for one in drawn)
+        alphas = tuple(estimate_of(question["alpha"]) for question in drawn)
         drawing = Dots(
-            tuple(one["name"] for one in drawn),
+            tuple(question["name"] for question in drawn),
             (Panel("", alphas, (Level("chance", 0.0), FULL_AGREEMENT)),),
             "Krippendorff's alpha, 95 % interval",
         )

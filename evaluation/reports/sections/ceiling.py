@@ -35,20 +35,20 @@ def halves_of_votes(unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed
     """
     pair_of = {row.pk: row.pair for row in units if row.pair is not None}
     kind_of = {row.pair: row.kind for row in units}
-    keep = np.array([one in pair_of for one in unit.tolist()], dtype=bool)
+    keep = np.array([pk in pair_of for pk in unit.tolist()], dtype=bool)
     if not keep.any():
         return {}
     unit, value = unit[keep], value[keep]
     names, rows = np.unique(unit, return_inverse=True)
     vote = (value == 1) * 1.0 - (value == 2)
-    pairs, pair_of_unit = np.unique([pair_of[one] for one in names.tolist()], return_inverse=True)
+    pairs, pair_of_unit = np.unique([pair_of[pk] for pk in names.tolist()], return_inverse=True)
     several = bool((np.bincount(pair_of_unit) > 1).any())
     if several:  # a unit is won or lost as a whole; tied ones decide nothing
         parts = _sign(np.bincount(rows, weights=vote)).astype(np.float64)
         group = pair_of_unit
     else:
         parts, group = vote, pair_of_unit[rows]
-    kinds = np.array([kind_of[one] for one in pairs.tolist()], dtype=np.str_)
+    kinds = np.array([kind_of[pk] for pk in pairs.tolist()], dtype=np.str_)
     wanted = {"all": np.ones(len(pairs), dtype=bool)} | {
         str(name): kinds == name for name in np.unique(kinds) if name
     }
@@ -59,19 +59,26 @@ def halves_of_votes(unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed
         order = np.lexsort((generator.random(len(parts)), group))
         starts = np.searchsorted(group[order], np.arange(len(pairs)))
         sizes = np.bincount(group, minlength=len(pairs))
-        place = np.arange(len(parts)) - starts[group[order]]
-        first = place < (sizes // 2)[group[order]]
+        position = np.arange(len(parts)) - starts[group[order]]
+        first = position < (sizes // 2)[group[order]]
         weights = parts[order]
-        one = _sign(np.bincount(group[order][first], weights=weights[first], minlength=len(pairs)))
-        two = _sign(np.bincount(group[order][~first], weights=weights[~first], minlength=len(pairs)))
-        decided = (one != 0) & (two != 0)
-        for name, here in wanted.items():
-            same[name].append((int((decided & here & (one == two)).sum()), int((decided & here).sum())))
-    return {name: _mean(found) for name, found in same.items()}
+        first_winner = _sign(np.bincount(group[order][first], weights=weights[first], minlength=len(pairs)))
+        second_winner = _sign(
+            np.bincount(group[order][~first], weights=weights[~first], minlength=len(pairs))
+        )
+        decided = (first_winner != 0) & (second_winner != 0)
+        for name, of_kind in wanted.items():
+            same[name].append(
+                (
+                    int((decided & of_kind & (first_winner == second_winner)).sum()),
+                    int((decided & of_kind).sum()),
+                )
+            )
+    return {name: _mean(counts) for name, counts in same.items()}
 
 
-def _mean(found: Sequence[tuple[int, int]]) -> Estimate:
-    known = [(right, n) for right, n in found if n]
+def _mean(counts: Sequence[tuple[int, int]]) -> Estimate:
+    known = [(right, n) for right, n in counts if n]
     if not known:
         return Estimate(None)
     share = sum(right / n for right, n in known) / len(known)
@@ -92,26 +99,26 @@ def one_against_mean(
 
     Percentile bootstrap intervals are over units, as judgments of one unit are dependent.
     """
-    group, own, others = _means_of_others(unit, value)
-    if len(own) < FEWEST:
+    group, judgments, means = _means_of_others(unit, value)
+    if len(judgments) < FEWEST:
         return Estimate(None)
-    found = correlation(own, others, coefficient, resamples=0)
-    if found.reason:
+    estimate = correlation(judgments, means, coefficient, resamples=0)
+    if estimate.reason:
         return Estimate(None)
     if not resamples:
-        return Estimate(found.value, n=found.n)
-    patterns = Patterns(own, others, coefficient)
-    shows, frequency = _merge_equal_units(group, patterns.pattern)
+        return Estimate(estimate.value, n=estimate.n)
+    patterns = Patterns(judgments, means, coefficient)
+    counts, frequency = _merge_equal_units(group, patterns.pattern)
 
     def resampled(weights: Floats) -> Floats:
-        return patterns(weights @ shows)
+        return patterns(weights @ counts)
 
     draws = bootstrap(
         resampled, frequency, resamples=resamples, generator=np.random.default_rng(seed),
         width=len(patterns.frequency),
     )  # fmt: skip
     low, high, _ = percentile_interval(draws, CONFIDENCE)
-    return Estimate(found.value, json_float(low), json_float(high), found.n)
+    return Estimate(estimate.value, json_float(low), json_float(high), estimate.n)
 
 
 def _merge_equal_units(unit: Ints, pattern: Ints) -> tuple[Any, Ints]:
@@ -132,19 +139,19 @@ def one_against_cut(
 
     This is H13 tables 8 to 10 with a person as the metric. Percentile bootstrap intervals are over units.
     """
-    group, own, others = _means_of_others(unit, value)
-    if len(own) < FEWEST:
+    group, judgments, means = _means_of_others(unit, value)
+    if len(judgments) < FEWEST:
         return {}
-    found = {}
+    kappas = {}
     for cut in cuts:
-        yes, people = own >= cut - NEAR, others >= cut - NEAR
-        kinds = 2 * yes.astype(np.int64) + people
+        judge, people = judgments >= cut - NEAR, means >= cut - NEAR
+        kinds = 2 * judge.astype(np.int64) + people
         counts = np.zeros((int(group.max()) + 1, 4))
         np.add.at(counts, (group, kinds), 1.0)
         patterns, frequency = np.unique(counts, axis=0, return_counts=True)
-        value_there = float(_kappa(frequency[np.newaxis].astype(np.float64) @ patterns)[0])
-        if np.isnan(value_there):
-            found[cut] = Estimate(None)
+        kappa = float(_kappa(frequency[np.newaxis].astype(np.float64) @ patterns)[0])
+        if np.isnan(kappa):
+            kappas[cut] = Estimate(None)
             continue
 
         def resampled(weights: Floats, patterns: Floats = patterns) -> Floats:
@@ -154,8 +161,8 @@ def one_against_cut(
             resampled, frequency, resamples=resamples, generator=np.random.default_rng(seed), width=4
         )
         low, high, _ = percentile_interval(draws, CONFIDENCE)
-        found[cut] = Estimate(value_there, json_float(low), json_float(high), len(own))
-    return found
+        kappas[cut] = Estimate(kappa, json_float(low), json_float(high), len(judgments))
+    return kappas
 
 
 def _means_of_others(unit: Ints, value: Floats) -> tuple[Ints, Floats, Floats]:
@@ -163,10 +170,10 @@ def _means_of_others(unit: Ints, value: Floats) -> tuple[Ints, Floats, Floats]:
     _, rows = np.unique(unit, return_inverse=True)
     counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
     with_others = counts[rows] > 1
-    own = value[with_others]
-    others = (sums[rows][with_others] - own) / (counts[rows][with_others] - 1)
+    judgments = value[with_others]
+    means = (sums[rows][with_others] - judgments) / (counts[rows][with_others] - 1)
     _, group = np.unique(rows[with_others], return_inverse=True)
-    return group, own, others
+    return group, judgments, means
 
 
 def _kappa(counts: Floats) -> Floats:

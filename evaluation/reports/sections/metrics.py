@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def between_metrics_section(inputs: ReportInputs, one_judge: People) -> Section 
     """Show r, rho and tau-b between every two metrics, and with people for captions."""
     if len(inputs.scores) < 2:
         return None
-    flat = {name: own.ravel() for name, own in inputs.scores.items()}
+    flat = {name: scores.ravel() for name, scores in inputs.scores.items()}
     people = inputs.people
     with_people = people is not None and bool((~np.isnan(people)).sum() > 1)
     rows = _rows(flat, people if with_people else None)
@@ -54,57 +55,54 @@ def between_metrics_section(inputs: ReportInputs, one_judge: People) -> Section 
     )
     data = table("metric-correlation", rows, with_people=with_people)
     plots = [
-        _matrix_plot(inputs, which, list(flat), rows, one_judge, alike if which == TAU else "")
-        for which in NAMES
+        _matrix_plot(inputs, coefficient, list(flat), rows, one_judge, alike if coefficient == TAU else "")
+        for coefficient in NAMES
     ]
     sentence = alike if one_judge else f"{alike} {why_no_ceiling(inputs)}"
     return section("between-metrics", [sentence], plots, [data])
 
 
 def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
-    names = list(flat)
-    pairs = [
-        (one, two, flat[one], flat[two]) for place, one in enumerate(names) for two in names[place + 1 :]
-    ]
+    pairs = [(name, other, flat[name], flat[other]) for name, other in combinations(flat, 2)]
     if people is not None:
-        there = ~np.isnan(people)
-        pairs += [(name, MEAN, flat[name][there], people[there]) for name in names]
+        judged = ~np.isnan(people)
+        pairs += [(name, MEAN, scores[judged], people[judged]) for name, scores in flat.items()]
     rows: Rows = []
-    for one, two, first, second in pairs:
-        found = [correlation(first, second, which, resamples=0) for which in (TAU, RHO, R)]
-        rows.append((one, two, *(json_float(result.value) for result in found), found[0].n))
+    for name, other, first, second in pairs:
+        estimates = [correlation(first, second, coefficient, resamples=0) for coefficient in (TAU, RHO, R)]
+        rows.append((name, other, *(json_float(estimate.value) for estimate in estimates), estimates[0].n))
     return rows
 
 
 def _matrix_plot(
-    inputs: ReportInputs, which: str, names: list[str], rows: Rows, one_judge: People, alike: str
+    inputs: ReportInputs, coefficient: str, names: list[str], rows: Rows, one_judge: People, alike: str
 ) -> Plot:
-    end, coefficient, place = NAMES[which]
-    value = {(row[0], row[1]): row[place] for row in rows}
+    suffix, label, column = NAMES[coefficient]
+    value = {(row[0], row[1]): row[column] for row in rows}
     cells = [
-        [1.0 if one == two else value.get((one, two), value.get((two, one))) for two in names]
-        for one in names
+        [1.0 if name == other else value.get((name, other), value.get((other, name))) for other in names]
+        for name in names
     ]
     heads = list(names)
     with_people = any(row[1] == MEAN for row in rows)
     if with_people:
         cells.append([value[name, MEAN] for name in names])
         heads.append(MEAN)
-    ceiling = one_judge.get(which, Estimate(None))
+    ceiling = one_judge.get(coefficient, Estimate(None))
     levels = [Level("unrelated", 0.0), *levels_of(PEOPLE, ceiling)]
     sentence = say(
-        "metric-correlation", coefficient=coefficient, with_people=with_people, ceiling=ceiling, alike=alike,
+        "metric-correlation", coefficient=label, with_people=with_people, ceiling=ceiling, alike=alike,
         no_ceiling=why_no_ceiling(inputs),
     )  # fmt: skip
     data = table(
         "metric-correlation-matrix",
-        [(head, *own) for head, own in zip(heads, cells, strict=True)],
-        [("metric", "text"), *((one, "coefficient") for one in names)],
-        name=f"metric-correlation-{end}",
-        coefficient=coefficient,
+        [(head, *row) for head, row in zip(heads, cells, strict=True)],
+        [("metric", "text"), *((name, "coefficient") for name in names)],
+        name=f"metric-correlation-{suffix}",
+        coefficient=label,
     )
     panel = HeatPanel(
-        coefficient,
+        label,
         tuple(heads),
         tuple(names),
         tuple(tuple(row) for row in cells),

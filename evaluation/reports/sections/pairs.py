@@ -69,11 +69,15 @@ def human_levels(inputs: ReportInputs) -> Ceilings:
     halves = halves_of_votes(
         inputs.table.unit[counted], inputs.table.value[counted], inputs.consensus.units, seed=inputs.seed
     )
-    found = {kind: (HALVES, one) for kind, one in halves.items() if one.value is not None}
-    if found:
-        return found
+    ceilings = {kind: (HALVES, estimate) for kind, estimate in halves.items() if estimate.value is not None}
+    if ceilings:
+        return ceilings
     people = (inputs.evaluation.result.get("people") if inputs.evaluation else None) or {}
-    return {kind: (ONE_JUDGE, estimate_of(one)) for kind, one in people.items() if one["value"] is not None}
+    return {
+        kind: (ONE_JUDGE, estimate_of(estimate))
+        for kind, estimate in people.items()
+        if estimate["value"] is not None
+    }
 
 
 def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
@@ -82,19 +86,19 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     kinds, accuracy = accuracy_by_metric(inputs.evaluation.result["metrics"])
     names = list(accuracy)
     data = accuracy_table(inputs.evaluation.result, people, clustered=inputs.clustered)
-    words, ceiling = people.get(kinds[-1], ("", Estimate(None)))
+    label, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
     right = _metrics_right(inputs, names)
-    here = _decided_pairs(inputs, kinds[-1])
+    decided = _decided_pairs(inputs, kinds[-1])
     images = inputs.images_of(inputs.pks or ())
     verdict = pair_verdict(
-        {name: one[here] for name, one in right.items()},
+        {name: flags[decided] for name, flags in right.items()},
         {name: accuracy[name][kinds[-1]] for name in names},
-        None if images is None else images[here],
+        None if images is None else images[decided],
     )
     sentence = say(
         "accuracy", wording=inputs.wording, verdict=verdict["sentence"], name=names[0], best=best, people=ceiling.value,
-        halves=words == HALVES,
+        halves=label == HALVES,
     )  # fmt: skip
     halves = inputs.evaluation.result.get("halves", {})
     if not inputs.clustered or not halves:
@@ -139,8 +143,8 @@ def _same_halves_plot(
         (name, *(estimate_of(halves[kind]["metrics"][name]) for kind in kinds)) for name in names
     ]
     rows += [
-        (words, *(estimate_of(halves[kind][key]) for kind in kinds))
-        for words, key in ((HALVES, "people"), (CEILING, "ceiling"))
+        (label, *(estimate_of(halves[kind][key]) for kind in kinds))
+        for label, key in ((HALVES, "people"), (CEILING, "ceiling"))
     ]
     data = table("halves", rows, [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)])
     last = halves[kinds[-1]]
@@ -188,21 +192,23 @@ def _cluster_tables(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Seq
     names = list(right)
     images = inputs.images_of(inputs.pks or ())
 
-    def p(one: str, two: str, *, here: Flags) -> float:
-        return mcnemar_p(right[one][here], right[two][here], None if images is None else images[here])
+    def p(first: str, second: str, *, decided: Flags) -> float:
+        return mcnemar_p(
+            right[first][decided], right[second][decided], None if images is None else images[decided]
+        )
 
     groups = {}
     for kind in kinds:
-        here = _decided_pairs(inputs, kind)
-        if here.any():
-            values = [float(right[name][here].mean()) for name in names]
-            groups[kind] = values, paired_p(names, partial(p, here=here))
+        decided = _decided_pairs(inputs, kind)
+        if decided.any():
+            values = [float(right[name][decided].mean()) for name in names]
+            groups[kind] = values, paired_p(names, partial(p, decided=decided))
     return cluster_tables(
         names,
         groups,
         heads=("pair kind", "metric"),
         value=("accuracy, %", "share"),
-        words=("pair-clusters", "mcnemar"),
+        table_keys=("pair-clusters", "mcnemar"),
         clustered=images is not None,
     )
 
@@ -225,8 +231,8 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
         return None
     signatures = inputs.evaluation.result["signatures"]
     metrics = {
-        name: one
-        for name, one in inputs.evaluation.result["metrics"].items()
+        name: figures
+        for name, figures in inputs.evaluation.result["metrics"].items()
         if not is_imported(signatures[name])  # computed elsewhere, with all references
     }
     kinds, accuracy = accuracy_by_metric(metrics)
@@ -242,13 +248,15 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
         drawn = [random_subsets(len(pair.references), size, draws, seed=generator) for pair in pairs]
         sides: dict[str, list[Any]] = {name: [] for name in names}
         for draw in range(draws):
-            own = [
-                tuple(pair.references[place] for place in places[min(draw, len(places) - 1)])
-                for pair, places in zip(pairs, drawn, strict=True)
+            references = [
+                tuple(pair.references[index] for index in indices[min(draw, len(indices) - 1)])
+                for pair, indices in zip(pairs, drawn, strict=True)
             ]
-            made = score_texts(candidates, own * 2, documents, metrics=names, tokenizer=inputs.tokenizer)
+            scored = score_texts(
+                candidates, references * 2, documents, metrics=names, tokenizer=inputs.tokenizer
+            )
             for name in names:
-                sides[name].append(made.scores[name].images.reshape(2, -1))
+                sides[name].append(scored.scores[name].images.reshape(2, -1))
         for name in names:
             first, second = np.stack(sides[name], axis=1)
             scores[name][size] = first, second
@@ -276,20 +284,20 @@ def _make_references_section(
     panels = []
     for kind in kinds:
         lines = []
-        for name, found in curves.items():
-            one = found[kind]
-            columns = (one.references, one.value, one.low, one.high, one.deviation, one.draws)
+        for name, by_kind in curves.items():
+            curve = by_kind[kind]
+            columns = (curve.references, curve.value, curve.low, curve.high, curve.deviation, curve.draws)
             for k, value, low, high, spread, draws in zip(
                 *(column.tolist() for column in columns), strict=True
             ):
-                estimate = Estimate(json_float(value), json_float(low), json_float(high), one.n)
+                estimate = Estimate(json_float(value), json_float(low), json_float(high), curve.n)
                 rows.append((kind, name, k, estimate, json_float(spread), draws))
             lines.append(
-                Curve(name, tuple(one.references.tolist()), tuple(map(json_float, one.value.tolist())))
+                Curve(name, tuple(curve.references.tolist()), tuple(map(json_float, curve.value.tolist())))
             )
         panels.append(CurvePanel(kind, tuple(lines), _levels(people.get(kind))))
     best = max(curves, key=lambda name: curves[name][kinds[-1]].value[-1])
-    first, last = ([found[kinds[-1]].value[end] for found in curves.values()] for end in (0, -1))
+    first, last = ([by_kind[kinds[-1]].value[end] for by_kind in curves.values()] for end in (0, -1))
     value = curves[best][kinds[-1]].value
     sentence = say(
         "references", wording=wording, name=best, first=(min(first), max(first)) if wording else value[0],
@@ -307,10 +315,10 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     """Show fractions of wins and Bradley-Terry strengths."""
     rows = []
     for pair in inputs.consensus.pairs:
-        one, two = inputs.systems[pair.key]
-        found = inputs.consensus.of_pair[pair.pk]
-        if one != two and (found.value is not None or found.tie):
-            rows.append((pair.pk, one, two, found.value or 0, inputs.images[pair.pk]))
+        system, other = inputs.systems[pair.key]
+        outcome = inputs.consensus.of_pair[pair.pk]
+        if system != other and (outcome.value is not None or outcome.tie):
+            rows.append((pair.pk, system, other, outcome.value or 0, inputs.images[pair.pk]))
     if not rows:
         return None
     pks, first, second, winners, images = (list(column) for column in zip(*rows, strict=True))
@@ -319,21 +327,23 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     people = tournament(first, second, winners, clusters=by_image, seed=inputs.seed)
     clusters = {ITEM: images} if inputs.clustered else NAIVE
     strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
-    place_of = {str(name): place for place, name in enumerate(strengths.items.tolist())}
+    position_of = {str(name): position for position, name in enumerate(strengths.items.tolist())}
     order = people.order.tolist()
-    names = [str(people.systems[place]) for place in order]
-    won = [_fraction(people, place) for place in order]
+    names = [str(people.systems[index]) for index in order]
+    won = [_fraction(people, index) for index in order]
     strength = []
     for name in names:
-        at = place_of[name]
+        position = position_of[name]
         strength.append(
             Estimate(
-                json_float(strengths.log_strength[at]),
-                json_float(strengths.low[at]),
-                json_float(strengths.high[at]),
+                json_float(strengths.log_strength[position]),
+                json_float(strengths.low[position]),
+                json_float(strengths.high[position]),
             )
         )
-    counts = [(int(people.wins[at]), int(people.losses[at]), int(people.tied[at])) for at in order]
+    counts = [
+        (int(people.wins[index]), int(people.losses[index]), int(people.tied[index])) for index in order
+    ]
     data = table(
         "tournament",
         [(name, won[row], *counts[row], strength[row]) for row, name in enumerate(names)],
@@ -342,7 +352,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     )
     ceiling = say("tournament-ceiling" if set(names) & set(HUMAN) else "tournament-no-ceiling")
     shares = dict(zip(names, won, strict=True))
-    leaders, _ = leaders_by_intervals({name: as_json(one) for name, one in shares.items()})
+    leaders, _ = leaders_by_intervals({name: as_json(estimate) for name, estimate in shares.items()})
     leaders = leaders or names[:1]
     sentence = say(
         "tournament", wording=inputs.wording, leaders=leaders, names=join_names(leaders),
@@ -361,11 +371,11 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     plots = [plot(sentence, drawing, data)]
     if not strengths.reason:
         shown = zip(names[:MOST_SHOWN], strength, strict=False)
-        ranked = sorted(shown, key=lambda one: -(one[1].value or 0.0))
+        ranked = sorted(shown, key=lambda row: -(row[1].value or 0.0))
         levels = (Level("mean", 0.0), *_human(names, strength))
         drawing = Dots(
             tuple(name for name, _ in ranked),
-            (Panel("", tuple(one for _, one in ranked), levels),),
+            (Panel("", tuple(estimate for _, estimate in ranked), levels),),
             "log-strength, 95 % interval",
             "number",
             tuple(leaders),
@@ -379,15 +389,17 @@ def systems_section(inputs: ReportInputs) -> Section | None:
 
 def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
     rows = zip(names, estimates, strict=True)
-    return [level for name, one in rows if name in HUMAN for level in levels_of("human captions", one)]
+    return [
+        level for name, estimate in rows if name in HUMAN for level in levels_of("human captions", estimate)
+    ]
 
 
-def _fraction(found: TournamentResult, place: int) -> Estimate:
-    n = int(found.wins[place] + found.losses[place] + found.tied[place])
+def _fraction(result: TournamentResult, index: int) -> Estimate:
+    n = int(result.wins[index] + result.losses[index] + result.tied[index])
     return Estimate(
-        json_float(found.fraction[place]),
-        json_float(found.low[place]),
-        json_float(found.high[place]),
+        json_float(result.fraction[index]),
+        json_float(result.low[index]),
+        json_float(result.high[index]),
         n,
     )
 
@@ -397,19 +409,19 @@ def _wins_by_metrics(
 ) -> Table | None:
     if inputs.pks is None or not inputs.scores:
         return None
-    at = {pk: place for place, pk in enumerate(inputs.pks)}
-    places = [at[pk] for pk in pks]
+    position_of = {pk: position for position, pk in enumerate(inputs.pks)}
+    positions = [position_of[pk] for pk in pks]
     order = people.order.tolist()
     rows: list[tuple[Any, ...]] = []
     for metric, scores in inputs.scores.items():
-        winners = metric_winners(scores[places, 0], scores[places, 1])
-        found = tournament(first, second, winners, resamples=0)
-        r = correlation(people.fraction, found.fraction, "pearson", missing="leave-out", resamples=0)
+        winners = metric_winners(scores[positions, 0], scores[positions, 1])
+        by_metric = tournament(first, second, winners, resamples=0)
+        r = correlation(people.fraction, by_metric.fraction, "pearson", missing="leave-out", resamples=0)
         # With two systems r is 1 or -1, whatever the metric does.
         value = json_float(r.value) if r.n > 2 or not inputs.wording else None
-        rows.append((metric, value, r.n, *(json_float(found.fraction[place]) for place in order)))
+        rows.append((metric, value, r.n, *(json_float(by_metric.fraction[index]) for index in order)))
     rows.sort(key=lambda row: -(row[1] if row[1] is not None else -2.0))
     columns = [("metric", "text"), ("r", "coefficient"), ("systems", "count")]
-    columns += [(f"{people.systems[place]}, %", "share") for place in order]
+    columns += [(f"{people.systems[index]}, %", "share") for index in order]
     few = inputs.wording > 0 and len(people.systems) < 3
     return table("tournament-by-metrics", rows, columns, few=few)

@@ -69,18 +69,18 @@ def collection_section(inputs: ReportInputs) -> Section:
 
 
 def agreement_section(inputs: ReportInputs) -> Section:
-    found = inputs.aggregation.result["agreement"]
-    alpha = found["alpha"]
+    agreement = inputs.aggregation.result["agreement"]
+    alpha = agreement["alpha"]
     if alpha["value"] is None:
         why = alpha["reason"] or "no two judges judged the same unit"
         return section("agreement", empty=f"Agreement is not measured: {why.rstrip('.')}.")
     rows = {f"all units ({alpha['level']})": alpha}
-    if "ordinal" in found:
-        rows["all units (ordinal)"] = found["ordinal"]
-    rows |= {f"{name} pairs": one for name, one in found.get("by_kind", {}).items()}
+    if "ordinal" in agreement:
+        rows["all units (ordinal)"] = agreement["ordinal"]
+    rows |= {f"{name} pairs": figure for name, figure in agreement.get("by_kind", {}).items()}
     data = table(
         "agreement",
-        [(name, estimate_of(one), one["n"], one["judgments"]) for name, one in rows.items()],
+        [(name, estimate_of(figure), figure["n"], figure["judgments"]) for name, figure in rows.items()],
         resamples=alpha["resamples"],
     )
     sentence = say("agreement", wording=inputs.wording, alpha=alpha)
@@ -91,7 +91,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
     )
     drawing = Dots(
         tuple(rows),
-        (Panel("", tuple(estimate_of(one) for one in rows.values()), levels),),
+        (Panel("", tuple(estimate_of(figure) for figure in rows.values()), levels),),
         "Krippendorff's alpha, 95 % interval",
         accent=(next(iter(rows)),),
     )
@@ -100,18 +100,20 @@ def agreement_section(inputs: ReportInputs) -> Section:
         [plot(sentence, drawing, data, title="Agreement between people")],
         [data],
     )
-    one_judge = found.get("one_against_rest", {})
+    one_judge = agreement.get("one_against_rest", {})
     if one_judge.get("all", {}).get("n"):
-        cells = [(name, estimate_of(one), one["n"], one["left_out"]) for name, one in one_judge.items()]
+        cells = [
+            (name, estimate_of(figure), figure["n"], figure["left_out"]) for name, figure in one_judge.items()
+        ]
         tables.append(table("one-against-rest", cells, clustered=inputs.clustered))
-    if "full_depth" in found:
-        sentences.append(found["full_depth"]["reason"])
+    if "full_depth" in agreement:
+        sentences.append(agreement["full_depth"]["reason"])
     matrix = _agreement_of_workers_plot(inputs)
     if matrix is not None:
         plots.append(matrix)
         tables.append(matrix.data)
-    elif not found["per_worker"]["available"]:
-        sentences.append(found["per_worker"]["reason"])
+    elif not agreement["per_worker"]["available"]:
+        sentences.append(agreement["per_worker"]["reason"])
     return section("agreement", sentences, plots, tables)
 
 
@@ -123,8 +125,8 @@ def rank_workers(inputs: ReportInputs) -> list[Mapping[str, Any]]:
 
 def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     """Plot agreement of every two workers; those past the fortieth share one row."""
-    found = inputs.aggregation.result["agreement"]
-    if not found["per_worker"]["available"] or inputs.kind.is_open:
+    agreement = inputs.aggregation.result["agreement"]
+    if not agreement["per_worker"]["available"] or inputs.kind.is_open:
         return None
     judgments = inputs.table
     counted = agreement_rows(judgments, inputs.full_depth)
@@ -136,10 +138,10 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     pairs = agreement_by_pair(ratings, inputs.kind.aggregation.level)
     if not len(pairs.units):
         return None
-    numbers = {row["worker"]: place for place, row in enumerate(rank_workers(inputs), start=1)}
+    numbers = {row["worker"]: number for number, row in enumerate(rank_workers(inputs), start=1)}
     rank = np.array([numbers[inputs.names[pk]] for pk in pairs.raters.tolist()])
     shown = np.argsort(rank)[:MOST_WORKERS]
-    place = {int(code): number for number, code in enumerate(shown.tolist())}
+    row_of = {int(code): number for number, code in enumerate(shown.tolist())}
     others = max(0, len(rank) - MOST_WORKERS)
     size = len(shown) + bool(others)
     same, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
@@ -153,11 +155,11 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         pairs.alpha.tolist(),
         strict=True,
     ):
-        one, two = place.get(first, size - 1), place.get(second, size - 1)
-        for a, b in {(one, two), (two, one)}:
+        row, column = row_of.get(first, size - 1), row_of.get(second, size - 1)
+        for a, b in {(row, column), (column, row)}:
             same[a, b] += percent * n
             units[a, b] += n
-        if first in place and second in place:
+        if first in row_of and second in row_of:
             rows.append(
                 (
                     *sorted((rank[first], rank[second])),
@@ -170,7 +172,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     rows.sort(key=lambda row: row[:2])
     data = table(
         "worker-pairs",
-        [(f"W{one}", f"W{two}", *numbers) for one, two, *numbers in rows],
+        [(f"W{first}", f"W{second}", *figures) for first, second, *figures in rows],
         left=len(pairs.units) - len(rows),
         most=MOST_WORKERS,
     )
@@ -197,24 +199,26 @@ def _equal_by_chance(values: Floats) -> float:
 
 
 def workers_section(inputs: ReportInputs) -> Section:
-    found = rank_workers(inputs)
-    if not found:
+    workers = rank_workers(inputs)
+    if not workers:
         per_worker = inputs.aggregation.result["agreement"].get("per_worker", {})
         return section("workers", empty=per_worker.get("reason") or "Nobody has handed in anything yet.")
-    estimates = [_controls_right(row) for row in found]
+    estimates = [_controls_right(row) for row in workers]
     rows = [
-        [f"W{place}", row["judgments"], row["used_judgments"], estimate, row["controls_seen"], row["seconds"],
+        [f"W{number}", row["judgments"], row["used_judgments"], estimate, row["controls_seen"], row["seconds"],
          row["left_share"], "" if row["used"] else "set aside"]
-        for place, (row, estimate) in enumerate(zip(found, estimates, strict=True), start=1)
+        for number, (row, estimate) in enumerate(zip(workers, estimates, strict=True), start=1)
     ]  # fmt: skip
     columns = list(WORKER_COLUMNS)
-    if all(row["left_share"] is None for row in found):
+    if all(row["left_share"] is None for row in workers):
         for cells in (columns, *rows):
             del cells[LEFT_SIDE]
     data = table("workers", rows, columns)
-    seen, right = (sum(row[name] for row in found) for name in ("controls_seen", "controls_right"))
-    aside = sum(not row["used"] for row in found)
-    sentence = say("workers", wording=inputs.wording, workers=len(found), seen=seen, right=right, aside=aside)
+    seen, right = (sum(row[name] for row in workers) for name in ("controls_seen", "controls_right"))
+    aside = sum(not row["used"] for row in workers)
+    sentence = say(
+        "workers", wording=inputs.wording, workers=len(workers), seen=seen, right=right, aside=aside
+    )
     if not seen:
         return section("workers", [sentence], tables=[data])
     levels = []
@@ -226,7 +230,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     if guessing is not None:
         levels.append(Level("guessing", guessing))
     drawing = Dots(
-        tuple(f"W{place}" for place in range(1, len(found[:MOST_WORKERS]) + 1)),
+        tuple(f"W{number}" for number in range(1, len(workers[:MOST_WORKERS]) + 1)),
         (Panel("", tuple(estimates[:MOST_WORKERS]), tuple(levels)),),
         "control items right in %, Wilson's 95 % interval",
         shows="share",

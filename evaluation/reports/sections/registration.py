@@ -48,5 +48,5 @@ def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str], ND
     decided = inputs.winners != 0
     right = right_pairs(inputs.scores, inputs.winners)
     images = inputs.images_of(inputs.pks or ())
-    flags = {name: one[decided] for name, one in right.items()}
+    flags = {name: hits[decided] for name, hits in right.items()}
     return flags, inputs.kinds[decided].tolist(), None if images is None else images[decided]

@@ -33,7 +33,7 @@ def cluster_tables(
     *,
     heads: tuple[str, str],
     value: tuple[str, str],
-    words: tuple[str, str],
+    table_keys: tuple[str, str],
     name: str = "clusters",
     **for_note: Any,
 ) -> list[Table]:
@@ -51,22 +51,26 @@ def cluster_tables(
     rows: list[tuple[Any, ...]] = []
     tests: list[tuple[Any, ...]] = []
     for group, (values, p) in groups.items():
-        found = clusters_of_p_values(values, p, names, correction="holm")
+        clusters = clusters_of_p_values(values, p, names, correction="holm")
         start = (group,) if heads[0] else ()
-        letters = letters_of(found.adjusted_p <= found.level)
-        for place, (thing, letter) in enumerate(zip(found.names, letters, strict=True)):
-            low, high = int(found.rank_low[place]), int(found.rank_high[place])
+        letters = letters_of(clusters.adjusted_p <= clusters.level)
+        for position, (label, letter) in enumerate(zip(clusters.names, letters, strict=True)):
+            low, high = int(clusters.rank_low[position]), int(clusters.rank_high[position])
             rank = str(low) if low == high else f"{low} to {high}"
-            rows.append((*start, thing, float(found.values[place]), letter, rank))
-        for one, two in zip(*np.triu_indices(len(names), 1), strict=True):
-            p_of_two = json_float(found.p[one, two]), json_float(found.adjusted_p[one, two])
-            tests.append((*start, found.names[one], found.names[two], *p_of_two))
+            rows.append((*start, label, float(clusters.values[position]), letter, rank))
+        for first, second in zip(*np.triu_indices(len(names), 1), strict=True):
+            p_of_two = json_float(clusters.p[first, second]), json_float(clusters.adjusted_p[first, second])
+            tests.append((*start, clusters.names[first], clusters.names[second], *p_of_two))
     columns = [(head, "text") for head in heads if head]
     return [
         table(
-            words[0], rows, [*columns, value, ("letters", "text"), ("rank", "text")], name=name, **for_note
+            table_keys[0],
+            rows,
+            [*columns, value, ("letters", "text"), ("rank", "text")],
+            name=name,
+            **for_note,
         ),
-        table(words[1], tests, [*columns, ("against", "text"), ("p", "p"), ("p, Holm", "p")]),
+        table(table_keys[1], tests, [*columns, ("against", "text"), ("p", "p"), ("p, Holm", "p")]),
     ]
 
 
@@ -78,25 +82,27 @@ def letters_of(differs: Flags) -> list[str]:
     """
     count = len(differs)
     columns: list[frozenset[int]] = [frozenset(range(count))]
-    for one in range(count):
-        for two in range(one + 1, count):
-            if not differs[one, two]:
+    for first in range(count):
+        for second in range(first + 1, count):
+            if not differs[first, second]:
                 continue
             split = [
                 part
                 for column in columns
-                for part in ((column - {one}, column - {two}) if {one, two} <= column else (column,))
+                for part in (
+                    (column - {first}, column - {second}) if {first, second} <= column else (column,)
+                )
             ]
             unique = list(dict.fromkeys(split))
             columns = [part for part in unique if not any(part < other for other in unique)]
     ordered = sorted((column for column in columns if column), key=sorted)
     names = [
-        ascii_letters[place] if place < len(ascii_letters) else f"({place + 1})"
-        for place in range(len(ordered))
+        ascii_letters[position] if position < len(ascii_letters) else f"({position + 1})"
+        for position in range(len(ordered))
     ]
     return [
-        "".join(name for name, column in zip(names, ordered, strict=True) if thing in column)
-        for thing in range(count)
+        "".join(name for name, column in zip(names, ordered, strict=True) if item in column)
+        for item in range(count)
     ]
 
 
@@ -110,7 +116,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     first = _first_captions(proposals, judged)
     if not first:
         return None
-    grade = {name: np.array(list(own.values()), dtype=np.float64) for name, own in first.items()}
+    grade = {name: np.array(list(by_image.values()), dtype=np.float64) for name, by_image in first.items()}
     names = sorted(grade, key=lambda name: (-float(grade[name].mean()), name))
     rows: list[tuple[Any, ...]] = []
     for name in names:
@@ -133,7 +139,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
         most=MOST_CURVES if len(rows) > MOST_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
     )  # fmt: skip
     curves = tuple(
-        Curve(row[0], tuple(cuts), tuple(one.value for one in row[1 : 1 + len(cuts)]))
+        Curve(row[0], tuple(cuts), tuple(share.value for share in row[1 : 1 + len(cuts)]))
         for row in rows[:MOST_CURVES]
     )
     bounds = (
@@ -147,10 +153,12 @@ def grades_section(inputs: ReportInputs) -> Section | None:
         log=False,
     )
     data = table("grades", rows, columns)
-    with_bounds = table("grades", [*rows, *((one.label, *one.y, None, None) for one in bounds)], columns)
+    with_bounds = table(
+        "grades", [*rows, *((bound.label, *bound.y, None, None) for bound in bounds)], columns
+    )
     clusters = cluster_tables(
         names, groups, heads=("mean grade", "system"), value=("reach it, %", "share"),
-        words=("grade-clusters", "grade-tests"), name="grade-clusters",
+        table_keys=("grade-clusters", "grade-tests"), name="grade-clusters",
     )  # fmt: skip
     tables = [data, *clusters]
     return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], tables)
@@ -162,8 +170,8 @@ def _shares_in_pool(judged: JudgedTexts, cuts: list[float]) -> tuple[tuple[float
     of_image = np.split(judged.values, starts[1:])
     reach = [[_reaches_cut(values, cut) for values in of_image] for cut in cuts]
     return (
-        tuple(float(np.mean([own.mean() for own in images])) for images in reach),
-        tuple(float(np.mean([own.any() for own in images])) for images in reach),
+        tuple(float(np.mean([reached.mean() for reached in images])) for images in reach),
+        tuple(float(np.mean([reached.any() for reached in images])) for images in reach),
     )
 
 
@@ -194,11 +202,11 @@ def _compare_systems(
 ) -> dict[str, tuple[list[float], Floats]]:
     """Compare systems by McNemar's tests on images with both first captions judged, strictest threshold first."""
 
-    def p(one: str, two: str, cut: float) -> float:
-        shared = [image for image in first[one] if image in first[two]]
+    def p(system: str, other: str, cut: float) -> float:
+        shared = [image for image in first[system] if image in first[other]]
         if not shared:
             return float("nan")
-        reach = [_reaches_cut([first[name][image] for image in shared], cut) for name in (one, two)]
+        reach = [_reaches_cut([first[name][image] for image in shared], cut) for name in (system, other)]
         return mcnemar_test(*reach).exact_p
 
     return {
@@ -212,12 +220,12 @@ def _compare_systems(
 
 def rankings_section(inputs: ReportInputs) -> Section | None:
     """Show rankings by people's relevance, and by the original item's rank (H13 §4.3)."""
-    found: Mapping[str, Any] = inputs.aggregation.result.get("rankings") or {}
-    if not found:
+    rankings: Mapping[str, Any] = inputs.aggregation.result.get("rankings") or {}
+    if not rankings:
         return None
     audit = inputs.aggregation.result.get("filter_audit") or {}
     sentences = []
-    for task, rows in found.items():
+    for task, rows in rankings.items():
         cells = {row["system"]: row["R-precision"] for row in rows}
         leaders, _ = leaders_by_intervals(cells)
         sentence = say(
@@ -227,5 +235,5 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
             least=cells[leaders[-1]]["value"] if leaders else None,
         )  # fmt: skip
         sentences.append(sentence)
-    tables = rankings_tables(found, audit, digits=0 if inputs.wording else 1)
+    tables = rankings_tables(rankings, audit, digits=0 if inputs.wording else 1)
     return section("rankings", sentences, tables=tables)
