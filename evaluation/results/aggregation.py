@@ -95,37 +95,34 @@ class Aggregation:
 
     def as_json(self, *, with_units: bool = True) -> dict[str, Any]:
         """Return the content of `aggregate --output` (docs/evaluation.md), optionally without units."""
-        found, result = self.consensus, self.result
-        keys = {pair.pk: pair.key for pair in found.pairs}
-        adjudicated = found.adjudicated_pairs()
+        consensus, result = self.consensus, self.result
+        keys = {pair.pk: pair.key for pair in consensus.pairs}
+        adjudicated = consensus.adjudicated_pairs()
+        models = {name: _model_json(model, with_units) for name, model in self.others.items()}
         return {
-            "units": [self._unit_dict(unit, keys) for unit in found.units] if with_units else [],
+            "units": [self._unit_dict(unit, keys) for unit in consensus.units] if with_units else [],
             "pairs": [
-                _pair_dict(pair, found.of_pair[pair.pk])
+                _pair_dict(pair, consensus.of_pair[pair.pk])
                 | ({"source": ADJUDICATED} if pair.pk in adjudicated else {})
-                for pair in found.pairs
+                for pair in consensus.pairs
             ],
             "agreement": result["agreement"],
             "workers": result["workers"],
             **{name: result[name] for name in IF_ANY if result.get(name)},
             "signature": self.judgments,
             **({"dawid_skene": _model_json(self.model, with_units)} if self.model else {}),
-            **(
-                {"models": {name: _model_json(one, with_units) for name, one in self.others.items()}}
-                if self.others
-                else {}
-            ),
+            **({"models": models} if models else {}),
         }
 
     def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
         kind = KINDS[self.study.protocol]
-        found = self.consensus.of_unit.get(unit.pk, EMPTY_CONSENSUS)
+        outcome = self.consensus.of_unit.get(unit.pk, EMPTY_CONSENSUS)
         row = {
             "unit": unit.key,
             "protocol": self.study.protocol,
             "kind": unit.kind or None,
             "pair": pair_keys[unit.pair] if unit.pair is not None else None,
-            **{name: getattr(found, name) for name in OUTCOME},
+            **{name: getattr(outcome, name) for name in OUTCOME},
         }
         decision = self.consensus.decisions.get(unit.pk)
         if decision is not None:
@@ -133,9 +130,9 @@ class Aggregation:
             row |= {"source": ADJUDICATED, "adjudicated": as_json(decision, *names)}
         if kind.is_open:
             content = self.contents.get(unit.pk, {})
-            row["answer"] = (
-                None if found.answer is None else kind.exchange.to_file(found.answer, content=content)
-            )
+            row["answer"] = None
+            if outcome.answer is not None:
+                row["answer"] = kind.exchange.to_file(outcome.answer, content=content)
         row |= self.figures.units.get(unit.pk, {})
         if unit.pk in self.audited:
             row |= {"audited": True, "weight": self.result["filter_audit"]["weight"]}
@@ -146,17 +143,17 @@ def _model_json(model: Mapping[str, Any], with_units: bool) -> Any:
     return as_json(model if with_units else without_units(model))
 
 
-def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
+def _pair_dict(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
     return {
         "pair": pair.key,
         "kind": pair.kind or None,
         "first": pair.first,
         "second": pair.second,
-        "value": found.value,
-        "wins": found.wins,
-        "losses": found.losses,
-        "ties": found.ties,
-        "tie": found.tie,
+        "value": outcome.value,
+        "wins": outcome.wins,
+        "losses": outcome.losses,
+        "ties": outcome.ties,
+        "tie": outcome.tie,
     }
 
 
@@ -178,7 +175,7 @@ def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str,
     if not notes.get("audited") or relevance is None:
         return {}, frozenset()
     passed, audited = loaders.units_by_filter(study)
-    found = audit_filter(
+    audit = audit_filter(
         relevance,
         consensus.of_unit,
         passed=passed,
@@ -186,17 +183,17 @@ def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str,
         pairs=notes["candidate_pairs"],
         passed_pairs=notes["passed_filter"],
     )
-    return found, audited
+    return audit, audited
 
 
 def _systems_of(
     study: Study, kind: Kind, consensus: StudyConsensus, figures: KindResults, audit: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     if (relevance := kind.relevance) is not None:
-        found = proposals_of(study)
-        said = JudgedTexts.from_proposals(found, consensus.of_unit)
-        systems = judged_systems(relevance, found, said, figures.units)
-        return systems, rankings_of(relevance, found, said, audit)
+        proposals = proposals_of(study)
+        answers = JudgedTexts.from_proposals(proposals, consensus.of_unit)
+        systems = judged_systems(relevance, proposals, answers, figures.units)
+        return systems, rankings_of(relevance, proposals, answers, audit)
     pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
     return system_tallies(pairs, loaders.systems_of_pairs(study)), {}
 
@@ -272,7 +269,7 @@ def compute_aggregation(
     return Aggregation(
         study=study,
         consensus=consensus,
-        contents={one.unit.pk: one.unit.content for one in judged},
+        contents={judgment.unit.pk: judgment.unit.content for judgment in judged},
         figures=figures,
         model=model,
         others=others,
@@ -288,7 +285,7 @@ def compute_aggregation(
             "figures": dict(figures.study),
             **({"clusters": NAIVE} if clusters == NAIVE else {}),
             **({"dawid_skene": without_units(model)} if model else {}),
-            **({"models": {name: without_units(one) for name, one in others.items()}} if others else {}),
+            **({"models": {name: without_units(other) for name, other in others.items()}} if others else {}),
             **({"filter_audit": audit} if audit else {}),
         },
         settings=settings,
@@ -300,17 +297,18 @@ def compute_aggregation(
 @transaction.atomic
 def store_aggregation(aggregation: Aggregation) -> Analysis:
     """Update the stored consensus, and store the rest as an analysis."""
-    study, found = aggregation.study, aggregation.consensus
+    study, consensus = aggregation.study, aggregation.consensus
     analysis = Analysis.objects.replace(
         study=study,
         what=Analysis.What.AGGREGATION,
         signature=aggregation.signature,
-        data_hash=found.data_hash,
+        data_hash=consensus.data_hash,
         settings=aggregation.settings,
         judgments=aggregation.judgments,
         result=aggregation.result,
     )
-    rows_of_units, rows_of_pairs = _unit_rows(study, found, aggregation.figures), _pair_rows(study, found)
+    rows_of_units = _unit_rows(study, consensus, aggregation.figures)
+    rows_of_pairs = _pair_rows(study, consensus)
     with large_cache():
         if Consensus.objects.filter(study=study).exists():
             for units, rows in rows_of_units:
@@ -319,11 +317,11 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
                 _store_changes(study, "pair_id", pairs, rows)
         else:
             every = chain.from_iterable(rows for _, rows in chain(rows_of_units, rows_of_pairs))
-            with indexes_built_after(Consensus, rows=len(found.units)):
+            with indexes_built_after(Consensus, rows=len(consensus.units)):
                 insert_rows(Consensus, CONSENSUS_FIELDS, every, ready=JSON_FIELDS)
     counted = aggregation.result["counts"]["judgments"]
-    words = f"Consensus and agreement were computed from {counted:,} judgments."
-    note_event(study=study, what="computed", sentence=words, signature=aggregation.signature)
+    sentence = f"Consensus and agreement were computed from {counted:,} judgments."
+    note_event(study=study, what="computed", sentence=sentence, signature=aggregation.signature)
     return analysis
 
 
@@ -335,7 +333,7 @@ def _store_changes(study: Study, of: str, about: Sequence[int], rows: list[tuple
         about: row ids, ascending; those without a row have no consensus.
     """
     name = CONSENSUS_FIELDS.index(of)
-    # not asked for by study: SQLite would read all rows of the study for each call
+    # Do not filter by study: SQLite would read all rows of the study for each call.
     between = Consensus.objects.filter(**{f"{of}__gte": about[0], f"{of}__lte": about[-1]}).order_by(of)
     if list(plain_rows(between.values_list(*CONSENSUS_FIELDS))) == rows:
         return
@@ -370,30 +368,29 @@ def _sort_names(text: str | None) -> str | None:
 
 
 def _unit_rows(
-    study: Study, found: StudyConsensus, figures: KindResults
+    study: Study, consensus: StudyConsensus, figures: KindResults
 ) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
     """Yield batches of unit row ids, and CONSENSUS_FIELDS of those with a consensus."""
-    columns, single = columns_and_others(found.of_unit)
-    pks = np.sort(found.units.pk)
+    columns, single = columns_and_others(consensus.of_unit)
+    pks = np.sort(consensus.units.pk)
     places = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
     for start in range(0, len(pks), ROWS_AT_ONCE):
         some, rows = slice(start, start + ROWS_AT_ONCE), []
         units, there = pks[some].tolist(), places[some] >= 0
         if columns is not None:
-            n, value, *shares, votes = columns.cells(places[some][there])
-            own = pks[some][there].tolist()
-            answers = [_as_text(figures.units.get(pk)) for pk in own] if figures.units else repeat(None)
-            common = repeat(study.pk), own, repeat(None), repeat(JUDGMENTS)
-            rows = list(zip(*common, n, value, answers, *shares, votes, strict=False))  # as many as ``own``
-        beside = [pk for pk in pks[some][~there].tolist() if pk in single] if single else []
-        for pk in beside:
-            one, source = single[pk], ADJUDICATED if pk in found.decisions else JUDGMENTS
-            answer = _as_text(figures.units.get(pk) if one.answer is None else one.answer)
-            rows.append((
-                study.pk, pk, None, source, one.n, one.value, answer, one.share, one.margin, one.tie,
-                json.dumps(one.votes),
-            ))  # fmt: skip
-        if beside:
+            n, value, *outcomes, votes = columns.cells(places[some][there])
+            judged = pks[some][there].tolist()
+            answers = [_as_text(figures.units.get(pk)) for pk in judged] if figures.units else repeat(None)
+            common = repeat(study.pk), judged, repeat(None), repeat(JUDGMENTS)
+            # As many rows as ``judged``: the repeated cells have no end.
+            rows = list(zip(*common, n, value, answers, *outcomes, votes, strict=False))
+        others = [pk for pk in pks[some][~there].tolist() if pk in single] if single else []
+        for pk in others:
+            outcome, source = single[pk], ADJUDICATED if pk in consensus.decisions else JUDGMENTS
+            answer = _as_text(figures.units.get(pk) if outcome.answer is None else outcome.answer)
+            shares = outcome.share, outcome.margin, outcome.tie, json.dumps(outcome.votes)
+            rows.append((study.pk, pk, None, source, outcome.n, outcome.value, answer, *shares))
+        if others:
             rows.sort(key=itemgetter(CONSENSUS_FIELDS.index("unit_id")))
         yield units, rows
 
@@ -407,31 +404,26 @@ def _votes_as_text(wins: int, losses: int, ties: int) -> str:
     return json.dumps({"wins": wins, "losses": losses, "ties": ties})
 
 
-def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
+def _pair_rows(study: Study, consensus: StudyConsensus) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
     """Yield batches of pair row ids, and CONSENSUS_FIELDS of those with a winner or votes."""
-    adjudicated = found.adjudicated_pairs()
-    for pairs in batched(sorted(found.pairs, key=attrgetter("pk")), ROWS_AT_ONCE):
-        rows = []
+    adjudicated = consensus.adjudicated_pairs()
+    for pairs in batched(sorted(consensus.pairs, key=attrgetter("pk")), ROWS_AT_ONCE):
+        rows: list[tuple[Any, ...]] = []
         for pair in pairs:
-            two = found.of_pair[pair.pk]
+            outcome = consensus.of_pair[pair.pk]
+            wins, losses, ties = outcome.wins, outcome.losses, outcome.ties
+            n = wins + losses + ties
+            if not n and not outcome.published:
+                continue
             source = ADJUDICATED if pair.pk in adjudicated else JUDGMENTS
-            n = two.wins + two.losses + two.ties
-            if n or two.published:
-                rows.append(
-                    (
-                        study.pk,
-                        None,
-                        pair.pk,
-                        Consensus.Source.PUBLISHED.value if two.published else source,
-                        n,
-                        two.value,
-                        None,
-                        max(two.wins, two.losses) / n if n else None,
-                        abs(two.wins - two.losses) / n if n else None,
-                        two.tie,
-                        _votes_as_text(two.wins, two.losses, two.ties) if n else "{}",
-                    )
-                )
+            share = margin = None
+            if n:
+                share, margin = max(wins, losses) / n, abs(wins - losses) / n
+            if outcome.published:
+                source = Consensus.Source.PUBLISHED.value
+            votes = _votes_as_text(wins, losses, ties) if n else "{}"
+            row = (study.pk, None, pair.pk, source, n, outcome.value, None, share, margin, outcome.tie, votes)
+            rows.append(row)
         yield [pair.pk for pair in pairs], rows
 
 
@@ -476,9 +468,9 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
     }
 
 
-def unused_sentence(found: Mapping[str, Any]) -> str:
+def unused_sentence(counts: Mapping[str, Any]) -> str:
     """Describe unused answers; "" without any."""
-    below, excluded, other = found["below"], found["excluded"], found["other"]
+    below, excluded, other = counts["below"], counts["excluded"], counts["other"]
     unused = below["answers"] + excluded["answers"] + other
     if not unused:
         return ""
@@ -508,23 +500,23 @@ def unused_sentence(found: Mapping[str, Any]) -> str:
         )
     return gettext("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
         "unused": thousands(unused),
-        "whole": thousands(found["answers"]),
-        "share": percent(unused / found["answers"]),
+        "whole": thousands(counts["answers"]),
+        "share": percent(unused / counts["answers"]),
         "reasons": gettext(", and ").join(reasons),
     }
 
 
 def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result's context for pages; {} from earlier versions."""
-    found = result.get("unused")
-    if not found:
+    counts = result.get("unused")
+    if not counts:
         return {}
     return {
-        "unused": unused_sentence(found),
-        "unused_below": found["below"]["answers"],
-        "unused_excluded": found["excluded"]["answers"],
+        "unused": unused_sentence(counts),
+        "unused_below": counts["below"]["answers"],
+        "unused_excluded": counts["excluded"]["answers"],
     }
 
 
-def _numbers(found: Mapping[str, int]) -> dict[str, str]:
-    return {"n": thousands(found["people"]), "answers": thousands(found["answers"])}
+def _numbers(counts: Mapping[str, int]) -> dict[str, str]:
+    return {"n": thousands(counts["people"]), "answers": thousands(counts["answers"])}

@@ -81,11 +81,11 @@ class LastAnalysisView(APIView):
 
     def last(self, request: Request, slug: str) -> Response:
         study = study_for(request, slug)
-        found = Analysis.objects.newest_first(study, self.what).first()
-        if found is None:
+        analysis = Analysis.objects.newest_first(study, self.what).first()
+        if analysis is None:
             raise NotThere(f"Nothing of this sort was computed for study {study.slug!r} yet.")
         names = ("settings", "signature", "data_hash", "created_at", "result")
-        return Response({name: getattr(found, name) for name in names})
+        return Response({name: getattr(analysis, name) for name in names})
 
 
 def describe_last(name: str, summary: str) -> Any:

@@ -76,18 +76,18 @@ def agreement_coefficients(
         categories: the whole scale; default: the values that occur.
     """
     scale = list(categories) or None
-    found: dict[str, dict[str, Any]] = {}
+    coefficients: dict[str, dict[str, Any]] = {}
     for name in COEFFICIENTS:
         if name not in names:
             continue
         if name == "fleiss":
-            found[name] = _fleiss(ratings, resamples, seed, clusters)
+            coefficients[name] = _fleiss(ratings, resamples, seed, clusters)
         else:
             coefficient = Gwet(WEIGHTS[level], scale) if name == "gwet" else Percent(categories=scale)
-            found[name] = _figure(
+            coefficients[name] = _figure(
                 agreement(ratings, coefficient, resamples=resamples, seed=seed, clusters=clusters)
             )
-    return found
+    return coefficients
 
 
 def _fleiss(
@@ -170,7 +170,8 @@ class StudyConsensus:
     @property
     def judged(self) -> int:
         columns, single = columns_and_others(self.of_unit)
-        return sum(one.n > 0 for one in single.values()) + (0 if columns is None else len(columns.unit))
+        in_columns = 0 if columns is None else len(columns.unit)
+        return in_columns + sum(outcome.n > 0 for outcome in single.values())
 
     def adjudicated_pairs(self) -> set[int]:
         pairs = self.units.pair[np.isin(self.units.pk, list(self.decisions))]
@@ -178,32 +179,34 @@ class StudyConsensus:
 
 
 def columns_and_others(
-    found: Mapping[int, Consensus],
+    consensus: Mapping[int, Consensus],
 ) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
     """Return the columns, if any, and the other units."""
-    return (found, found.single) if isinstance(found, ConsensusColumns) else (None, found)
+    return (consensus, consensus.single) if isinstance(consensus, ConsensusColumns) else (None, consensus)
 
 
-def values_at(found: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
+def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
     """Return (U,) consensus values, nan on a tie, and whether there is a consensus."""
     values, there = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
-    columns, single = columns_and_others(found)
+    columns, single = columns_and_others(consensus)
     if columns is not None:
-        place = places_in(columns.unit, units)
-        there = place >= 0
-        values[there] = columns.value[place[there]]
-    place = places_in(units, np.fromiter(single, dtype=np.int64, count=len(single)))
-    given = np.array(
-        [np.nan if one.value is None else one.value for one in single.values()], dtype=np.float64
-    )
-    values[place[place >= 0]], there[place[place >= 0]] = given[place >= 0], True
+        index = places_in(columns.unit, units)
+        there = index >= 0
+        values[there] = columns.value[index[there]]
+    index = places_in(units, np.fromiter(single, dtype=np.int64, count=len(single)))
+    # None becomes nan.
+    single_values = np.array([outcome.value for outcome in single.values()], dtype=np.float64)
+    values[index[index >= 0]], there[index[index >= 0]] = single_values[index >= 0], True
     return values, there
 
 
 def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
     columns, single = columns_and_others(consensus.of_unit)
-    decided = sum(_is_decided(one) for one in single.values())
-    ties = sum(one.tie for one in single.values())
+    decided = sum(
+        outcome.value is not None or (outcome.answer is not None and not outcome.tie)
+        for outcome in single.values()
+    )
+    ties = sum(outcome.tie for outcome in single.values())
     if columns is not None:
         decided += int((~np.isnan(columns.value)).sum())
         ties += int(columns.tie.sum())
@@ -217,15 +220,11 @@ def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: in
         "adjudicated": len(consensus.decisions),
         "unit_ties": ties,
         "pairs": len(consensus.pairs),
-        "pairs_with_consensus": sum(one.value is not None for one in consensus.of_pair.values()),
-        "pair_ties": sum(one.tie for one in consensus.of_pair.values()),
-        "published_winners": sum(one.published for one in consensus.of_pair.values()),
+        "pairs_with_consensus": sum(pair.value is not None for pair in consensus.of_pair.values()),
+        "pair_ties": sum(pair.tie for pair in consensus.of_pair.values()),
+        "published_winners": sum(pair.published for pair in consensus.of_pair.values()),
         "workers": workers,
     }
-
-
-def _is_decided(one: Consensus) -> bool:
-    return one.value is not None or (one.answer is not None and not one.tie)
 
 
 def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
@@ -238,20 +237,22 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
 
 
 def with_decisions(
-    found: Mapping[int, Consensus], decisions: Mapping[int, Decision]
+    consensus: Mapping[int, Consensus], decisions: Mapping[int, Decision]
 ) -> Mapping[int, Consensus]:
     """Replace the values of adjudicated units, not their counts."""
     decided = {
-        unit: replace(found.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
+        unit: replace(consensus.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
         for unit, decision in decisions.items()
     }
-    return found.with_single(decided) if isinstance(found, ConsensusColumns) else {**found, **decided}
+    if isinstance(consensus, ConsensusColumns):
+        return consensus.with_single(decided)
+    return {**consensus, **decided}
 
 
 def pair_consensus(
     units: Sequence[UnitRow],
     pairs: Sequence[PairRow],
-    found: Mapping[int, Consensus],
+    of_unit: Mapping[int, Consensus],
     triplet_ties: str = "set-aside",
 ) -> dict[int, PairConsensus]:
     """Return pair row id -> winner: the candidate that wins most of the pair's triplets (V15 §3).
@@ -260,7 +261,7 @@ def pair_consensus(
     tie. A pair without judged units has its published winner, or none.
     """
     units = Units.of(units)
-    values, judged = values_at(found, units.pk)
+    values, judged = values_at(of_unit, units.pk)
     judged &= units.pair != NO_PAIR
     winners: dict[int, PairConsensus] = {}
     if judged.any():
@@ -315,22 +316,22 @@ def measure_agreement(
         rows: Ratings, keep: Flags | None = None, level: str = kind.aggregation.level
     ) -> dict[str, Any]:
         rows = rows if keep is None else rows.subset(keep)
-        own = grouped if keep is None or grouped is None else grouped.subset(keep)
-        found = agreement(rows, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=own or NAIVE)
-        return alpha_dict(found)
+        clusters = grouped if keep is None or grouped is None else grouped.subset(keep)
+        return alpha_dict(
+            agreement(rows, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=clusters or NAIVE)
+        )
 
-    found: dict[str, Any] = {"alpha": alpha(ratings)}
+    figures: dict[str, Any] = {"alpha": alpha(ratings)}
     if kind.aggregation.level == "interval":
-        found["ordinal"] = alpha(ratings, level="ordinal")
-    if kind.two_sided and len({value % SURE for value in kind.values}) > len(
-        SIDES
-    ):  # not only which is better
+        figures["ordinal"] = alpha(ratings, level="ordinal")
+    # Preferences need more answers than which side is better.
+    if kind.two_sided and len({value % SURE for value in kind.values}) > len(SIDES):
         preference = preferences_of(table.said[counted])
         compared = ~np.isnan(preference)
         labels, codes = encode(np.where(compared, preference, 0), "values")
-        found["ordinal"] = alpha(replace(ratings, labels=labels, code=codes), compared, "ordinal")
+        figures["ordinal"] = alpha(replace(ratings, labels=labels, code=codes), compared, "ordinal")
     if len(kind.outcomes) <= MOST_VALUES:
-        found["coefficients"] = agreement_coefficients(
+        figures["coefficients"] = agreement_coefficients(
             ratings,
             kind.aggregation.level,
             categories=kind.outcomes,
@@ -340,17 +341,17 @@ def measure_agreement(
         )
     kinds, names = _kinds_of(ratings.units, units)
     if names:
-        found["by_kind"] = {
+        figures["by_kind"] = {
             name: alpha(ratings, (kinds == code)[ratings.unit]) for code, name in names.items()
         }
     if kind.aggregation.level == "nominal":
-        found["one_against_rest"] = _one_against_rest(ratings, units, grouped)
+        figures["one_against_rest"] = _one_against_rest(ratings, units, grouped)
     if grouped is not None and not anonymous:
-        found["components"] = components_of(kind, ratings.labels[ratings.code], grouped)
-    found["per_worker"] = per_worker
+        figures["components"] = components_of(kind, ratings.labels[ratings.code], grouped)
+    figures["per_worker"] = per_worker
     if full_depth is not None:
-        found["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
-    return found
+        figures["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
+    return figures
 
 
 def agreement_alpha(
@@ -381,28 +382,24 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
     For two candidates the answer is whether the first was chosen; neither side counts half.
     """
     answer = first_chosen(value) if kind.two_sided else value
-    found = components_of_clusters(answer, clusters)
-    n = {"items": found.items, "raters": found.raters, "judgments": found.judgments}
+    components = components_of_clusters(answer, clusters)
+    n = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
     twice = {
-        name: json_float(found.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]}))
+        name: json_float(components.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]}))
         for name in n
-        if not found.reason
+        if not components.reason
     }
-    return {
-        **as_json(
-            found, "item", "rater", "residual", "standard_error", "items", "raters", "judgments", "reason"
-        ),
-        "twice": twice,
-    }
+    fields = ("item", "rater", "residual", "standard_error", "items", "raters", "judgments", "reason")
+    return {**as_json(components, *fields), "twice": twice}
 
 
-def components_sentence(found: Mapping[str, Any]) -> str:
+def components_sentence(components: Mapping[str, Any]) -> str:
     """Describe variance components, and what doubling the study would gain; "" if unknown."""
-    if found.get("reason", True):
+    if components.get("reason", True):
         return ""
-    total = found["item"] + found["rater"] + found["residual"]
-    shares = [f"{100 * found[name] / total:.0f} %" for name in ("item", "rater", "residual")]
-    errors = {"error": found["standard_error"], **found["twice"]}
+    total = components["item"] + components["rater"] + components["residual"]
+    shares = [f"{100 * components[name] / total:.0f} %" for name in ("item", "rater", "residual")]
+    errors = {"error": components["standard_error"], **components["twice"]}
     return _(
         "Of the variance of answers %(item)s lies between images, %(rater)s between people and %(residual)s beyond "
         "both. The mean answer has a standard error of %(error)s; it would be %(items)s with twice as many images, "
@@ -439,13 +436,13 @@ def _alpha_of_open(
     anonymous: bool,
 ) -> dict[str, Any]:
     rows = [
-        (one.unit.pk, part, one.worker, value)
-        for one in judged
-        for part, value in kind.aggregation.codes(one.unit, one.answer).items()
+        (judgment.unit.pk, part, judgment.worker, value)
+        for judgment in judged
+        for part, value in kind.aggregation.codes(judgment.unit, judgment.answer).items()
     ]
     unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
     of_rows = (np.array(column, dtype=np.int64) for column in (unit, worker))
-    found = alpha_dict(
+    alpha = alpha_dict(
         alpha_of_parts(
             unit,
             part,
@@ -458,8 +455,8 @@ def _alpha_of_open(
         )
     )
     if kind.aggregation.no_alpha:
-        found |= {"reason": kind.aggregation.no_alpha, "judgments": len(judged)}
-    return found
+        alpha |= {"reason": kind.aggregation.no_alpha, "judgments": len(judged)}
+    return alpha
 
 
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
@@ -548,14 +545,14 @@ def clustered_share(right: Flags, here: Flags, clusters: Mapping[str, Ints] | Cl
     n = int(here.sum())
     if not n:
         return share_with_interval(0, 0)
-    found = share_of_rows(right.astype(np.float64), clusters, CONFIDENCE, keep=here)
+    interval = share_of_rows(right.astype(np.float64), clusters, CONFIDENCE, keep=here)
     return {
         "value": float(right[here].mean()),
-        "low": json_float(found.low),
-        "high": json_float(found.high),
+        "low": json_float(interval.low),
+        "high": json_float(interval.high),
         "n": n,
-        "clusters": dict(found.clusters.counts),
-        **({"reason": found.clusters.reason} if found.clusters.reason else {}),
+        "clusters": dict(interval.clusters.counts),
+        **({"reason": interval.clusters.reason} if interval.clusters.reason else {}),
     }
 
 
@@ -587,18 +584,18 @@ def worker_table(
     for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
         if worker.anonymous:
             continue
-        own = order[start:end]
+        indexes = order[start:end]
         record = records.get(worker.pk)
-        seconds = table.seconds[own]
+        seconds = table.seconds[indexes]
         seconds = seconds[~np.isnan(seconds)]
         times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
-        sided = int(table.sided[own].sum())
-        judged = int((~table.control[own]).sum())
+        sided = int(table.sided[indexes].sum())
+        judged = int((~table.control[indexes]).sum())
         rows.append(
             {
                 "worker": worker.name,
                 "judgments": judged,
-                "used_judgments": int((table.used[own] & ~table.control[own]).sum()),
+                "used_judgments": int((table.used[indexes] & ~table.control[indexes]).sum()),
                 "controls_seen": record.seen if record else 0,
                 "controls_right": record.right if record else 0,
                 "controls_share": record.share if record else None,
@@ -606,9 +603,9 @@ def worker_table(
                     name: {"seen": seen, "right": right}
                     for name, (seen, right) in (record.by_kind if record else {}).items()
                 },
-                "used": bool(table.used[own].any()) or not len(own),
+                "used": bool(table.used[indexes].any()) or not len(indexes),
                 "seconds": float(np.median(times)) if len(times) else None,
-                "left_share": int(table.left[own].sum()) / sided if sided else None,
+                "left_share": int(table.left[indexes].sum()) / sided if sided else None,
                 "simulated": worker.simulated,
             }
         )
@@ -647,11 +644,11 @@ class ModelRows:
     value: list[Any]
     probability: Floats
 
-    def at(self, place: int) -> dict[str, Any]:
+    def at(self, index: int) -> dict[str, Any]:
         return {
-            "unit": self.key[place].as_py(),
-            "value": self.value[place],
-            "probability": float(self.probability[place]),
+            "unit": self.key[index].as_py(),
+            "value": self.value[index],
+            "probability": float(self.probability[index]),
         }
 
     def as_json(self) -> list[dict[str, Any]]:
@@ -695,41 +692,41 @@ def model_answers(
     reason = reason or ("" if counted.any() else NOTHING_JUDGED)
     if reason:
         return {"reason": reason}
-    found = fit(table.unit[counted], table.worker[counted], table.value[counted], labels=kind.outcomes)
+    fitted = fit(table.unit[counted], table.worker[counted], table.value[counted], labels=kind.outcomes)
     units = Units.of(units)
     names = {worker.pk: worker.name for worker in workers}
-    keys = units.key.take(places_in(units.pk, found.units))
-    rows = ModelRows(keys, found.values(), found.posterior.max(axis=1))
-    own = np.array(rows.value, dtype=np.float64)  # None becomes nan
-    said, there = values_at(consensus, found.units)
-    compared = ~np.isin(found.units, list(decided))
-    there &= compared & ~np.isnan(own)
-    differs = np.flatnonzero(there & ~np.isnan(said) & (said != own))
+    keys = units.key.take(places_in(units.pk, fitted.units))
+    rows = ModelRows(keys, fitted.values(), fitted.posterior.max(axis=1))
+    model_values = np.array(rows.value, dtype=np.float64)  # None becomes nan
+    consensus_values, there = values_at(consensus, fitted.units)
+    compared = ~np.isin(fitted.units, list(decided))
+    there &= compared & ~np.isnan(model_values)
+    differs = np.flatnonzero(there & ~np.isnan(consensus_values) & (consensus_values != model_values))
     differing = []
-    for place in _largest(rows.probability, differs, DIFFERING_KEPT).tolist():
-        one = consensus[int(found.units[place])]
-        differing.append(rows.at(place) | {"consensus": one.value, "votes": dict(one.votes)})
+    for index in _largest(rows.probability, differs, DIFFERING_KEPT).tolist():
+        outcome = consensus[int(fitted.units[index])]
+        differing.append(rows.at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
     differing.sort(key=lambda row: (-row["probability"], row["unit"]))
     return {
         "reason": "",
         "units": rows,
-        "workers": model_workers(found, found.workers, names, (*parameters, "judgments")),
+        "workers": model_workers(fitted, fitted.workers, names, (*parameters, "judgments")),
         "compared": int(compared.sum()),
         "differ": len(differs),
-        "breaks_ties": int((there & np.isnan(said)).sum()),
+        "breaks_ties": int((there & np.isnan(consensus_values)).sum()),
         "differing": differing[:DIFFERING_KEPT],
-        "iterations": found.iterations,
-        "converged": bool(found.converged),
-        "note": found.note,
-        "signature": found.signature,
+        "iterations": fitted.iterations,
+        "converged": bool(fitted.converged),
+        "note": fitted.note,
+        "signature": fitted.signature,
     }
 
 
 def model_workers(
-    found: Any, workers: Ints, names: Mapping[int, str], parameters: Sequence[str]
+    fitted: Any, workers: Ints, names: Mapping[int, str], parameters: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return (W,) worker parameters as rows, by name."""
-    columns = [getattr(found, name).tolist() for name in parameters]
+    columns = [getattr(fitted, name).tolist() for name in parameters]
     rows = (
         {"worker": names[pk], **dict(zip(parameters, cells, strict=True))}
         for pk, *cells in zip(workers.tolist(), *columns, strict=True)

@@ -73,19 +73,19 @@ def compute_pair_readings(
     winners = np.array([pair.winner for pair in pairs], dtype=np.int64)
     kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
     clusters: ClusterColumns = {ITEM: [pair.image for pair in pairs]} if clustered else NAIVE
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     if readings.all_pairs:
-        found["all_pairs"] = {
+        figures["all_pairs"] = {
             name: accuracy_over_all(both, winners, kinds, clusters) for name, both in judged.scores.items()
         }
     if readings.ties:
-        judged_pairs = [place for place, pair in enumerate(pairs) if pair.winner or pair.tied]
-        found["ties"] = {
+        judged_pairs = [index for index, pair in enumerate(pairs) if pair.winner or pair.tied]
+        figures["ties"] = {
             name: accuracy_with_ties(
                 both[judged_pairs],
                 winners[judged_pairs],
-                [pairs[place].systems for place in judged_pairs],
-                [pairs[place].image for place in judged_pairs],
+                [pairs[index].systems for index in judged_pairs],
+                [pairs[index].image for index in judged_pairs],
                 seed,
             )
             for name, both in judged.scores.items()
@@ -94,11 +94,11 @@ def compute_pair_readings(
         scores = scores_by_own_subsets(
             pairs, documents, readings.references, metrics=metrics, tokenizer=tokenizer, seed=seed
         )
-        found["references"] = {
+        figures["references"] = {
             name: curves_as_json(accuracy_by_references(tables, winners, kinds, clusters=clusters))
             for name, tables in scores.items()
         }
-    return found
+    return figures
 
 
 def scores_by_own_subsets(
@@ -118,7 +118,7 @@ def scores_by_own_subsets(
         EvaluationError: a pair has fewer references.
     """
     most = min(len(pair.references) for pair in pairs)
-    found: dict[str, dict[int, tuple[Floats, Floats]]] = {name: {} for name in metrics}
+    scores: dict[str, dict[int, tuple[Floats, Floats]]] = {name: {} for name in metrics}
     for size in sorted(set(sizes)):
         if size > most:
             raise EvaluationError(
@@ -129,17 +129,15 @@ def scores_by_own_subsets(
         drawn = [random_subsets(len(pair.references), size, draws, seed=generator) for pair in pairs]
         tables = []
         for draw in range(draws):
-            chosen = [
-                replace(
-                    pair, references=[pair.references[place] for place in places[min(draw, len(places) - 1)]]
-                )
-                for pair, places in zip(pairs, drawn, strict=True)
-            ]
+            chosen = []
+            for pair, subsets in zip(pairs, drawn, strict=True):
+                subset = subsets[min(draw, len(subsets) - 1)]
+                chosen.append(replace(pair, references=[pair.references[index] for index in subset]))
             tables.append(score_pairs(chosen, documents, metrics=metrics, tokenizer=tokenizer)[1])
         for name in metrics:
             first, second = np.stack([table[name] for table in tables]).transpose(2, 0, 1)
-            found[name][size] = first, second
-    return found
+            scores[name][size] = first, second
+    return scores
 
 
 def compute_caption_readings(
@@ -154,18 +152,18 @@ def compute_caption_readings(
     """Return the requested readings of captions that need no other scores, by metric."""
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     clusters: ClusterColumns = {ITEM: [caption.item for caption in captions]} if clustered else NAIVE
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     scores = {name: both[:, 0] for name, both in judged.scores.items()}
     if readings.tau_c:
-        found["tau_c"] = {
+        figures["tau_c"] = {
             name: tau_c_with_interval(metric, people, clusters) for name, metric in scores.items()
         }
     if readings.people_at_least or readings.metric_at_least:
-        found["thresholds"] = {
+        figures["thresholds"] = {
             name: kappa_grid(metric, people, cuts, seed, clusters, readings.metric_at_least)
             for name, metric in scores.items()
         }
-    return found
+    return figures
 
 
 def compute_single_grade_readings(
@@ -215,7 +213,7 @@ def compute_readings_with_own(
         replace(caption, references=[text for _, text in references.of_item[caption.item]])
         for caption in captions
     ]
-    found = judge_captions(
+    return judge_captions(
         whole,
         documents,
         metrics=metrics,
@@ -224,8 +222,7 @@ def compute_readings_with_own(
         per_image=False,
         seed=seed,
         clustered=clustered,
-    )
-    return found.metrics
+    ).metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +312,7 @@ def compute_evaluation(
             judged.scores,
             np.array([pair.winner for pair in pairs], dtype=np.int64),
             kinds,
-            {name: one["accuracy"] for name, one in judged.metrics.items()},
+            {name: figures["accuracy"] for name, figures in judged.metrics.items()},
             images=images,
         )
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
@@ -346,10 +343,11 @@ def compute_evaluation(
             imported=imported,
             clustered=clustered,
         )
-        own = "left-out" if readings.without_own else "dropped"
-        settings |= {"df": f"{len(documents)}-images", "own": own, "seed": design.seed}
+        settings["df"] = f"{len(documents)}-images"
+        settings["own"] = "left-out" if readings.without_own else "dropped"
+        settings["seed"] = design.seed
         result["counts"] = counts
-        cells = {name: one["kendall_tau_b"] for name, one in judged.metrics.items()}
+        cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
         result["verdict"] = {"all": correlation_verdict(cells)}
         further = compute_caption_readings(
             readings, captions, judged, cuts=cuts, seed=design.seed, clustered=clustered
@@ -400,24 +398,23 @@ def texts_of_pairs(
     Raises:
         EvaluationError: an image has no references.
     """
-    found = find_references_of_pairs(loaders.pair_texts(study), references.of_item)
-    if found is None:
+    texts = find_references_of_pairs(loaders.pair_texts(study), references.of_item)
+    if texts is None:
         raise EvaluationError(f"An image of study {study.slug!r} has no reference captions to score against.")
-    return found
+    return texts
 
 
 def pair_texts(
     study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
     """Return ``texts_of_pairs`` with the winners of the consensus, at least one."""
-    found, documents, used = texts_of_pairs(study, references)
-    systems = loaders.systems_of_pairs(study)
-    of_pair = {row.pk: (consensus.of_pair[row.pk], systems[row.key]) for row in consensus.pairs}
-    pairs = [
-        replace(pair, winner=said.value or 0, tied=said.tie, systems=both)
-        for pair in found
-        for said, both in [of_pair[pair.pk]]
-    ]
+    texts, documents, used = texts_of_pairs(study, references)
+    of_key = loaders.systems_of_pairs(study)
+    systems = {pair.pk: of_key[pair.key] for pair in consensus.pairs}
+    pairs = []
+    for pair in texts:
+        outcome = consensus.of_pair[pair.pk]
+        pairs.append(replace(pair, winner=outcome.value or 0, tied=outcome.tie, systems=systems[pair.pk]))
     if not any(pair.winner for pair in pairs):
         raise EvaluationError(
             f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
@@ -445,11 +442,11 @@ def _consensus_of_captions(study: Study, consensus: StudyConsensus) -> list[Capt
 
 def value_of_unit(consensus: StudyConsensus, pk: int) -> float | None:
     """Return a unit's value: adjudicated, else the answer's share, else the mean; None without one."""
-    found = consensus.of_unit.get(pk)
-    if found is None or found.value is None:
+    outcome = consensus.of_unit.get(pk)
+    if outcome is None or outcome.value is None:
         return None
     decided = pk in consensus.decisions  # the share of votes reflects what was disputed
-    return found.value if found.share is None or decided else found.share
+    return outcome.value if outcome.share is None or decided else outcome.share
 
 
 def judged_captions(
@@ -463,17 +460,16 @@ def judged_captions(
     """Return ``caption_texts`` of the study's judged captions."""
     kind = KINDS[study.protocol]
     scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
-    said = (
-        _consensus_of_captions(study, consensus)
-        if scores is None
-        else [CaptionConsensus(None, *astuple(one)) for one in scores]
-    )
-    return caption_texts(study, said, references, without_own=without_own)
+    if scores is None:
+        captions = _consensus_of_captions(study, consensus)
+    else:
+        captions = [CaptionConsensus(None, *astuple(score)) for score in scores]
+    return caption_texts(study, captions, references, without_own=without_own)
 
 
 def caption_texts(
     study: Study,
-    said: Sequence[CaptionConsensus],
+    judged: Sequence[CaptionConsensus],
     references: loaders.ReferenceSet,
     *,
     without_own: bool = False,
@@ -482,26 +478,26 @@ def caption_texts(
 
     A caption that equals a reference loses this reference, or is left out ``without_own``.
     """
-    texts = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
-    counts = {"units": len(said), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
+    of_item = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
+    counts = {"units": len(judged), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
     if without_own:
         counts["own_left_out"] = 0
     captions = []
-    for one in said:
-        if one.score is None:
+    for row in judged:
+        if row.score is None:
             counts["no_consensus"] += 1
             continue
-        own = texts.get(one.item, ())
-        if one.text in own and without_own:
+        texts = of_item.get(row.item, ())
+        if row.text in texts and without_own:
             counts["own_left_out"] += 1
             continue
-        if one.text in own:
+        if row.text in texts:
             counts["own_reference_dropped"] += 1
-            own = tuple(text for text in own if text != one.text)
-        if not own:
+            texts = tuple(text for text in texts if text != row.text)
+        if not texts:
             counts["no_reference"] += 1
             continue
-        captions.append(CaptionTexts(one.unit, one.item, one.key, one.text, own, float(one.score)))
+        captions.append(CaptionTexts(row.unit, row.item, row.key, row.text, texts, float(row.score)))
     if not captions:
         raise EvaluationError(
             f"Study {study.slug!r} has no judged caption with references to hold a metric against."
@@ -524,8 +520,8 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
     )
     MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
     MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=ROWS_AT_ONCE)
-    words = "Metrics were compared with what people said."
-    note_event(study=study, what="evaluated", sentence=words, signature=evaluation.signature)
+    sentence = "Metrics were compared with what people said."
+    note_event(study=study, what="evaluated", sentence=sentence, signature=evaluation.signature)
     return analysis
 
 

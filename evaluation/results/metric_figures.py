@@ -105,7 +105,7 @@ def score_texts(
     *,
     metrics: Sequence[str],
     tokenizer: str,
-    given: Mapping[str, tuple[Floats, str]] | None = None,
+    imported: Mapping[str, tuple[Floats, str]] | None = None,
 ) -> Scores:
     """Score ``candidates``, with document frequency over ``documents``.
 
@@ -117,24 +117,23 @@ def score_texts(
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from evaluation.metrics import MetricsError, score
     from evaluation.metrics.registry import VERSION
-    from evaluation.metrics.scoring import MetricScore as OneMetric
-    from evaluation.metrics.scoring import Scores
+    from evaluation.metrics.scoring import MetricScore, Scores
 
-    found: dict[str, OneMetric] = {
-        name: OneMetric(float(np.mean(scores)), scores.copy(), signed)
-        for name, (scores, signed) in (given or {}).items()
+    metric_scores: dict[str, MetricScore] = {
+        name: MetricScore(float(np.mean(scores)), scores.copy(), signed)
+        for name, (scores, signed) in (imported or {}).items()
     }
-    computed = [name for name in metrics if name not in found]
-    if found and not computed:
-        return Scores({name: found[name] for name in metrics}, tokenizer, VERSION)
+    computed = [name for name in metrics if name not in metric_scores]
+    if metric_scores and not computed:
+        return Scores({name: metric_scores[name] for name in metrics}, tokenizer, VERSION)
     try:
         scored = score(candidates, references, computed, tokenizer, document_corpus=documents)
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from None
-    if not found:
+    if not metric_scores:
         return scored
-    found |= scored.scores
-    return replace(scored, scores={name: found[name] for name in metrics})
+    metric_scores |= scored.scores
+    return replace(scored, scores={name: metric_scores[name] for name in metrics})
 
 
 def find_references_of_pairs(
@@ -146,24 +145,24 @@ def find_references_of_pairs(
     None if an image has no references. ``pairs`` has number, kind, image, both texts and reference ids of
     each, ``of_image`` the ordered (id, text) references of each image.
     """
-    found, leading = [], set()
+    texts_of_pairs, leading = [], set()
     for pk, kind, image, first, second, keys in pairs:
         rows = of_image.get(image, [])
         texts = dict(rows)
-        own = [texts[key] for key in keys if key in texts] or [text for _, text in rows]
-        if not own:
+        pair_references = [texts[key] for key in keys if key in texts] or [text for _, text in rows]
+        if not pair_references:
             return None
-        leading.add(len(own) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
-        found.append(PairTexts(pk, kind, image, first, second, tuple(own), 0))
+        leading.add(len(pair_references) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
+        texts_of_pairs.append(PairTexts(pk, kind, image, first, second, tuple(pair_references), 0))
     used = leading.pop() if len(leading) == 1 else 0
     documents: list[References] = [[text for _, text in rows[: used or None]] for rows in of_image.values()]
-    return found, documents, used
+    return texts_of_pairs, documents, used
 
 
 def pair_kinds(names: Iterable[str]) -> list[str]:
     """Return the pair kinds without "all", those of the papers first."""
-    found = set(names) - {"all"}
-    return [kind for kind in PAIR_KINDS if kind in found] + sorted(found.difference(PAIR_KINDS))
+    kinds = set(names) - {"all"}
+    return [kind for kind in PAIR_KINDS if kind in kinds] + sorted(kinds.difference(PAIR_KINDS))
 
 
 def score_pairs(
@@ -182,13 +181,13 @@ def score_pairs(
         documents,
         metrics=metrics,
         tokenizer=tokenizer,
-        given={
+        imported={
             name: (imported.of_pairs(name, named).T.ravel(), imported.signature(name))
             for name in metrics
             if name in imported.names
         },
     )
-    return scored, {name: one.images.reshape(2, -1).T for name, one in scored.scores.items()}
+    return scored, {name: metric.images.reshape(2, -1).T for name, metric in scored.scores.items()}
 
 
 def score_captions(
@@ -206,7 +205,7 @@ def score_captions(
         documents,
         metrics=metrics,
         tokenizer=tokenizer,
-        given={
+        imported={
             name: (imported.of_captions(name, named), imported.signature(name))
             for name in metrics
             if name in imported.names
@@ -250,9 +249,9 @@ def accuracy_of_pairs(
     names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
     clusters = NAIVE if images is None else {ITEM: images}
     won = np.array(winners, dtype=np.float64)
-    found = pair_accuracy(scores[:, 0], scores[:, 1], won, names, clusters=clusters)
+    accuracies = pair_accuracy(scores[:, 0], scores[:, 1], won, names, clusters=clusters)
     fields = ACCURACY if images is None else (*ACCURACY, "clusters", "reason")
-    return {"accuracy": {kind: as_json(one, *fields) for kind, one in found.items()}}
+    return {"accuracy": {kind: as_json(accuracy, *fields) for kind, accuracy in accuracies.items()}}
 
 
 def judge_captions(
@@ -381,16 +380,16 @@ def halves_of_pairs(table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints)
     Votes are split; for pairs of several units (triplets), units are, each won by most of its votes.
     """
     units = Units.of(units)
-    place = places_in(units.pk, table.unit[table.counted])
+    unit = places_in(units.pk, table.unit[table.counted])
     side = table.value[table.counted]
-    vote = ((side == 1) * 1 - (side == 2))[place >= 0]
-    place = place[place >= 0]
+    vote = ((side == 1) * 1 - (side == 2))[unit >= 0]
+    unit = unit[unit >= 0]
     known = units.pair != NO_PAIR
     if np.bincount(places_in(pairs, units.pair[known]) + 1, minlength=1)[1:].max(initial=0) > 1:
-        balance = np.bincount(place, weights=vote, minlength=len(units))
-        judged = np.flatnonzero(np.bincount(place, minlength=len(units)))
-        vote, place = np.sign(balance[judged]).astype(np.int64), judged
-    pair = places_in(pairs, units.pair[place])
+        balance = np.bincount(unit, weights=vote, minlength=len(units))
+        judged = np.flatnonzero(np.bincount(unit, minlength=len(units)))
+        vote, unit = np.sign(balance[judged]).astype(np.int64), judged
+    pair = places_in(pairs, units.pair[unit])
     vote, pair = vote[pair >= 0], pair[pair >= 0]
     counts = [np.bincount(pair[vote == side], minlength=len(pairs)) for side in (1, -1, 0)]
     return halves_of_votes(*counts)
@@ -415,12 +414,12 @@ def compare_on_same_halves(
 
     def cell(values: Floats, here: Any) -> dict[str, Any]:
         shares = np.divide(values, halves.decided, out=np.zeros(len(values)), where=known)
-        found = share_of_rows(shares, columns, CONFIDENCE, keep=here, weights=halves.decided)
+        interval = share_of_rows(shares, columns, CONFIDENCE, keep=here, weights=halves.decided)
         share = float(values[here].sum() / halves.decided[here].sum())
         return {
             "value": share,
-            "low": json_float(found.low),
-            "high": json_float(found.high),
+            "low": json_float(interval.low),
+            "high": json_float(interval.high),
             "n": int(here.sum()),
         }
 

@@ -41,7 +41,7 @@ class AggregateRequest(ClustersRequest):
         child=serializers.ChoiceField(choices=list(WORKER_MODELS)),
         label="Models of workers",
         help_text=f"Models of workers to fit beside Dawid and Skene's: {', '.join(WORKER_MODELS)}.",
-        style={"choices": lambda: [(name, _(words)) for name, words in WORKER_MODELS.items()]},
+        style={"choices": lambda: [(name, _(label)) for name, label in WORKER_MODELS.items()]},
     )
 
 
@@ -69,13 +69,9 @@ def metric_names(study: Study) -> list[tuple[str, str]]:
         if name == "rouge-1":
             names.append((ROUGE_BY_RECALL, _("%(name)s by recall, as V15 has it") % {"name": name}))
     imported = ImportedMetric.objects.filter(dataset=study.dataset).exclude(per=ScoreKeys.Per.SYSTEMS)
-    return [
-        *names,
-        *(
-            (name, _("%(name)s, imported") % {"name": name})
-            for name in imported.values_list("name", flat=True)[:MOST_OFFERED]
-        ),
-    ]
+    for name in imported.values_list("name", flat=True)[:MOST_OFFERED]:
+        names.append((name, _("%(name)s, imported") % {"name": name}))
+    return names
 
 
 def tokenizer_names(study: Study) -> list[tuple[str, str]]:

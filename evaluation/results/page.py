@@ -134,11 +134,11 @@ def _leading_findings(
 ) -> dict[str, Any]:
     if evaluation is None:
         counts = aggregation.result["counts"]
-        said = _("%(n)s of %(all)s items have a consensus.") % {
+        sentence = _("%(n)s of %(all)s items have a consensus.") % {
             "n": thousands(counts["units_with_consensus"]),
             "all": thousands(counts["units"]),
         }
-        return {"sentence": said, "beside": figures["agreement"][1]}
+        return {"sentence": sentence, "beside": figures["agreement"][1]}
     if "verdict" not in evaluation.result:
         return {"sentence": _(UNTESTED)}
     verdict: Verdict = evaluation.result["verdict"]["all"]
@@ -177,10 +177,10 @@ def _draw_plots(
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.results.plots import accuracy, work
 
-    found: dict[str, tuple[SafeString, str, str]] = {}
+    plots: dict[str, tuple[SafeString, str, str]] = {}
 
     def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *of: Any) -> None:
-        found[name] = as_markup(cached_drawing(figure, *of)), sentence, signature
+        plots[name] = as_markup(cached_drawing(figure, *of)), sentence, signature
 
     if study.source == Study.Source.DESIGNED:  # an import has no course of work
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
@@ -209,7 +209,7 @@ def _draw_plots(
             accuracy.accuracy_figure,
             evaluation.result,
         )
-    return found
+    return plots
 
 
 def _freshness(
@@ -222,10 +222,12 @@ def _freshness(
     """
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
-        made = aggregation.created_at
-        decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
+        since = aggregation.created_at
+        decided = Adjudication.objects.filter(
+            Q(decided_at__gt=since) | Q(withdrawn_at__gt=since), study=study
+        )
         revised = progress["revised_at"]
-        current = (revised is None or revised <= made) and not decided.exists()
+        current = (revised is None or revised <= since) and not decided.exists()
         known = aggregation.result.get("outputs")
         current = current and known in (None, getattr(aggregation, "last_output", None) or 0)
         current = current and not erased_since(aggregation)
@@ -256,7 +258,7 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         "model_rows": shown,
         "model_left": max(0, model.get("differ", 0) - len(shown)),
         "other_models": other_models(result.get("models", {})),
-        "model_choices": [(name, _(words)) for name, words in WORKER_MODELS.items()],
+        "model_choices": [(name, _(label)) for name, label in WORKER_MODELS.items()],
         "agreement": result["agreement"],
         "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "counts": result["counts"],
@@ -301,7 +303,7 @@ PROGRESS = add_figures(
     Figures(
         "progress",
         study_progress,
-        rows=lambda found: int(found["judgments"]),
+        rows=lambda progress: int(progress["judgments"]),
         from_json=_progress_from_json,
         many=has_many_assignments,
     )

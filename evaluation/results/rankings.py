@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,6 @@ from evaluation.statistics.resampling import CONFIDENCE, Estimate, bootstrap, pe
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.kinds import Consensus, RelevanceScale
 
-if TYPE_CHECKING:
-    pass
-
-
 CUTS = (1, 5, 10)
 RESAMPLES = 1000
 SEED = 0  # absent from judgments files: imports give the same tables
@@ -41,7 +37,7 @@ NOT_RETURNED = "half of the lists, or more, do not hold the original item"
 
 
 def rankings_of(
-    relevance: RelevanceScale, proposals: Proposals, said: JudgedTexts, audit: Mapping[str, Any]
+    relevance: RelevanceScale, proposals: Proposals, answers: JudgedTexts, audit: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return task -> a row per system, best first; {} if no list has two items.
 
@@ -49,11 +45,11 @@ def rankings_of(
     With an audit of the filter, ``audited`` has S@k over all queries; if originals can be found, ``original``
     has R@k and the median rank (H13 §4.3.1).
     """
-    judged = said.turned(lambda value: relevance.grade(value) > 0)
+    judged = answers.map_values(lambda value: relevance.grade(value) > 0)
     code = judged.look_up(proposals.image, proposals.text)
     codes = np.where(np.isnan(code), UNJUDGED, code).astype(np.int8)
     good = judged.keys[judged.values > 0]
-    found = {}
+    rankings = {}
     for task, chosen in ((ANNOTATION, ~proposals.search), (SEARCH, proposals.search)):
         rows = np.flatnonzero(chosen)
         if not (proposals.place[rows] > 1).any():
@@ -64,15 +60,15 @@ def rankings_of(
         owners = proposals.system[rows]
         table = []
         for system in np.unique(owners).tolist():
-            own = rows[owners == system]
+            of_system = rows[owners == system]
             table.append(
                 {
                     "system": proposals.systems[system],
-                    **_row(proposals, own, codes[own], relevant, audit, task=task),
+                    **_row(proposals, of_system, codes[of_system], relevant, audit, task=task),
                 }
             )
-        found[task] = sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
-    return found
+        rankings[task] = sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
+    return rankings
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +94,23 @@ class JudgedTexts:
     def look_up(self, image: Ints, text: Ints) -> Floats:
         """Return the values; nan if missing."""
         wanted = image * self.width + text
-        found = np.full(len(wanted), np.nan)
+        values = np.full(len(wanted), np.nan)
         if len(self.keys):
-            place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-            there = self.keys[place] == wanted
-            found[there] = self.values[place[there]]
-        return found
+            index = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+            there = self.keys[index] == wanted
+            values[there] = self.values[index[there]]
+        return values
 
-    def turned(self, into: Callable[[float], float]) -> JudgedTexts:
+    def map_values(self, into: Callable[[float], float]) -> JudgedTexts:
         """Map the values, computing each distinct one once."""
         known, number = np.unique(self.values, return_inverse=True)
-        return replace(self, values=np.array([into(one) for one in known.tolist()], dtype=np.float64)[number])
+        values = np.array([into(value) for value in known.tolist()], dtype=np.float64)
+        return replace(self, values=values[number])
 
 
 def _row(
     proposals: Proposals,
-    own: Ints,
+    rows: Ints,
     codes: npt.NDArray[np.int8],
     relevant: Ints,
     audit: Mapping[str, Any],
@@ -126,24 +123,24 @@ def _row(
         own: its rows of the task, sorted by list; ``codes`` has their values.
         relevant: number of known relevant items by query.
     """
-    query, place = proposals.query[own], proposals.place[own]
+    query, rank = proposals.query[rows], proposals.place[rows]
     queries, first = np.unique(query, return_index=True)  # rows are sorted by query
     number = np.searchsorted(queries, query)
-    lengths = np.maximum.reduceat(place, first)  # of a list with unknown items: down to the last known one
+    lengths = np.maximum.reduceat(rank, first)  # of a list with unknown items: down to the last known one
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    at = starts[number] + place - 1
+    at = starts[number] + rank - 1
 
     def lists(known: npt.NDArray[np.int8], total: Ints, unknown: int) -> JudgedRankings:
         laid = np.full(int(starts[-1]), unknown, dtype=np.int8)
         laid[at] = known
         return JudgedRankings(starts, laid, total, queries, judged=unknown == UNJUDGED)
 
-    asked = queries if task == ANNOTATION else proposals.text[own][first]
-    judged = lists(codes, relevant[asked], UNJUDGED)
+    query_ids = queries if task == ANNOTATION else proposals.text[rows][first]
+    judged = lists(codes, relevant[query_ids], UNJUDGED)
     precision = r_precision(judged)
     seen = np.bincount(number[codes != UNJUDGED], minlength=len(queries)) > 0
     undefined = np.isnan(precision.per_query)
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         "queries": len(queries),
         "not_judged": int((undefined & ~seen).sum()),
         "nothing_relevant": int((undefined & seen).sum()),
@@ -151,22 +148,22 @@ def _row(
         "R-precision": _mean(precision),
     }
     if audit and audit["share"] is not None:
-        found["audited"] = {
-            f"S@{k}": {"value": one.value, "low": one.low, "high": one.high, "n": len(queries)}
-            for k in CUTS
-            for one in [corrected_success(judged, k, audit)]
-        }
-    original = proposals.original[own]
+        row["audited"] = {}
+        for k in CUTS:
+            success = corrected_success(judged, k, audit)
+            bounds = {"value": success.value, "low": success.low, "high": success.high}
+            row["audited"][f"S@{k}"] = bounds | {"n": len(queries)}
+    original = proposals.original[rows]
     findable = np.minimum.reduceat(original, first) > NO_ORIGINAL
     if findable.any():
         # Of several captions written for the image, take the first.
-        is_first = np.zeros(len(own), dtype=bool)
+        is_first = np.zeros(len(rows), dtype=bool)
         hits = np.flatnonzero(original == 1)
         is_first[hits[np.unique(number[hits], return_index=True)[1]]] = True
         ranked = lists(is_first.astype(np.int8), findable.astype(np.int64), IRRELEVANT)
         middle = median_rank(ranked)
         beyond = not np.isfinite(middle.value)
-        found["original"] = {
+        row["original"] = {
             "queries": int(findable.sum()),
             **{f"R@{k}": _share(recall_at_k(ranked, k=k)) for k in CUTS},
             "median_rank": {
@@ -175,7 +172,7 @@ def _row(
                 "reason": NOT_RETURNED if beyond else "",
             },
         }
-    return found
+    return row
 
 
 def _share(result: RankingResult) -> dict[str, Any]:
@@ -190,18 +187,11 @@ def _mean(result: RankingResult) -> dict[str, Any]:
 
 
 def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dict[str, Any]:
-    further = (
-        {}
-        if result.unjudged is None
-        else {"unjudged": result.unjudged, "best_case": json_float(result.best_case)}
-    )
-    return {
-        "value": json_float(result.value),
-        "low": json_float(interval[0]),
-        "high": json_float(interval[1]),
-        "n": n,
-        **further,
-    }
+    low, high = map(json_float, interval)
+    figure = {"value": json_float(result.value), "low": low, "high": high, "n": n}
+    if result.unjudged is not None:
+        figure |= {"unjudged": result.unjudged, "best_case": json_float(result.best_case)}
+    return figure
 
 
 def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) -> Estimate:
@@ -225,7 +215,7 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
 def judged_systems(
     relevance: RelevanceScale,
     proposals: Proposals,
-    said: JudgedTexts,
+    answers: JudgedTexts,
     figures: Mapping[int, Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """Return people's scores of each system's captions at any rank, by name.
@@ -234,27 +224,27 @@ def judged_systems(
     ``figures``. Intervals resample images, since captions of one image are dependent.
     """
     rows = np.flatnonzero(~proposals.search)
-    rows = rows[~np.isnan(said.look_up(proposals.image[rows], proposals.text[rows]))]
+    rows = rows[~np.isnan(answers.look_up(proposals.image[rows], proposals.text[rows]))]
     if not len(rows):
         return []
     system, image, text = proposals.system[rows], proposals.image[rows], proposals.text[rows]
-    found = {}
+    measures = {}
     if relevance.averaged:
-        found["mean"] = said
-    found["describes"] = said.turned(relevance.describes)
+        measures["mean"] = answers
+    measures["describes"] = answers.map_values(relevance.describes)
     if any(row.get("z") is not None for row in figures.values()):
         scores = [figures.get(unit, {}).get("z") for unit in proposals.units.pk.tolist()]
-        found["z"] = JudgedTexts.of(proposals, np.array(scores, dtype=np.float64))  # None becomes nan
-    names, columns = list(found), [one.look_up(image, text) for one in found.values()]
+        measures["z"] = JudgedTexts.of(proposals, np.array(scores, dtype=np.float64))  # None becomes nan
+    names, columns = list(measures), [values.look_up(image, text) for values in measures.values()]
     means = _ClusteredMeans.of(columns, system, image)
     return [
         {
-            "system": proposals.systems[own],
-            "captions": int((system == own).sum()),
-            "images": len(np.unique(image[system == own])),
+            "system": proposals.systems[code],
+            "captions": int((system == code).sum()),
+            "images": len(np.unique(image[system == code])),
             **{name: means.figure(number, column) for column, name in enumerate(names)},
         }
-        for number, own in enumerate(means.systems.tolist())
+        for number, code in enumerate(means.systems.tolist())
     ]
 
 
@@ -278,14 +268,14 @@ class _ClusteredMeans:
         for at, column in enumerate(columns):
             known = ~np.isnan(column)
             for table, weights in ((sums, column[known]), (counts, None)):
-                found = np.bincount(cell[known], weights, minlength=shape[0] * shape[1])
-                table[:, :, at] = found.reshape(shape[:2])
+                in_cells = np.bincount(cell[known], weights, minlength=shape[0] * shape[1])
+                table[:, :, at] = in_cells.reshape(shape[:2])
         flat = sums.reshape(shape[0], -1), counts.reshape(shape[0], -1)
 
         def means(weights: Floats) -> Floats:
             with np.errstate(invalid="ignore"):  # no caption in a resample: undefined, and excluded below
-                found: Floats = (weights @ flat[0]) / (weights @ flat[1])
-            return found
+                drawn: Floats = (weights @ flat[0]) / (weights @ flat[1])
+            return drawn
 
         draws = bootstrap(
             means,
@@ -311,7 +301,7 @@ class _ClusteredMeans:
 
 def audit_filter(
     relevance: RelevanceScale,
-    found: Mapping[int, Consensus],
+    consensus: Mapping[int, Consensus],
     *,
     passed: Collection[int],
     audited: Collection[int],
@@ -329,18 +319,19 @@ def audit_filter(
         Counts; ``share`` of judged rejected pairs that describe their image; ``weight``: rejected pairs per
         sampled one; ``missed_in_all``; ``recall`` of the filter. Undefined values are None.
     """
-    values = {unit: found[unit].value for unit in audited if unit in found}
+    values = {unit: consensus[unit].value for unit in audited if unit in consensus}
     judged = [unit for unit, value in values.items() if value is not None]
     missed = sum(relevance.describes(value) for value in values.values() if value is not None)
     dropped = pairs - passed_pairs
     share = low = high = None
     if judged:
         share, (low, high) = missed / len(judged), wilson_interval(missed, len(judged), CONFIDENCE)
-    right = [
-        relevance.describes(one.value)
-        for unit in passed
-        if (one := found.get(unit)) and one.value is not None
-    ]
+    unanimous = 0
+    for unit in judged:
+        votes = consensus[unit].votes.items()
+        unanimous += not any(count and relevance.describes(float(answer)) for answer, count in votes)
+    known = [consensus[unit].value for unit in passed if unit in consensus]
+    right = [relevance.describes(value) for value in known if value is not None]
     good = sum(right) / len(right) * passed_pairs if right else None  # as many among those not judged yet
     return {
         "dropped": dropped,
@@ -351,20 +342,15 @@ def audit_filter(
         "low": json_float(low),
         "high": json_float(high),
         "confidence": CONFIDENCE,
-        "unanimous_no": sum(
-            not any(
-                count and relevance.describes(float(answer)) for answer, count in found[unit].votes.items()
-            )
-            for unit in judged
-        ),
+        "unanimous_no": unanimous,
         "weight": dropped / len(audited) if audited else None,
         "missed_in_all": {
-            name: None if one is None else one * dropped
-            for name, one in (("value", share), ("low", low), ("high", high))
+            name: None if bound is None else bound * dropped
+            for name, bound in (("value", share), ("low", low), ("high", high))
         },
         "recall": {
-            name: _recall(good, one, dropped)
-            for name, one in (("value", share), ("low", high), ("high", low))
+            name: _recall(good, bound, dropped)
+            for name, bound in (("value", share), ("low", high), ("high", low))
         },
     }
 
@@ -380,7 +366,7 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
         return _("%(n)s pairs that the filter left out are to be judged; none of them is yet.") % {
             "n": thousands(audit["sampled"])
         }
-    said = _(
+    sentence = _(
         "Of %(dropped)s pairs of image and caption that the filter left out, %(judged)s drawn at random were judged: "
         "%(missed)s of them describe their image, %(share)s (95 %% interval %(low)s to %(high)s), and on "
         "%(unanimous)s nobody said so."
@@ -395,7 +381,7 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
     }
     recall = audit["recall"]
     if recall["value"] is None:
-        return said
+        return sentence
     missed = _(
         "So about %(missed)s good captions are missed, and the filter lets %(share)s of them pass (%(low)s to "
         "%(high)s)."
@@ -405,4 +391,4 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
         "low": percent_number(recall["low"]),
         "high": percent(recall["high"]),
     }
-    return f"{said} {missed}"
+    return f"{sentence} {missed}"

@@ -69,10 +69,10 @@ class Readings:
     metric_at_least: Sequence[float] = ()
 
     def settings(self) -> dict[str, Any]:
-        found = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
+        readings = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
         return {
             name.replace("_", "-"): "yes" if value is True else ",".join(map(str, value))
-            for name, value in found.items()
+            for name, value in readings.items()
             if value
         }
 
@@ -80,9 +80,9 @@ class Readings:
         """Raise EvaluationError for a reading that the protocol lacks, or two that exclude each other."""
         for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
             if getattr(self, name):
-                asked, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
+                expected, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
                 raise EvaluationError(
-                    f"{name} is a reading of judged {asked}; this study judges {has}: leave {name} out."
+                    f"{name} is a reading of judged {expected}; this study judges {has}: leave {name} out."
                 )
         if self.own_kept and self.without_own:
             raise EvaluationError(
@@ -118,33 +118,33 @@ def accuracy_with_ties(
     (``calibrated``, Deutsch et al. 2023), with intervals by image; and ``soft`` pairwise accuracy of systems.
     """
     people = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
-    places = np.repeat(np.arange(len(outcomes)), 2)
-    found: dict[str, Any] = {}
+    groups = np.repeat(np.arange(len(outcomes)), 2)
+    accuracies: dict[str, Any] = {}
     for name, epsilon in (("plain", 0.0), ("calibrated", CALIBRATE)):
-        one = pairwise_accuracy(
-            scores.ravel(), people.ravel(), places, epsilon=epsilon, resamples=0, seed=seed
+        accuracy = pairwise_accuracy(
+            scores.ravel(), people.ravel(), groups, epsilon=epsilon, resamples=0, seed=seed
         )
-        right = metric_outcomes(scores, one.epsilon) == outcomes
+        right = metric_outcomes(scores, accuracy.epsilon) == outcomes
         interval = share_of_rows(right.astype(np.float64), {ITEM: images}, CONFIDENCE)
-        found[name] = {
-            "value": json_float(one.value),
+        accuracies[name] = {
+            "value": json_float(accuracy.value),
             "low": json_float(interval.low),
             "high": json_float(interval.high),
-            "n": one.pairs,
-            **as_json(one, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
-            "reason": one.reason or interval.clusters.reason,
+            "n": accuracy.pairs,
+            **as_json(accuracy, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
+            "reason": accuracy.reason or interval.clusters.reason,
         }
     first, second = zip(*systems, strict=True)
     soft = soft_accuracy_of_comparisons(
         first, second, scores[:, 0] - scores[:, 1], (outcomes == 1) - 1.0 * (outcomes == 2), seed=seed
     )
-    found["soft"] = {
+    accuracies["soft"] = {
         **as_json(soft, "value", "pairwise", "pairs", "comparisons", "reason", "signature"),
         "low": None,
         "high": None,
         "n": soft.pairs,
     }
-    return found
+    return accuracies
 
 
 def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
@@ -177,11 +177,12 @@ def correlate_single_grades(
     Without ``images`` single judgments are resampled.
     """
     resamples = int(np.clip(GRADES_DRAWN // len(grades), FEWEST_RESAMPLES, MOST_RESAMPLES))
-    own = range(len(of)) if images is None else [images[place] for place in of.tolist()]
+    rows = range(len(of))
+    groups = rows if images is None else [images[index] for index in of.tolist()]
     return {
         key: as_json(
             grouped_correlation(
-                metric[of], grades, own, range(len(of)), name, grouping="none", resamples=resamples, seed=seed
+                metric[of], grades, groups, rows, name, grouping="none", resamples=resamples, seed=seed
             ),
             *ESTIMATE,
             "reason",

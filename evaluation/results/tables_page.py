@@ -41,22 +41,20 @@ def as_markup(markup: str) -> SafeString:
 
 def cached_drawing(draw: Callable[..., Drawn], *of: Any) -> Drawn:
     key = f"quorum-drawing-{get_language()}-{draw.__name__}-{content_key(*of)}"
-    kept: Drawn | None = cache.get(key)
-    if kept is None:
-        kept = draw(*of)
-        cache.set(key, kept, DAY)
-    return kept
+    drawing: Drawn | None = cache.get(key)
+    if drawing is None:
+        drawing = draw(*of)
+        cache.set(key, drawing, DAY)
+    return drawing
 
 
 def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     notes = []
     if not row["used"]:
-        below = row["controls_share"] is not None and isinstance(threshold, float | int)
-        notes.append(
-            _("excluded: below %(share)s on check questions") % {"share": percent(threshold)}
-            if below
-            else _("excluded")
-        )
+        note = _("excluded")
+        if row["controls_share"] is not None and isinstance(threshold, float | int):
+            note = _("excluded: below %(share)s on check questions") % {"share": percent(threshold)}
+        notes.append(note)
     left = row["left_share"]
     if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
         notes.append(_("nearly always left") if left >= ONE_SIDE else _("nearly always right"))
@@ -73,31 +71,30 @@ def model_sentence(model: Mapping[str, Any]) -> str:
             "No: on all %(n)s judged items, a model that weighs participants by their accuracy comes to the same "
             "answer."
         ) % {"n": thousands(model["compared"])}
-    said = (
-        _(
+    sentence = _(
+        "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
+        "answer than the consensus."
+    )
+    if ties:
+        sentence = _(
             "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
             "answer than the consensus, and it decides %(ties)s that are tied."
         )
-        if ties
-        else _(
-            "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
-            "answer than the consensus."
-        )
-    ) % {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
+    sentence %= {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
     if model["converged"]:
-        return said
+        return sentence
     careful = _("The model did not converge: take this with care.")
-    return f"{said} {careful}"
+    return f"{sentence} {careful}"
 
 
 def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    told, columns = [], []
+    fitted, columns = [], []
     workers: dict[str, dict[int, Any]] = {}
     for name, model in models.items():
         if model["reason"]:
-            said = _(model["reason"])
+            sentence = _(model["reason"])
         elif "differ" in model:
-            said = _(
+            sentence = _(
                 "Another answer than the consensus on %(differ)s of %(n)s items; %(ties)s ties decided."
             ) % {
                 "differ": thousands(model["differ"]),
@@ -105,43 +102,43 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
                 "ties": thousands(model["breaks_ties"]),
             }
         else:
-            said = _("Fitted to %(n)s answers that are those of most others on their item, or not.") % {
+            sentence = _("Fitted to %(n)s answers that are those of most others on their item, or not.") % {
                 "n": thousands(model["answers"])
             }
         if model.get("levels"):
-            said = f"{said} {_levels_in_words(model['levels'])}"
-        told.append({"name": _(WORKER_MODELS[name]), "sentence": said, "note": model.get("note", "")})
+            sentence = f"{sentence} {_levels_in_words(model['levels'])}"
+        fitted.append({"name": _(WORKER_MODELS[name]), "sentence": sentence, "note": model.get("note", "")})
         for column, title in MODEL_COLUMNS.get(name, {}).items():
             columns.append(_(title))
             for row in model.get("workers", ()):
                 workers.setdefault(row["worker"], {})[len(columns) - 1] = row[column]
     rows = [
-        {"worker": worker, "cells": [own.get(place) for place in range(len(columns))]}
-        for worker, own in sorted(workers.items())
+        {"worker": worker, "cells": [cells.get(index) for index in range(len(columns))]}
+        for worker, cells in sorted(workers.items())
     ]
-    return {"told": told, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
+    return {"models": fitted, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
 
 
 def _levels_in_words(levels: Sequence[Mapping[str, Any]]) -> str:
-    words = {0: _("not said"), **{one.value // SURE: _(one.words) for one in HOW_SURE}}
-    told = [
-        f"{words[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
+    labels = {0: _("not said"), **{choice.value // SURE: _(choice.words) for choice in HOW_SURE}}
+    shares = [
+        f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
         for row in levels
         if row["compared"]
     ]
     return _("Answers that are those of most others, by how sure people were: %(levels)s.") % {
-        "levels": ", ".join(told)
+        "levels": ", ".join(shares)
     }
 
 
 def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    words = SIDES_IN_WORDS if kind.two_sided else {0: _("no"), 1: _("yes")}
+    labels = SIDES_IN_WORDS if kind.two_sided else {0: _("no"), 1: _("yes")}
     return [
         {
             "unit": row["unit"],
-            "consensus": words[int(row["consensus"])],
-            "votes": ", ".join(f"{words[int(value)]} {n}" for value, n in row["votes"].items() if n),
-            "value": words[int(row["value"])],
+            "consensus": labels[int(row["consensus"])],
+            "votes": ", ".join(f"{labels[int(value)]} {n}" for value, n in row["votes"].items() if n),
+            "value": labels[int(row["value"])],
             "probability": row["probability"],
         }
         for row in model.get("differing", [])[:MODEL_ROWS_SHOWN]
@@ -150,18 +147,19 @@ def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
     rows = []
-    for one in shown:
-        if one.unit is None or not one.answer:
+    for consensus in shown:
+        unit = consensus.unit
+        if unit is None or not consensus.answer:
             continue
-        said = kind.consensus_in_words(one.answer, unit=one.unit)
+        pieces = kind.consensus_in_words(consensus.answer, unit=unit)
         rows.append(
             {
-                "picture": picture_address(one.unit.item),
-                "image": one.unit.item.name,
-                "text": one.unit.first.text if one.unit.first else one.unit.content.get("text", ""),
-                "said": said[:PIECES_SHOWN],
-                "left": max(len(said) - PIECES_SHOWN, 0),
-                "n": one.n,
+                "picture": picture_address(unit.item),
+                "image": unit.item.name,
+                "text": unit.first.text if unit.first else unit.content.get("text", ""),
+                "said": pieces[:PIECES_SHOWN],
+                "left": max(len(pieces) - PIECES_SHOWN, 0),
+                "n": consensus.n,
             }
         )
     return rows

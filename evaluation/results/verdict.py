@@ -58,8 +58,8 @@ class Verdict(TypedDict):
 def paired_p(names: Sequence[str], test: Callable[[str, str], float]) -> Floats:
     """Return the (K, K) p of all pairs; nan on the diagonal and if undefined."""
     p = np.full((len(names), len(names)), np.nan)
-    for one, two in combinations(range(len(names)), 2):
-        p[one, two] = p[two, one] = test(names[two], names[one])
+    for first, second in combinations(range(len(names)), 2):
+        p[first, second] = p[second, first] = test(names[second], names[first])
     return p
 
 
@@ -72,11 +72,11 @@ def leaders_by_tests(
     names: Sequence[str], values: Sequence[float], p: Floats
 ) -> tuple[list[str], list[str], float | None]:
     """Return those that the highest does not beat, the rest, and the largest p of the rest."""
-    found = clusters_of_p_values(values, p, names, correction="holm", level=LEVEL)
-    behind = (found.adjusted_p[0] <= found.level) & (found.values[0] > found.values)
-    leaders = [name for name, beaten in zip(found.names, behind, strict=True) if not beaten]
-    rest = [name for name in found.names if name not in leaders]
-    return leaders, rest, json_float(found.adjusted_p[0][behind].max()) if rest else None
+    clusters = clusters_of_p_values(values, p, names, correction="holm", level=LEVEL)
+    behind = (clusters.adjusted_p[0] <= clusters.level) & (clusters.values[0] > clusters.values)
+    leaders = [name for name, beaten in zip(clusters.names, behind, strict=True) if not beaten]
+    rest = [name for name in clusters.names if name not in leaders]
+    return leaders, rest, json_float(clusters.adjusted_p[0][behind].max()) if rest else None
 
 
 def leaders_by_intervals(cells: Cells) -> tuple[list[str], list[str]]:
@@ -93,9 +93,9 @@ def leaders_by_intervals(cells: Cells) -> tuple[list[str], list[str]]:
     return leaders, [name for name in order if name not in leaders]
 
 
-def mcnemar_p(one: Flags, two: Flags, images: Sequence[Any] | NDArray[Any] | None) -> float:
+def mcnemar_p(first: Flags, second: Flags, images: Sequence[Any] | NDArray[Any] | None) -> float:
     """Return the p of McNemar's test by image, or without images for independent pairs."""
-    return mcnemar_test(one, two, clusters=NAIVE if images is None else {ITEM: images}).best_p
+    return mcnemar_test(first, second, clusters=NAIVE if images is None else {ITEM: images}).best_p
 
 
 def pair_verdict(
@@ -114,7 +114,7 @@ def pair_verdict(
     largest = None
     if n:
         names = sorted(right, key=lambda name: -int(right[name].sum()))
-        p = paired_p(names, lambda one, two: mcnemar_p(right[one], right[two], images))
+        p = paired_p(names, lambda first, second: mcnemar_p(right[first], right[second], images))
         leaders, rest, largest = leaders_by_tests(names, [float(right[name].mean()) for name in names], p)
     return _make_verdict(leaders, rest, largest, n, TESTS if images is None else TESTS_BY_IMAGE, cells)
 
@@ -137,14 +137,13 @@ def pair_verdicts(
     """
     right, named = right_pairs(scores, winners), np.array(kinds, dtype=np.str_)
     image = None if images is None else np.array(images, dtype=object)
-    found = {}
+    verdicts = {}
     for kind in next(iter(accuracy.values()), {}):
         here = (winners > 0) & ((named == kind) if kind != "all" else True)
         cells = {name: accuracy[name][kind] for name in right}
-        found[kind] = pair_verdict(
-            {name: one[here] for name, one in right.items()}, cells, None if image is None else image[here]
-        )
-    return found
+        right_here = {name: flags[here] for name, flags in right.items()}
+        verdicts[kind] = pair_verdict(right_here, cells, None if image is None else image[here])
+    return verdicts
 
 
 def correlation_verdict(cells: Cells) -> Verdict:
@@ -165,24 +164,24 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
             _("No metric can be ranked against people: %(why)s.") % {"why": _(why)} if why else _(NO_METRIC)
         )
     values = [cells[name]["value"] for name in leaders]
-    said = {
+    parts = {
         "leaders": join_names(leaders),
         "rest": _others_in_words(rest) if rest else "",
         "n": thousands(verdict["n"]),
     }
     if verdict["by"] in MCNEMAR:
         p, tests = verdict["p"], _(MCNEMAR[verdict["by"]])
-        said |= {
+        parts |= {
             "share": range_of(values, percent, percent_number),
             "interval": _interval(cells[leaders[0]], percent_number, percent),
             "tested": tests if p is None else f"{p_in_text(p)}, {tests}",
         }
-        return _pair_sentence(len(leaders), len(rest)) % said
-    said |= {
+        return _pair_sentence(len(leaders), len(rest)) % parts
+    parts |= {
         "tau": range_of(values, coefficient, coefficient),
         "interval": _interval(cells[leaders[0]], coefficient, coefficient),
     }
-    return _correlation_sentence(len(leaders), len(rest)) % said
+    return _correlation_sentence(len(leaders), len(rest)) % parts
 
 
 def _pair_sentence(leaders: int, rest: int) -> str:
@@ -236,10 +235,10 @@ def _correlation_sentence(leaders: int, rest: int) -> str:
 
 def cells_of(result: Mapping[str, Any]) -> Cells:
     """Return each metric's estimate behind an evaluation's overall verdict."""
-    found = result["metrics"]
+    metrics = result["metrics"]
     if result["verdict"]["all"]["by"] in MCNEMAR:
-        return {name: one["accuracy"]["all"] for name, one in found.items() if "all" in one["accuracy"]}
-    return {name: one["kendall_tau_b"] for name, one in found.items()}
+        return {name: row["accuracy"]["all"] for name, row in metrics.items() if "all" in row["accuracy"]}
+    return {name: row["kendall_tau_b"] for name, row in metrics.items()}
 
 
 def levels_sentence(result: Mapping[str, Any]) -> str:
@@ -260,18 +259,18 @@ def levels_sentence(result: Mapping[str, Any]) -> str:
 
 def halves_sentence(result: Mapping[str, Any]) -> str:
     """Describe people and leading metrics on the same halves of the votes; "" without votes."""
-    found = result["halves"].get("all")
-    if found is None:
+    halves = result["halves"].get("all")
+    if halves is None:
         return ""
     leaders = result["verdict"]["all"]["leaders"]
     return _(
         "On random halves of the votes, half of the people name the other half’s winner on %(people)s of the pairs, "
         "%(metric)s on %(reached)s, and no answer can reach more than %(ceiling)s."
     ) % {
-        "people": percent(found["people"]["value"]),
+        "people": percent(halves["people"]["value"]),
         "metric": join_names(leaders),
-        "reached": range_of([found["metrics"][name]["value"] for name in leaders], percent, percent_number),
-        "ceiling": percent(found["ceiling"]["value"]),
+        "reached": range_of([halves["metrics"][name]["value"] for name in leaders], percent, percent_number),
+        "ceiling": percent(halves["ceiling"]["value"]),
     }
 
 
@@ -289,8 +288,8 @@ def _make_verdict(
     leaders: list[str], rest: list[str], p: float | None, n: int, by: str, cells: Cells
 ) -> Verdict:
     settled = len(leaders) == 1 and bool(rest)
-    found = Verdict(settled=settled, leaders=leaders, rest=rest, p=p, n=n, by=by, sentence="")
-    return found | {"sentence": verdict_sentence(found, cells)}
+    verdict = Verdict(settled=settled, leaders=leaders, rest=rest, p=p, n=n, by=by, sentence="")
+    return verdict | {"sentence": verdict_sentence(verdict, cells)}
 
 
 def _others_in_words(rest: Sequence[str]) -> str:
