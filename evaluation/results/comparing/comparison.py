@@ -67,39 +67,39 @@ class Matched:
 
 def match_sources(first: Source, second: Source) -> Matched:
     """Match two sources. Raise EvaluationError for incompatible protocols."""
-    for one in (first, second):
-        if one.kind is not None and one.kind.is_open:
+    for source in (first, second):
+        if source.kind is not None and source.kind.is_open:
             raise EvaluationError(
-                f"{one.name} is of protocol {one.kind.name}, whose answers are no numbers; expected grades, "
+                f"{source.name} is of protocol {source.kind.name}, whose answers are no numbers; expected grades, "
                 "yes or no, or choices between two captions."
             )
-        if not len(one.unit):
-            raise EvaluationError(f"{one.name} holds no judgment that counts, expected one or more.")
+        if not len(source.unit):
+            raise EvaluationError(f"{source.name} holds no judgment that counts, expected one or more.")
     for sided, unnamed, option in ((first, second, "--second-protocol"), (second, first, "--first-protocol")):
         if sided.two_sided and unnamed.kind is None:
             raise EvaluationError(
                 f"{unnamed.name} does not say of which protocol its judgments are, and those of {sided.name} choose "
                 f"between two captions; name it with {option}."
             )
-    references = [_has_references(one) for one in (first, second)]
+    references = [_has_references(source) for source in (first, second)]
     split = len(first.units)
     groups = _Groups(split + len(second.units))
     two_sided = first.two_sided and second.two_sided
     known: dict[Hashable, tuple[int, bool]] = {}
-    for place, content in enumerate(chain(_contents(first), _contents(second))):
+    for index, content in enumerate(chain(_contents(first), _contents(second))):
         for key, turned in content.keys(reference=all(references), two_sided=two_sided):
-            there, other = known.setdefault(key, (place, turned))
-            groups.join(there, place, odd=turned != other)
+            earlier, earlier_turned = known.setdefault(key, (index, turned))
+            groups.join(earlier, index, odd=turned != earlier_turned)
     # Contents go first: they also determine the sides.
     ids = _same_ids(first, second)
-    for own, other_own in ids:
-        groups.join(own, split + other_own, odd=False)
+    for position, other in ids:
+        groups.join(position, split + other, odd=False)
     group, odd, count = groups.number_groups()
     first_groups, second_groups = group[:split], group[split:]
     shared = _mark_occurring(first_groups[first.unit], count) & _mark_occurring(
         second_groups[second.unit], count
     )
-    by_id = _mark_occurring(first_groups[np.array([one for one, _ in ids], dtype=np.int64)], count)
+    by_id = _mark_occurring(first_groups[np.array([position for position, _ in ids], dtype=np.int64)], count)
     return Matched(
         first=first.merged_into(first_groups, odd[:split], count),
         second=second.merged_into(second_groups, odd[split:], count),
@@ -113,9 +113,9 @@ def match_sources(first: Source, second: Source) -> Matched:
 
 
 def _mark_occurring(groups: Ints, count: int) -> Flags:
-    found = np.zeros(count, dtype=bool)
-    found[groups] = True
-    return found
+    occurring = np.zeros(count, dtype=bool)
+    occurring[groups] = True
+    return occurring
 
 
 def _contents(source: Source) -> Sequence[Content]:
@@ -123,27 +123,27 @@ def _contents(source: Source) -> Sequence[Content]:
 
 
 def _has_references(source: Source) -> bool:
-    return any(one.ids[0] is not None or one.texts[0] is not None for one in source.contents)
+    return any(content.ids[0] is not None or content.texts[0] is not None for content in source.contents)
 
 
 def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
     """Return positions of units with equal ids and consistent contents."""
-    places = {name: place for place, name in enumerate(second.units)}
-    pairs = ((place, places[name]) for place, name in enumerate(first.units) if name in places)
+    positions = {name: position for position, name in enumerate(second.units)}
+    pairs = ((position, positions[name]) for position, name in enumerate(first.units) if name in positions)
     if not first.contents or not second.contents:
         return list(pairs)
     return [
-        (place, other)
-        for place, other in pairs
-        if not _contradict(first.contents[place], second.contents[other])
+        (position, other)
+        for position, other in pairs
+        if not _contradict(first.contents[position], second.contents[other])
     ]
 
 
-def _contradict(one: Content, other: Content) -> bool:
+def _contradict(content: Content, other: Content) -> bool:
     """Return whether contents contradict each other; ids outweigh texts."""
-    if one.image is not None and other.image is not None and one.image != other.image:
+    if content.image is not None and other.image is not None and content.image != other.image:
         return True
-    for captions, others in ((one.ids, other.ids), (one.texts, other.texts)):
+    for captions, others in ((content.ids, other.ids), (content.texts, other.texts)):
         if captions[1] is not None and others[1] is not None:
             return set(captions[1:]) != set(others[1:])
     return False
@@ -156,29 +156,28 @@ class _Groups:
         self._parent = list(range(size))
         self._odd = [False] * size
 
-    def _root(self, place: int) -> tuple[int, bool]:
+    def _root(self, position: int) -> tuple[int, bool]:
         """Return the group's root, and whether `place` is turned against it."""
         odd, path = False, []
-        while self._parent[place] != place:
-            path.append(place)
-            place = self._parent[place]
+        while self._parent[position] != position:
+            path.append(position)
+            position = self._parent[position]
         for step in reversed(path):  # from the root outwards, so that each step uses the one before
             odd ^= self._odd[step]
-            self._parent[step], self._odd[step] = place, odd
-        return place, odd
+            self._parent[step], self._odd[step] = position, odd
+        return position, odd
 
-    def join(self, one: int, other: int, *, odd: bool) -> None:
-        (root, turned), (second, again) = self._root(one), self._root(other)
-        low, high = min(root, second), max(root, second)
+    def join(self, position: int, other: int, *, odd: bool) -> None:
+        (root, turned), (other_root, other_turned) = self._root(position), self._root(other)
+        low, high = min(root, other_root), max(root, other_root)
         if low != high:
-            self._parent[high], self._odd[high] = low, odd ^ turned ^ again
+            self._parent[high], self._odd[high] = low, odd ^ turned ^ other_turned
 
     def number_groups(self) -> tuple[Ints, Flags, int]:
         """Return (N,) group numbers, (N,) turned flags, and the number of groups."""
-        found = [self._root(place) for place in range(len(self._parent))]
-        roots = np.array([root for root, _ in found], dtype=np.int64)
-        known, number = np.unique(roots, return_inverse=True)
-        return number.astype(np.int64), np.array([odd for _, odd in found], dtype=bool), len(known)
+        rooted = [self._root(position) for position in range(len(self._parent))]
+        roots, number = np.unique([root for root, _ in rooted], return_inverse=True)
+        return number.astype(np.int64), np.array([odd for _, odd in rooted], dtype=bool), len(roots)
 
 
 MISSING = ("leave-out", "no")
@@ -250,16 +249,16 @@ class _Resampling:
     naive: bool
 
     def options(self, **clusters: Any) -> dict[str, Any]:
-        own = NAIVE if self.naive else clusters
-        return {"resamples": self.resamples, "seed": self.seed, "clusters": own}
+        by = NAIVE if self.naive else clusters
+        return {"resamples": self.resamples, "seed": self.seed, "clusters": by}
 
 
 def _describe_source(source: Source, drawing: _Resampling) -> dict[str, Any]:
-    own = source if source.full_depth is None else source.limited_to(source.full_depth)
+    full = source if source.full_depth is None else source.limited_to(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
-        images = images_of_units(own)
-        return _alpha(images, own.unit, own.rater, own.value, level, drawing, anonymous=own.anonymous)
+        images = images_of_units(full)
+        return _alpha(images, full.unit, full.rater, full.value, level, drawing, anonymous=full.anonymous)
 
     return {
         "name": source.name,
@@ -279,9 +278,9 @@ def images_of_units(*sources: Source) -> NDArray[Any]:
     """Return (U,) images of the units; a unit without one is its own."""
     images: list[Any] = list(range(len(sources[0].units)))
     for source in sources:
-        for place, content in enumerate(source.contents):
+        for position, content in enumerate(source.contents):
             if content.image is not None:
-                images[place] = content.image
+                images[position] = content.image
     return np.array(images, dtype=object)
 
 
@@ -301,14 +300,14 @@ def _alpha(
 
 
 def _count_units(matched: Matched) -> dict[str, Any]:
-    own = [len(np.unique(one.unit)) for one in (matched.first, matched.second)]
+    sizes = [len(np.unique(source.unit)) for source in (matched.first, matched.second)]
     shared = int(matched.shared.sum())
     return {
         "shared": shared,
         "by_id": matched.by_id,
         "by_content": shared - matched.by_id,
-        "first_only": own[0] - shared,
-        "second_only": own[1] - shared,
+        "first_only": sizes[0] - shared,
+        "second_only": sizes[1] - shared,
         "sides_exchanged": matched.turned,
         "first_joined": matched.joined[0],
         "second_joined": matched.joined[1],
@@ -326,9 +325,9 @@ def _count_left_out(units: dict[str, Any], missing: str) -> dict[str, Any]:
 
 
 def _why_no_scores(matched: Matched) -> str:
-    for one in (matched.first, matched.second):
-        if not one.is_numeric:
-            return TEXTS.format(one.name)
+    for source in (matched.first, matched.second):
+        if not source.is_numeric:
+            return TEXTS.format(source.name)
     return ""
 
 
@@ -347,22 +346,17 @@ def _grid(
 ) -> tuple[KappaGrid | None, str]:
     reason = _why_no_scores(matched)
     cuts = _cuts(matched.first, first_at_least), _cuts(matched.second, second_at_least)
-    for one, own in zip((matched.first, matched.second), cuts, strict=True):
-        if not reason and not own:
-            reason = NO_CUTS.format(one.name)
+    for source, source_cuts in zip((matched.first, matched.second), cuts, strict=True):
+        if not reason and not source_cuts:
+            reason = NO_CUTS.format(source.name)
     if reason:
         return None, reason
     second = matched.second.scores()
     compared = ~np.isnan(second)
     first = matched.first.scores()
-    found = kappa_grid(
-        first[compared],
-        second[compared],
-        *cuts,
-        missing=missing,
-        **drawing.options(item=images_of_units(matched.first, matched.second)[compared]),
-    )
-    return found, ""
+    images = images_of_units(matched.first, matched.second)[compared]
+    options = drawing.options(item=images)
+    return kappa_grid(first[compared], second[compared], *cuts, missing=missing, **options), ""
 
 
 def _thresholds(grid: KappaGrid | None, reason: str) -> dict[str, Any]:
@@ -371,7 +365,7 @@ def _thresholds(grid: KappaGrid | None, reason: str) -> dict[str, Any]:
     return {
         "first": list(grid.first_thresholds),
         "second": list(grid.second_thresholds),
-        "cells": [_cell(one) for one in grid.cells],
+        "cells": [_cell(cell) for cell in grid.cells],
         "best": None if grid.best is None else _cell(grid.best),
         "reason": "",
     }
@@ -386,28 +380,27 @@ def _cell(cell: ThresholdAgreement) -> dict[str, Any]:
 
 def _consensus(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
     nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
-    kinds = matched.first.kind, matched.second.kind
-    if any(one.level != "nominal" for one in (matched.first, matched.second)):
+    sources = (matched.first, matched.second)
+    if any(source.level != "nominal" for source in sources):
         return nothing | {"reason": NOT_NOMINAL}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
-    first, second = (one.limited_to(matched.shared).consensus() for one in (matched.first, matched.second))
+    first, second = (source.limited_to(matched.shared).consensus() for source in sources)
     both = sorted(first.keys() & second.keys())
     answers = [first[unit] for unit in both], [second[unit] for unit in both]
-    labels: list[Any] = (
-        list(kinds[0].outcomes) if kinds[0] is not None else sorted({*answers[0], *answers[1]}, key=str)
-    )
-    images = images_of_units(matched.first, matched.second)[both]
-    found = kappa_interval(*answers, labels=labels or None, **drawing.options(item=images))
+    kind = matched.first.kind
+    labels: list[Any] = sorted({*answers[0], *answers[1]}, key=str) if kind is None else list(kind.outcomes)
+    images = images_of_units(*sources)[both]
+    kappa = kappa_interval(*answers, labels=labels or None, **drawing.options(item=images))
     counts = Counter(zip(*answers, strict=True))
     return {
-        "kappa": {**as_json(found, "value", "low", "high"), "n": len(both)},
+        "kappa": {**as_json(kappa, "value", "low", "high"), "n": len(both)},
         "labels": labels,
         "table": [[counts[row, column] for column in labels] for row in labels],
         "n": len(both),
         "same": sum(counts[label, label] for label in labels),
         "undecided": int(matched.shared.sum()) - len(both),
-        "reason": found.reason,
+        "reason": kappa.reason,
     }  # fmt: skip
 
 
@@ -418,13 +411,12 @@ def _correlations(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
             name: {"value": None, "low": None, "high": None, "n": 0, "reason": reason}
             for name in COEFFICIENTS
         }
-    first, second = (one.scores()[matched.shared] for one in (matched.first, matched.second))
-    found = {}
-    for name in COEFFICIENTS:
-        images = images_of_units(matched.first, matched.second)[matched.shared]
-        one = correlation(first, second, name, **drawing.options(item=images))
-        found[name] = as_json(one, "value", "low", "high", "n", "reason")
-    return found
+    first, second = (source.scores()[matched.shared] for source in (matched.first, matched.second))
+    options = drawing.options(item=images_of_units(matched.first, matched.second)[matched.shared])
+    return {
+        name: as_json(correlation(first, second, name, **options), "value", "low", "high", "n", "reason")
+        for name in COEFFICIENTS
+    }
 
 
 def _pooled(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
@@ -435,22 +427,20 @@ def _pooled(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
         return nothing | {"reason": JOINED}
     if matched.stopped_early:
         return nothing | {"reason": STOPPED}
-    one, other = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
-    level = one.level
+    first, second = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
     # An equal name in both sources is two raters: they may be different people.
-    raters = np.concatenate([one.rater, other.rater + 1 + one.rater.max(initial=0)])
-    values = np.concatenate([one.value, other.value])
-
+    raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
+    values = np.concatenate([first.value, second.value])
     images = images_of_units(matched.first, matched.second)
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
-        anonymous = one.anonymous or other.anonymous
-        return _alpha(images, unit, rater, value, level, drawing, anonymous=anonymous)
+        anonymous = first.anonymous or second.anonymous
+        return _alpha(images, unit, rater, value, first.level, drawing, anonymous=anonymous)
 
     return {
-        **alpha(np.concatenate([one.unit, other.unit]), raters, values),
-        "first": alpha(one.unit, one.rater, one.value),
-        "second": alpha(other.unit, other.rater, other.value),
+        **alpha(np.concatenate([first.unit, second.unit]), raters, values),
+        "first": alpha(first.unit, first.rater, first.value),
+        "second": alpha(second.unit, second.rater, second.value),
     }
 
 
@@ -460,17 +450,17 @@ def compared_in_words(result: dict[str, Any]) -> str:
         return _("The two share no item, so nothing can be said about their agreement.")
     consensus, grid = result["consensus"], result["thresholds"]
     if consensus["n"]:
-        said = _(
+        sentence = _(
             "On %(same)s of the %(n)s shared items that both decide, the two come to the same answer"
         ) % {
             "same": thousands(consensus["same"]),
             "n": thousands(consensus["n"]),
         }
-        return f"{said}{_kappa_in_words(consensus['kappa'])}."
-    cells = [one for one in grid["cells"] if one["kappa"]["value"] is not None]
+        return f"{sentence}{_kappa_in_words(consensus['kappa'])}."
+    cells = [cell for cell in grid["cells"] if cell["kappa"]["value"] is not None]
     if len(grid["cells"]) == 1 and cells:
         cell = cells[0]
-        said = _(
+        sentence = _(
             "Of %(n)s items, the first says yes to %(first)s and the second to %(second)s, both to %(both)s"
         ) % {
             "n": thousands(cell["n"]),
@@ -478,7 +468,7 @@ def compared_in_words(result: dict[str, Any]) -> str:
             "second": thousands(cell["both"] + cell["second_only"]),
             "both": thousands(cell["both"]),
         }
-        return f"{said}{_kappa_in_words(cell['kappa'])}."
+        return f"{sentence}{_kappa_in_words(cell['kappa'])}."
     if cells:
         best = grid["best"]
         return _(

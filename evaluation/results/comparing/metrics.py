@@ -86,7 +86,7 @@ def compare_metrics(
         scored, scores = score_pairs(pairs, documents, metrics=names, tokenizer=tokenizer, imported=imported)
         return result | {
             "what": "pairs",
-            "signatures": {name: one.signature for name, one in scored.scores.items()},
+            "signatures": {name: metric.signature for name, metric in scored.scores.items()},
             "rows": _compare_on_pairs(
                 [scores[name] for name in names],
                 np.array([pair.winner for pair in pairs], dtype=np.float64),
@@ -107,8 +107,8 @@ def compare_metrics(
             tokenizer=tokenizer,
             imported=imported,
         )
-        signatures |= {name: one.signature for name, one in scored.scores.items()}
-        columns = {name: one.images for name, one in scored.scores.items()}
+        signatures |= {name: metric.signature for name, metric in scored.scores.items()}
+        columns = {name: metric.images for name, metric in scored.scores.items()}
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     if not alone:
         progress(0.6, "comparing")
@@ -140,8 +140,8 @@ def compare_with_scores(
             raise EvaluationError(
                 f"Dataset {dataset.name!r} has no scores of {name!r} by caption; expected them to be imported first."
             )
-    own = [imported.columns[name][Per.CAPTIONS] for name in (*names, people)]
-    systems, items, (one, two, human) = _align_columns(own)
+    columns = [imported.columns[name][Per.CAPTIONS] for name in (*names, people)]
+    systems, items, (*scores, human) = _align_columns(columns)
     if not len(systems) or not systems.all():  # NOTHING stands for no system
         raise EvaluationError(
             f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system."
@@ -152,9 +152,9 @@ def compare_with_scores(
         "people": people,
         "signatures": {name: imported.signature(name) for name in (*names, people)},
         "n": len(human),
-        "systems": _correlate_over_systems([one, two], human, systems, items)
-        | {"calibrated": _calibrate_ties([one, two], human, items, seed)},
-        "rows": _compare_on_captions([one, two], human, items, systems, seed),
+        "systems": _correlate_over_systems(scores, human, systems, items)
+        | {"calibrated": _calibrate_ties(scores, human, items, seed)},
+        "rows": _compare_on_captions(scores, human, items, systems, seed),
         "notes": [],
     }
 
@@ -173,27 +173,27 @@ def _align_columns(columns: Sequence[Column]) -> tuple[Ints, Ints, list[Floats]]
         known = ~np.isnan(column.scores)
         cells = column.keys["system"][known] * images + column.keys["item"][known]
         # Of several captions of a system on an image, the last counts.
-        own, places = np.unique(cells[::-1], return_index=True)
-        tables.append((own, column.scores[known][::-1][places]))
-    shared = reduce(partial(np.intersect1d, assume_unique=True), [own for own, _scores in tables])
+        distinct, last = np.unique(cells[::-1], return_index=True)
+        tables.append((distinct, column.scores[known][::-1][last]))
+    shared = reduce(partial(np.intersect1d, assume_unique=True), [cells for cells, _scores in tables])
     systems, items = np.divmod(shared, images)
-    return systems, items, [scores[np.searchsorted(own, shared)] for own, scores in tables]
+    return systems, items, [scores[np.searchsorted(cells, shared)] for cells, scores in tables]
 
 
 def _compare_on_pairs(
     scores: Sequence[Floats], winners: Floats, kinds: Sequence[str], images: Sequence[Any]
 ) -> list[dict[str, Any]]:
     clusters = {ITEM: images}
-    found = accuracy_difference(scores[0], scores[1], winners, kinds, clusters=clusters)
-    own = [pair_accuracy(both[:, 0], both[:, 1], winners, kinds, clusters=clusters) for both in scores]
+    differences = accuracy_difference(scores[0], scores[1], winners, kinds, clusters=clusters)
+    accuracies = [pair_accuracy(both[:, 0], both[:, 1], winners, kinds, clusters=clusters) for both in scores]
     return [
         {
             "kind": kind,
             "measure": "accuracy",
-            **as_json(one, *DIFFERENCE),
-            "own": [as_json(accuracy[kind], "value", "low", "high") for accuracy in own],
+            **as_json(difference, *DIFFERENCE),
+            "own": [as_json(accuracy[kind], "value", "low", "high") for accuracy in accuracies],
         }
-        for kind, one in found.items()
+        for kind, difference in differences.items()
     ]
 
 
@@ -205,16 +205,15 @@ def _compare_on_captions(
     seed: int,
 ) -> list[dict[str, Any]]:
     rows = []
-    for name, coefficient_name in COEFFICIENTS.items():
-        found = correlation_difference(
-            scores[0], scores[1], people, coefficient_name, clusters={ITEM: images}
-        )
-        rows.append({"measure": name, **as_json(found, *DIFFERENCE), "permutation_p": None})
+    clusters = {ITEM: images}
+    for name, statistic in COEFFICIENTS.items():
+        difference = correlation_difference(scores[0], scores[1], people, statistic, clusters=clusters)
+        rows.append({"measure": name, **as_json(difference, *DIFFERENCE), "permutation_p": None})
     if not rows[0]["reason"]:
         reassignments = int(np.clip(ROWS_REASSIGNED // len(people), FEWEST_REASSIGNMENTS, REASSIGNMENTS))
         test = paired_correlation_test(
             scores[0], scores[1], people, images, keys, "kendall-tau-b", grouping="none",
-            reassignments=reassignments, seed=seed, clusters={ITEM: images},
+            reassignments=reassignments, seed=seed, clusters=clusters,
         )  # fmt: skip
         rows[0] |= {"permutation_p": json_float(test.p), "reassignments": reassignments, "seed": seed}
     return rows
@@ -225,10 +224,10 @@ def _calibrate_ties(
 ) -> list[dict[str, Any]]:
     return [
         as_json(
-            pairwise_accuracy(one, people, items, epsilon="calibrate", seed=seed),
+            pairwise_accuracy(column, people, items, epsilon="calibrate", seed=seed),
             "value", "low", "high", "epsilon", "groups",
         )
-        for one in scores
+        for column in scores
     ]  # fmt: skip
 
 
@@ -254,21 +253,21 @@ def _compare_on_systems(
     if len(set(systems)) < FEWEST_SYSTEMS:
         return None
     rows = np.array([row for _system, row in cells], dtype=np.int64)
-    given: list[Floats] = []
+    scores: list[Floats] = []
     for name in names:
         if name not in columns:
             whole = imported.columns[name][Per.SYSTEMS]
             known = dict(zip(whole.keys["system"].tolist(), whole.scores.tolist(), strict=True))
-            given.append(np.array([known.get(system, np.nan) for system in systems]))
+            scores.append(np.array([known.get(system, np.nan) for system in systems]))
         else:
-            given.append(columns[name][rows])
-    if np.isnan(np.concatenate(given)).any():
+            scores.append(columns[name][rows])
+    if np.isnan(np.concatenate(scores)).any():
         raise EvaluationError(
             f"A metric of {', '.join(names)} has no score of a system that was judged; expected one of each."
         )
     items = [captions[row].item for row in rows.tolist()]
     alone = [name not in columns for name in names]
-    return _correlate_over_systems(given, people[rows], systems, items, alone)
+    return _correlate_over_systems(scores, people[rows], systems, items, alone)
 
 
 def _correlate_over_systems(
@@ -289,22 +288,22 @@ def _correlate_over_systems(
     tables = np.full((3, int(rows.max()) + 1, width), np.nan)
     for table, column in zip(tables, (*scores, people), strict=True):
         table.ravel()[cells] = column[first]
-    found = []
-    for place, column in enumerate(scores):
+    figures = []
+    for index, column in enumerate(scores):
         means = grouped_correlation(column, people, items, systems, "pearson", grouping="system-level")
         soft = as_json(
-            soft_pairwise_accuracy(tables[place], tables[2], missing="leave-out"),
+            soft_pairwise_accuracy(tables[index], tables[2], missing="leave-out"),
             *("value", "pairwise", "n", "left_out", "reason"),
         )
-        if alone[place]:
+        if alone[index]:
             soft |= {"value": None, "reason": NO_ITEMS}
-        found.append(
+        figures.append(
             {
                 "pearson": as_json(means, "value", "low", "high", "reason"),
                 "soft_pairwise_accuracy": soft,
             }
         )
-    return {"number": len(tables[0]), "own": found}
+    return {"number": len(tables[0]), "own": figures}
 
 
 def _number_values(values: Ints) -> Ints:
@@ -312,8 +311,7 @@ def _number_values(values: Ints) -> Ints:
     _labels, first, codes = np.unique(values, return_index=True, return_inverse=True)
     ranks = np.empty(len(first), dtype=np.int64)
     ranks[np.argsort(first)] = np.arange(len(first))
-    found: Ints = ranks[codes]
-    return found
+    return np.take(ranks, codes)
 
 
 def _note_systems_alone(names: Sequence[str]) -> str:
@@ -325,7 +323,7 @@ def _note_systems_alone(names: Sequence[str]) -> str:
 
 def comparison_in_words(result: Mapping[str, Any]) -> str:
     rows = result["rows"]
-    row = next((one for one in rows if one.get("kind", "all") == "all"), None)
+    row = next((row for row in rows if row.get("kind", "all") == "all"), None)
     first, second = result["metrics"]
     if row is None or row["difference"] is None:
         return _("%(first)s and %(second)s cannot be compared item by item.") % {

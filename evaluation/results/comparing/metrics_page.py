@@ -40,31 +40,31 @@ def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpRe
     )
     done = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
     last = done.order_by("-pk").first()
-    found = last.result if last else None
+    comparison = last.result if last else None
     context |= {
-        "imported": [(one, signature_of(one)) for one in rows[:MOST_SHOWN]],
+        "imported": [(metric, signature_of(metric)) for metric in rows[:MOST_SHOWN]],
         "may_import": has_role(request.user, study.dataset, "editor"),
         "refusal": take_refusal(request, study),
         "last": last,
-        "found": found,
-        "rows": _comparison_rows(found) if found else [],
-        "sentence": comparison_in_words(found) if found else "",
-        "over_systems": zip(found["metrics"], found["systems"]["own"], strict=True)
-        if found and found.get("systems")
+        "comparison": comparison,
+        "rows": _comparison_rows(comparison) if comparison else [],
+        "sentence": comparison_in_words(comparison) if comparison else "",
+        "over_systems": zip(comparison["metrics"], comparison["systems"]["own"], strict=True)
+        if comparison and comparison.get("systems")
         else (),
         "comparable": can_compare(study),
     }
     return TemplateResponse(request, "evaluation/study_metrics.html", context)
 
 
-def _comparison_rows(found: dict[str, Any]) -> list[dict[str, Any]]:
+def _comparison_rows(comparison: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         row
         | {
             f"{name}_words": "–" if row.get(name) is None else p_value(row[name])
             for name in ("p", "permutation_p")
         }
-        for row in found["rows"]
+        for row in comparison["rows"]
     ]
 
 

@@ -34,7 +34,7 @@ class CompareForm(forms.Form):
         self.fields["with"] = forms.ChoiceField(
             label=_("Compare with"),
             widget=UnfoldAdminSelectWidget,
-            choices=[("", _("Choose a study")), *((one.slug, _label(one)) for one in studies)],
+            choices=[("", _("Choose a study")), *((study.slug, _label(study)) for study in studies)],
         )
         self.fields["missing"] = forms.ChoiceField(
             label=_("Items that only the other study has"),
@@ -59,9 +59,9 @@ def show_comparison(request: HttpRequest, study: Study, context: Context) -> Htt
     missing = request.GET.get("missing", "")
     missing = missing if missing in MISSING else MISSING[0]
     studies = list(seen[:OFFERED]) if can_compare(study) else []
-    other = next((one for one in studies if one.slug == slug), None) or (
-        seen.filter(slug=slug).first() if slug else None
-    )
+    other = next((listed for listed in studies if listed.slug == slug), None)
+    if other is None and slug:
+        other = seen.filter(slug=slug).first()
     context |= {
         "studies": studies,
         "comparable": can_compare(study),
@@ -93,10 +93,10 @@ def _comparison_context(request: HttpRequest, study: Study, other: Study, missin
     }
 
 
-def _chosen_cell(grid: dict[str, Any], asked: str) -> int | None:
+def _chosen_cell(grid: dict[str, Any], number: str) -> int | None:
     cells = grid["cells"]
-    if asked.isdecimal() and int(asked[:6]) < len(cells):
-        return int(asked[:6])
+    if number.isdecimal() and int(number[:6]) < len(cells):
+        return int(number[:6])
     return cells.index(grid["best"]) if grid["best"] is not None else None
 
 
@@ -105,11 +105,10 @@ def _grid_rows(grid: dict[str, Any], chosen: int | None) -> list[dict[str, Any]]
     rows = []
     for row, cut in enumerate(grid["first"]):
         cells = []
-        for place in range(row * wide, (row + 1) * wide):
-            kappa = grid["cells"][place]["kappa"]
-            cells.append(
-                {"number": place, "kappa": kappa, "shade": _shade(kappa["value"]), "chosen": place == chosen}
-            )
+        for number in range(row * wide, (row + 1) * wide):
+            kappa = grid["cells"][number]["kappa"]
+            shade = _shade(kappa["value"])
+            cells.append({"number": number, "kappa": kappa, "shade": shade, "chosen": number == chosen})
         rows.append({"cut": cut, "cells": cells})
     return rows
 
@@ -119,14 +118,14 @@ def _shade(kappa: float | None) -> int:
 
 
 def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
-    words = _answers_in_words(study)
-    return [(words[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
+    names = _answers_in_words(study)
+    return [(names[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
 
 
 def _answers_in_words(study: Study) -> dict[float, str]:
     kind = KINDS[study.protocol]
     if kind.two_sided:
-        return {float(side): str(words) for side, words in SIDES_IN_WORDS.items()}
+        return {float(side): str(label) for side, label in SIDES_IN_WORDS.items()}
     return {float(choice.value): choice.words for choice in kind.choices}
 
 

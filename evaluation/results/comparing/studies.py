@@ -67,11 +67,11 @@ def source_of_study(study: Study) -> Source:
 
 
 def _left_out(table: JudgmentTable) -> dict[str, int]:
-    found = {
+    counts = {
         "not used": int((~table.used & ~table.control).sum()),
         "control items": int(table.control.sum()),
     }
-    return {why: count for why, count in found.items() if count}
+    return {why: count for why, count in counts.items() if count}
 
 
 def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
@@ -103,13 +103,13 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
 def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
     numeric = [name for name, kind in KINDS.items() if not kind.is_open]
     collected = Q(source=Study.Source.IMPORTED) | Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
-    found = among.filter(collected, dataset=study.dataset_id, protocol__in=numeric)
-    return found.exclude(pk=study.pk).order_by("name", "pk")
+    studies = among.filter(collected, dataset=study.dataset_id, protocol__in=numeric)
+    return studies.exclude(pk=study.pk).order_by("name", "pk")
 
 
 def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -> dict[str, Any]:
     """Compare two studies without storing the result. Raise EvaluationError."""
-    found = compare_sources(
+    comparison = compare_sources(
         source_of_study(first),
         source_of_study(second),
         missing=missing,
@@ -117,7 +117,7 @@ def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -
         seed=design_of(first).seed,
     )
     with translation.override("en"):  # it is kept for readers of any language
-        return found | {"in_words": compared_in_words(found)}
+        return comparison | {"in_words": compared_in_words(comparison)}
 
 
 def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
@@ -143,12 +143,12 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
 
 def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
     def compute(first: Study) -> dict[str, Any]:
-        found: dict[str, Any] = {"of": _identify_study(second), "result": None, "refused": ""}
+        figures: dict[str, Any] = {"of": _identify_study(second), "result": None, "refused": ""}
         try:
-            found["result"] = compare_studies(first=first, second=second, missing=missing)
+            figures["result"] = compare_studies(first=first, second=second, missing=missing)
         except EvaluationError as error:
-            found["refused"] = str(error)
-        return found
+            figures["refused"] = str(error)
+        return figures
 
     return Figures(
         f"{PREFIX}:{second.pk}:{missing}",
@@ -172,8 +172,8 @@ def _identify_study(study: Study) -> list[str]:
     return [study.slug, str(study.created_at)]
 
 
-def _count_rows(found: dict[str, Any]) -> int:
-    result = found["result"]
+def _count_rows(figures: dict[str, Any]) -> int:
+    result = figures["result"]
     return int(result["first"]["judgments"] + result["second"]["judgments"]) if result else 0
 
 
