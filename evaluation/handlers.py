@@ -106,7 +106,7 @@ def select_items(run: Run, *, study: str, method: str, **asked: Any) -> None:
     if method != ALL:
         found = compute_choice(study=draft, method=method, **asked, progress=run.progress)
     with run.commit() as result:
-        store_choice(study=draft, found=found, by=acting_person())
+        store_choice(study=draft, choice=found, by=acting_person())
         result |= {"items": found["chosen"]["budget"], "units": len(found["only"])} if found else {}
 
 

@@ -29,7 +29,7 @@ from evaluation.planning import api as planning_api
 from evaluation.planning.choosing.operations import choice_savings, select_items, weigh_back
 from evaluation.planning.follow_up import api as follow_up_api
 from evaluation.planning.follow_up.units import next_batch, reopen
-from evaluation.planning.operations import use_plan
+from evaluation.planning.planning import use_plan
 from evaluation.planning.registration import api as registration_api
 from evaluation.reports import api as report_api
 from evaluation.reports.operations import make_report

@@ -17,7 +17,7 @@ from rest_framework.reverse import reverse
 from annotation.rehearsal.operations import RehearsalRequest, delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF
 from evaluation.models import Analysis
-from evaluation.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, plan_power
+from evaluation.planning.planning import JOB_KIND, PowerPlanRequest, plan_args, plan_power
 from evaluation.planning.rehearsals import newest_rehearsal
 from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
@@ -76,8 +76,8 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
 
     @extend_schema_field(serializers.DictField())
     def get_assumptions(self, job: Job) -> dict[str, Any]:
-        found: dict[str, Any] = self._kept(job)[0]
-        return found
+        assumptions: dict[str, Any] = self._kept(job)[0]
+        return assumptions
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, job: Job) -> dict[str, Any] | None:
@@ -124,19 +124,19 @@ class PlanResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A job of kind plan_power."""
-        asked = NamedPlanRequest.read(request.data)
-        if "pilot" in asked:
-            asked["pilot"] = study_for(request, asked["pilot"]).slug
-        slug = asked.pop("study", "")
+        values = NamedPlanRequest.read(request.data)
+        if "pilot" in values:
+            values["pilot"] = study_for(request, values["pilot"]).slug
+        slug = values.pop("study", "")
         if slug:
-            job = plan_power.start(study_for(request, slug, Right.CHANGE), asked, by=staff_of(request))
+            job = plan_power.start(study_for(request, slug, Right.CHANGE), values, by=staff_of(request))
         else:
             may_create(request)
-            planned = plan_args(**{"assumptions": {}, **asked})
+            planned = plan_args(**{"assumptions": {}, **values})
             job = jobs.enqueue(kind=JOB_KIND, args=planned, user=staff_of(request), once=True)
-        place = reverse("api:plans-detail", args=[job.pk], request=request)
+        address = reverse("api:plans-detail", args=[job.pk], request=request)
         return Response(
-            PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place}
+            PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": address}
         )
 
 
@@ -163,13 +163,13 @@ class RehearsalSerializer(RehearsalHeadSerializer):
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_crowd(self, copy: Study) -> dict[str, Any] | None:
-        found = newest_rehearsal(copy)
-        return found.settings if found else None
+        analysis = newest_rehearsal(copy)
+        return analysis.settings if analysis else None
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, copy: Study) -> dict[str, Any] | None:
-        found = newest_rehearsal(copy)
-        return found.result if found else None
+        analysis = newest_rehearsal(copy)
+        return analysis.result if analysis else None
 
 
 def _of_study(rows: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]:
@@ -216,8 +216,8 @@ class RehearsalResource(Resource):
         may_create(request)
         copy = rehearse_copy.run(study, rehearse_copy.read(request.data), by=staff_of(request)).value
         job = Job.objects.filter(kind="rehearse", args__study=copy.slug).latest("pk")
-        place = reverse("api:rehearsals-detail", args=[copy.slug], request=request)
-        return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
+        url = reverse("api:rehearsals-detail", args=[copy.slug], request=request)
+        return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": url})
 
     def destroy(self, request: Request, slug: str) -> Response:
         copy: Study = self.get_object()

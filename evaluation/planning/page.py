@@ -21,8 +21,14 @@ from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
 from evaluation.models import Analysis
 from evaluation.planning.choosing.page import newest_savings
-from evaluation.planning.operations import plan_power, use_plan
-from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions
+from evaluation.planning.planning import (
+    Assumptions,
+    assumptions_for,
+    newest_plan,
+    plan_power,
+    read_assumptions,
+    use_plan,
+)
 from evaluation.planning.rehearsals import newest_rehearsal
 from evaluation.results.consensus import components_sentence
 from evaluation.results.tables_page import as_markup
@@ -166,10 +172,10 @@ class PlanningForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
-        one, two = data.get("pilot_first", ""), data.get("pilot_second", "")
-        if bool(one) != bool(two):
-            self.add_error("pilot_second" if one else "pilot_first", _("name both, or neither"))
-        elif one and not data.get("pilot"):
+        first, second = data.get("pilot_first", ""), data.get("pilot_second", "")
+        if bool(first) != bool(second):
+            self.add_error("pilot_second" if first else "pilot_first", _("name both, or neither"))
+        elif first and not data.get("pilot"):
             self.add_error("pilot", _("choose the pilot in which the two were compared"))
         return data
 
@@ -218,13 +224,13 @@ def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
 def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
     """Plan without a study; the job keeps the plan."""
     user = signed_in(request)
-    own = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
+    plans = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
     refusal, sent = "", {}
     if request.method == "POST":
         form = PlanningForm(request.POST, pilots=_pilots(request))
         try:
             assumptions = _read_assumptions(form)
-            if own.under_way().exists():
+            if plans.under_way().exists():
                 raise WrongState(_("Nothing was simulated: your last plan is still under way."))
             args = {"assumptions": assumptions, **form.source()}
             enqueue(kind="plan_power", args=args, user=user, once=True)
@@ -232,13 +238,13 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
             refusal, sent = str(error), request.POST.dict()
         else:
             return redirect("admin:judgments_study_start_plan")
-    done = own.filter(state=Job.State.DONE)
-    asked = request.GET.get("plan", "")
-    chosen = done.filter(pk=asked).first() if asked.isdecimal() and len(asked) < 19 else None
+    done = plans.filter(state=Job.State.DONE)
+    pk = request.GET.get("plan", "")
+    chosen = done.filter(pk=pk).first() if pk.isdecimal() and len(pk) < 19 else None
     job = chosen or done.first()
     plan: dict[str, Any] | None = job.result if job else None
     begin = Assumptions().model_dump(mode="json") | (plan["settings"] if plan else {})
-    last = own.first()
+    last = plans.first()
     context |= {
         "form": PlanningForm(initial=as_initial(begin) | sent, pilots=_pilots(request)),
         "refusal": refusal,
@@ -313,16 +319,16 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
     if of_whom is not None and not Study.objects.visible_to(user).filter(pk=of_whom.pk).exists():
         of_whom = None
     copies: list[dict[str, Any]] = []
-    if not study.simulated:
+    if study.simulated:
+        shown = newest_rehearsal(study)
+    else:
         seen = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MOST_SHOWN])
-        found = {
-            one.study_id: one
-            for one in Analysis.objects.filter(study__in=seen, what=Analysis.What.REHEARSAL).order_by(
-                "created_at"
-            )
-        }
-        copies = [{"study": one, "analysis": found.get(one.pk)} for one in seen]
-    shown = newest_rehearsal(study) if study.simulated else _newest_analysis(copies)
+        analyses = Analysis.objects.filter(study__in=seen, what=Analysis.What.REHEARSAL).order_by(
+            "created_at"
+        )
+        newest = {analysis.study_id: analysis for analysis in analyses}
+        copies = [{"study": copy, "analysis": newest.get(copy.pk)} for copy in seen]
+        shown = next((row["analysis"] for row in copies if row["analysis"]), None)
     context |= {
         "refusal": refusal,
         "copies": copies,
@@ -330,13 +336,9 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
         "is_copy": OF in study.notes,
         "rehearsal": shown,
         "rehearsing": any(job.kind == "rehearse" for job in context["jobs"]),
-        "rehearsed_study": next((one["study"] for one in copies if one["analysis"] is shown), study),
+        "rehearsed_study": next((row["study"] for row in copies if row["analysis"] is shown), study),
     }
     return TemplateResponse(request, "evaluation/study_rehearsal.html", context)
-
-
-def _newest_analysis(copies: list[dict[str, Any]]) -> Analysis | None:
-    return next((one["analysis"] for one in copies if one["analysis"]), None)
 
 
 def _redirect_from_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
@@ -385,12 +387,12 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
         )
         yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, _("A rehearsal shows it."))
         return
-    found, alpha = newest.result["recovered"], newest.result["agreement"]
+    recovered, alpha = newest.result["recovered"], newest.result["agreement"]
     yield launch.point(
         _("Rehearsal"),
         Readiness.READY,
         _("Simulated participants found %(share)s of the answers that were drawn as true.")
-        % {"share": percent(found["value"])},
+        % {"share": percent(recovered["value"])},
         page="rehearsal",
         link_words=_("Look at it"),
     )

@@ -12,12 +12,15 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 from pydantic import Field, ValidationError
+from rest_framework import serializers
 
 from annotation.money.costs import forecast_of_design
 from common.errors import WrongState
+from common.parameters import Parameters
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import hash_of_judgments
 from evaluation.data.provenance import json_float, signature
@@ -40,6 +43,7 @@ from evaluation.statistics.power import (
     power_of,
     without_noise,
 )
+from judgments.access.roles import Right
 from judgments.design.reading import make_design
 from judgments.design.requirements import Listed, Part
 from judgments.design.study_design import StudyDesign
@@ -48,7 +52,10 @@ from judgments.models import Study, Unit
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import change_design, design_of
+from judgments.study_operations import Outcome, background_operation, operation
 
+JOB_KIND = "plan_power"
+LONGEST_NAME = 200
 Share = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -81,7 +88,7 @@ class Assumptions(Part):
     controls_per_hit: Annotated[int, Field(ge=0, le=100)] = 0
     replaced: Share = Field(0.0, description="Pages of work paid for again, as part of all.")
 
-    def asked(self) -> Question:
+    def as_question(self) -> Question:
         """Raise StatisticsError."""
         if self.question == "systems":
             return TwoSystems(self.win_rate, self.ties)
@@ -102,9 +109,9 @@ class Assumptions(Part):
 def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
     """Validate assumptions. Raise EvaluationError with the first problem."""
     try:
-        found = Assumptions.model_validate(dict(values))
-        found.asked()
-        found.people()
+        assumptions = Assumptions.model_validate(dict(values))
+        assumptions.as_question()
+        assumptions.people()
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -124,23 +131,23 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
         ) from None
     except StatisticsError as error:
         raise EvaluationError(_("%(error)s.") % {"error": error}) from None
-    if found.controls_per_hit >= found.units_per_hit:
+    if assumptions.controls_per_hit >= assumptions.units_per_hit:
         raise EvaluationError(
             _(
                 "controls_per_hit is %(controls_per_hit)s, which leaves no place in a HIT of %(units_per_hit)s."
             )
-            % {"controls_per_hit": found.controls_per_hit, "units_per_hit": found.units_per_hit}
+            % {"controls_per_hit": assumptions.controls_per_hit, "units_per_hit": assumptions.units_per_hit}
         )
-    return found
+    return assumptions
 
 
 def assumptions_for(study: Study) -> dict[str, Any]:
     design = design_of(study)
-    own = design.judgments_per_unit
+    votes = design.judgments_per_unit
     several = _compares_with_references(design.protocol)
     return Assumptions().model_dump(mode="json") | {
         "references": [1, 3, 5, 10] if several else [1],
-        "votes": sorted({1, 3, 5, own}),
+        "votes": sorted({1, 3, 5, votes}),
         "seed": design.seed,
         "reward_cents": design.crowd.reward_cents,
         "units_per_hit": design.units_per_hit,
@@ -166,7 +173,7 @@ def compute_plan(
     """
     try:
         plan = plan_design(
-            assumptions.asked(),
+            assumptions.as_question(),
             assumptions.people(),
             pairs=assumptions.pairs,
             references=assumptions.references,
@@ -199,14 +206,14 @@ def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) ->
 
 
 def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> dict[str, Any]:
-    def row(one: PowerResult | None) -> dict[str, Any] | None:
-        if one is None:
+    def row(result: PowerResult | None) -> dict[str, Any] | None:
+        if result is None:
             return None
-        figures = {key: json_float(value) for key, value in asdict(one).items() if key != "size"}
-        return asdict(one.size) | figures | {"cost_cents": cost_of(one.size, assumptions, design)}
+        figures = {key: json_float(value) for key, value in asdict(result).items() if key != "size"}
+        return asdict(result.size) | figures | {"cost_cents": cost_of(result.size, assumptions, design)}
 
     return {
-        "tried": [row(one) for one in plan.tried],
+        "tried": [row(result) for result in plan.tried],
         "wanted": plan.wanted,
         "best": row(plan.best),
         "fewer_votes": row(plan.fewer_votes),
@@ -246,15 +253,53 @@ def newest_plan(study: Study) -> Analysis | None:
     return Analysis.objects.newest_first(study, Analysis.What.PLAN).first()
 
 
+class PowerPlanRequest(Parameters):
+    """What is assumed (docs/planning.md), for which study, and from which pilot."""
+
+    assumptions = serializers.DictField(required=False, help_text="Those that differ from the usual.")
+    pilot = serializers.CharField(required=False, help_text="Slug of a study whose people are taken.")
+    first = serializers.CharField(required=False, max_length=LONGEST_NAME, help_text="Of two in the pilot.")
+    second = serializers.CharField(required=False, max_length=LONGEST_NAME)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        first, second = attrs.get("first"), attrs.get("second")
+        if bool(first) != bool(second):
+            raise serializers.ValidationError({"second" if first else "first": ["Name both, or neither."]})
+        if first and not attrs.get("pilot"):
+            raise serializers.ValidationError({"pilot": ["Name the study in which the two were compared."]})
+        return super().validate(attrs)
+
+
+@background_operation(
+    "plan-power",
+    "Simulate a study",
+    parameters=PowerPlanRequest,
+    job=JOB_KIND,
+    right=Right.CHANGE,
+    once="always",
+)
+def plan_power(
+    *, study: Study, assumptions: Mapping[str, Any] | None = None, **source: str
+) -> dict[str, Any]:
+    """Starts a simulation of how many pairs, references and votes a difference takes; follow `state`."""
+    if not KINDS[study.protocol].compares_pairs:
+        raise WrongState(
+            _("Study %(slug)r compares no pairs; there is nothing to plan so.") % {"slug": study.slug}
+        )
+    return plan_args({**assumptions_for(study), **(assumptions or {})}, **source)
+
+
+def plan_args(
+    assumptions: Mapping[str, Any], pilot: str = "", first: str = "", second: str = ""
+) -> dict[str, Any]:
+    checked = read_assumptions(assumptions).model_dump(mode="json")
+    return {"assumptions": checked, "pilot": pilot, "first": first, "second": second}
+
+
+@operation("use-plan", "Put a plan into the design")
 @transaction.atomic
-def use_plan(*, study: Study) -> Study:
-    """Apply the newest plan's cheapest design to the draft.
-
-    Pair kinds keep their shares, the first ones taking the remainder; without any, all get equal shares.
-
-    Raises:
-        WrongState: no design of a plan reached the power, or the study is no draft.
-    """
+def use_plan(*, study: Study, by: User | None) -> Outcome:
+    """Put the newest plan's cheapest design into the study: its pairs, references and votes."""
     plan = newest_plan(study)
     best = plan.result["best"] if plan else None
     if plan is None or best is None:
@@ -265,6 +310,7 @@ def use_plan(*, study: Study) -> Study:
     kinds = {kind: count for kind, count in values["sampling"]["pairs"].items() if count} or dict.fromkeys(
         ("HC", "HI", "HM", "MM"), 1
     )
+    # Pair kinds keep their shares, the first ones taking the remainder; without any, all get equal shares.
     total, wanted = sum(kinds.values()), best["pairs"]
     shares = {kind: wanted * count // total for kind, count in kinds.items()}
     for kind in list(shares)[: wanted - sum(shares.values())]:
@@ -272,15 +318,16 @@ def use_plan(*, study: Study) -> Study:
     sampling = values["sampling"] | {"pairs": shares}
     if _compares_with_references(study.protocol):
         sampling["references"] = best["references"]
-    own = plan.settings
+    settings = plan.settings
     changed = values | {
         "judgments_per_unit": best["votes"],
-        "units_per_hit": own["units_per_hit"],
-        "controls": values["controls"] | {"per_hit": own["controls_per_hit"]},
-        "crowd": values["crowd"] | {"reward_cents": own["reward_cents"]},
+        "units_per_hit": settings["units_per_hit"],
+        "controls": values["controls"] | {"per_hit": settings["controls_per_hit"]},
+        "crowd": values["crowd"] | {"reward_cents": settings["reward_cents"]},
         "sampling": sampling,
     }
-    return change_design(study=study, design=make_design(changed))
+    change_design(study=study, design=make_design(changed))
+    return Outcome(_("The design now has the plan's pairs, references and votes."))
 
 
 PAIRS, TIMES = 200, 200  # simulated pairs for the probability that a consensus is right
@@ -307,9 +354,9 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
         "worker_spread": 0.0,
     }
     source: dict[str, Any] = {"pilot": study.slug, "data_hash": hash_of_judgments(study)}
-    found = pilot_components(study)
-    if found and not found["reason"]:
-        source["components"] = found
+    components = pilot_components(study)
+    if components and not components["reason"]:
+        source["components"] = components
     if bool(first) != bool(second):
         raise EvaluationError(_("Only one of the pilot's two is named; expected both, or neither."))
     if first:
@@ -362,22 +409,22 @@ def consensus_accuracy(study: Study, people: PilotPeople) -> float:
     )
     crowd = People(right=people.right, pair_spread=people.spread, careless=0.0, worker_spread=0.0)
     # The assumed difference has no effect on the consensus.
-    (found,) = power_of(TwoSystems(1.0), crowd, [size], simulations=TIMES, seed=0)
-    if not found.right_consensus > 0.5:
+    (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=TIMES, seed=0)
+    if not result.right_consensus > 0.5:
         raise EvaluationError(
             _("Study %(slug)r is no pilot: its votes are as good as a coin's.") % {"slug": study.slug}
         )
-    return found.right_consensus
+    return result.right_consensus
 
 
 def _consensus(study: Study) -> dict[int, int]:
     rows = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
-    said = {pair: int(value) for pair, value in rows.values_list("pair", "value") if pair and value}
-    if not said:
+    consensus = {pair: int(value) for pair, value in rows.values_list("pair", "value") if pair and value}
+    if not consensus:
         raise EvaluationError(
             _("Study %(slug)r has no pair with a consensus; aggregate it first.") % {"slug": study.slug}
         )
-    return said
+    return consensus
 
 
 def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
@@ -388,11 +435,11 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
     Raises:
         EvaluationError: the two never met, or no such pair has a consensus.
     """
-    said = _consensus(study)
+    consensus = _consensus(study)
     of_pair = loaders.systems_of_pairs(study)
     wins = losses = 0
     for pair in loaders.pair_rows(study):
-        value, names = said.get(pair.pk), of_pair[pair.key]
+        value, names = consensus.get(pair.pk), of_pair[pair.key]
         if value is None or set(names) != {first, second} or first == second:
             continue
         won = names[value - 1] == first
@@ -426,15 +473,17 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
             )
         named = metric_winners(np.array([row[1] for row in rows]), np.array([row[2] for row in rows]))
         winners[metric] = dict(zip((row[0] for row in rows), named.tolist(), strict=True))
-    said = _consensus(study)
+    consensus = _consensus(study)
     hits = {
-        metric: {pair: winners[metric].get(pair) == value for pair, value in said.items()}
+        metric: {pair: winners[metric].get(pair) == value for pair, value in consensus.items()}
         for metric in winners
     }
-    one, two = (without_noise(sum(hits[metric].values()) / len(said), right) for metric in (first, second))
-    same = sum(hits[first][pair] == hits[second][pair] for pair in said) / len(said)
+    n = len(consensus)
+    accuracy = {metric: without_noise(sum(hits[metric].values()) / n, right) for metric in hits}
+    a, b = accuracy[first], accuracy[second]
+    same = sum(hits[first][pair] == hits[second][pair] for pair in consensus) / n
     return {
-        "first": one,
-        "second": two,
-        "agreement": min(max(same, abs(one + two - 1)), 1 - abs(one - two)),
+        "first": a,
+        "second": b,
+        "agreement": min(max(same, abs(a + b - 1)), 1 - abs(a - b)),
     }

@@ -48,18 +48,18 @@ class Pairs:
     """Pair row id -> true winner (1 or 2), and the votes' winner (0 for none)."""
 
     truth: Mapping[int, int]
-    said: Mapping[int, int]
+    voted: Mapping[int, int]
 
 
 def compute_rehearsal(
     *, study: Study, crowd: Crowd, report: RehearsalReport, progress: Progress = no_progress
 ) -> Rehearsal:
     """Evaluate a finished rehearsal against the truth, without storing the result."""
-    aggregation = compute_aggregation(study=study, progress=lambda share, words: progress(share / 3, words))
+    aggregation = compute_aggregation(study=study, progress=lambda share, text: progress(share / 3, text))
     evaluation, reason = None, ""
     try:
         evaluation = compute_evaluation(
-            study=study, progress=lambda share, words: progress((1 + share) / 3, words)
+            study=study, progress=lambda share, text: progress((1 + share) / 3, text)
         )
     except EvaluationError as error:
         reason = str(error)
@@ -100,10 +100,10 @@ def compute_rehearsal(
 def _known_pairs(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) -> Pairs:
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     of_pair = dict(units.values_list("pair_id", "pk"))
-    said = aggregation.consensus.of_pair
+    consensus = aggregation.consensus.of_pair
     return Pairs(
         truth={pair: int(truths[unit]) for pair, unit in of_pair.items()},
-        said={pair: int(said[pair].value or 0) if pair in said else 0 for pair in of_pair},
+        voted={pair: int(consensus[pair].value or 0) if pair in consensus else 0 for pair in of_pair},
     )
 
 
@@ -136,11 +136,11 @@ def _metric_hits(evaluation: MetaEvaluation | None, pairs: Pairs) -> dict[str, d
 
 
 def _metric_row(name: str, named: Mapping[int, int], pairs: Pairs) -> dict[str, Any]:
-    decided = [pair for pair in named if pairs.said[pair]]
+    decided = [pair for pair in named if pairs.voted[pair]]
     return {
         "name": name,
         "truth": share_with_interval(sum(named[pair] == pairs.truth[pair] for pair in named), len(named)),
-        "found": share_with_interval(sum(named[pair] == pairs.said[pair] for pair in decided), len(decided)),
+        "found": share_with_interval(sum(named[pair] == pairs.voted[pair] for pair in decided), len(decided)),
     }
 
 
@@ -153,15 +153,15 @@ def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
 def _system_rows(meetings: Mapping[int, tuple[str, str]], pairs: Pairs) -> list[dict[str, Any]]:
     rows = []
     for name in sorted({name for names in meetings.values() for name in names}):
-        own = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
-        decided = [pk for pk in own if pairs.said[pk]]
+        sides = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
+        decided = [pk for pk in sides if pairs.voted[pk]]
+        right = sum(pairs.truth[pk] == side for pk, side in sides.items())
+        recovered = sum(pairs.voted[pk] == sides[pk] for pk in decided)
         rows.append(
             {
                 "name": name,
-                "truth": share_with_interval(
-                    sum(pairs.truth[pk] == side for pk, side in own.items()), len(own)
-                ),
-                "found": share_with_interval(sum(pairs.said[pk] == own[pk] for pk in decided), len(decided)),
+                "truth": share_with_interval(right, len(sides)),
+                "found": share_with_interval(recovered, len(decided)),
             }
         )
     return sorted(rows, key=lambda row: -(row["truth"]["value"] or 0.0))
@@ -181,17 +181,17 @@ def _simulate_power(
         return []
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
     references = max(1, round(units / max(1, len(pairs.truth))))
-    asked: list[tuple[str, str, str, int, Question]] = []
+    questions: list[tuple[str, str, str, int, Question]] = []
     try:
         if len(metrics) > 1:
-            one, two = metrics[0], metrics[1]
+            best, runner_up = metrics[0], metrics[1]
             right = [
                 {pair: winner == pairs.truth[pair] for pair, winner in named[row["name"]].items()}
-                for row in (one, two)
+                for row in (best, runner_up)
             ]
             same = sum(right[0][pair] == right[1][pair] for pair in right[0]) / len(right[0])
-            apart = TwoMetrics(one["truth"]["value"], two["truth"]["value"], same)
-            asked.append(("metrics", one["name"], two["name"], len(right[0]), apart))
+            apart = TwoMetrics(best["truth"]["value"], runner_up["truth"]["value"], same)
+            questions.append(("metrics", best["name"], runner_up["name"], len(right[0]), apart))
     except StatisticsError:
         pass  # both are right equally often: neither is wrong to win
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -202,16 +202,16 @@ def _simulate_power(
         wins = sum(meetings[pk][pairs.truth[pk] - 1] == both[0] for pk in met)
         if 2 * wins != len(met):
             first, second = both if 2 * wins > len(met) else both[::-1]
-            asked.append(
+            questions.append(
                 ("systems", first, second, len(met), TwoSystems(max(wins, len(met) - wins) / len(met)))
             )
     rows = []
-    for what, first, second, count, question in asked:
+    for what, first, second, count, question in questions:
         size = Size(count, references, design_of(study).judgments_per_unit)
-        (found,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
+        (estimate,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
         figures = {
             key: value if isinstance(value, int) else json_float(value)
-            for key, value in asdict(found).items()
+            for key, value in asdict(estimate).items()
             if key != "size"
         }
         rows.append({"what": what, "first": first, "second": second, **asdict(size), **figures})
@@ -257,8 +257,8 @@ def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
         result=rehearsal.result,
     )
     value = rehearsal.result["recovered"]["value"]
-    words = "Rehearsed" + (f"; {percent(value)} of the drawn truth came back." if value is not None else ".")
-    note_event(study=rehearsal.study, what="rehearsal-done", sentence=words)
+    share = f"; {percent(value)} of the drawn truth came back" if value is not None else ""
+    note_event(study=rehearsal.study, what="rehearsal-done", sentence=f"Rehearsed{share}.")
     return stored
 
 

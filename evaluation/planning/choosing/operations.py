@@ -95,11 +95,11 @@ class SelectItemsRequest(ScoresRequest):
         "arena --method disagreement --metrics cider-d,rouge-l --budget 200 --seed 1",
     ),
 )
-def select_items(*, study: Study, by: User | None, progress: Progress, method: str, **asked: Any) -> Outcome:
+def select_items(*, study: Study, by: User | None, progress: Progress, method: str, **how: Any) -> Outcome:
     """Draws items with chances that go with their usefulness into the draft's design; follow the job."""
-    found = None if method == ALL else compute_choice(study=study, method=method, **asked, progress=progress)
-    store_choice(study=study, found=found, by=by)
-    return Outcome(choice_in_words(found), found)
+    choice = None if method == ALL else compute_choice(study=study, method=method, **how, progress=progress)
+    store_choice(study=study, choice=choice, by=by)
+    return Outcome(choice_in_words(choice), choice)
 
 
 @background_operation("weigh-back", "Weigh answers back to all items", job=WEIGH, parameters=ScoresRequest)

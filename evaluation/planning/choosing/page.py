@@ -92,21 +92,21 @@ def _groups(result: dict[str, Any]) -> list[str]:
 
 
 def _best_savings(result: dict[str, Any]) -> list[dict[str, Any]]:
-    found = []
+    savings = []
     for group in _groups(result):
-        own = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
-        for budget in sorted({row["budget"] for row in own}):
-            rows = [row for row in own if row["budget"] == budget and row["saved"] is not None]
+        group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
+        for budget in sorted({row["budget"] for row in group_rows}):
+            rows = [row for row in group_rows if row["budget"] == budget and row["saved"] is not None]
             best = max(rows, key=lambda row: row["saved"], default=None)
             if best is not None:
-                found.append(
+                savings.append(
                     best
                     | {
                         "group": _(GROUPS_IN_WORDS[group]),
                         "method": _(METHODS_IN_WORDS[best["method"]]),
                     }
                 )
-    return found
+    return savings
 
 
 def _savings_plot(result: dict[str, Any]) -> Any:
@@ -117,10 +117,10 @@ def _savings_plot(result: dict[str, Any]) -> Any:
 
     panels = []
     for group in _groups(result):
-        own = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
+        group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
         curves = []
-        for method in dict.fromkeys(row["method"] for row in own):
-            rows = [row for row in own if row["method"] == method]
+        for method in dict.fromkeys(row["method"] for row in group_rows):
+            rows = [row for row in group_rows if row["method"] == method]
             curves.append(
                 Curve(
                     _(METHODS_IN_WORDS[method]),

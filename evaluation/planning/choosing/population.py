@@ -60,8 +60,8 @@ class Population:
         """Return (N,) item positions: a pair is its own item, a caption's is its image."""
         if self.pairs:
             return np.arange(len(self.pairs))
-        places = {image: place for place, image in enumerate(dict.fromkeys(self.images))}
-        return np.array([places[image] for image in self.images], dtype=np.int64)
+        positions = {image: position for position, image in enumerate(dict.fromkeys(self.images))}
+        return np.array([positions[image] for image in self.images], dtype=np.int64)
 
     @property
     def images(self) -> list[int]:
@@ -95,15 +95,15 @@ class Population:
         columns: dict[tuple[str, int], int] = {}
         seen: Counter[tuple[int, str]] = Counter()
         cells: list[tuple[int, int, int, int]] = []
-        for row, (place, names) in enumerate(zip(self.item.tolist(), self.systems, strict=True)):
+        for row, (item, names) in enumerate(zip(self.item.tolist(), self.systems, strict=True)):
             sides = enumerate(names) if self.pairs else ((0, name) for name in names or (PEOPLE,))
             for side, name in sides:
-                column = columns.setdefault((name, seen[place, name]), len(columns))
-                seen[place, name] += 1
-                cells.append((place, column, row, side))
+                column = columns.setdefault((name, seen[item, name]), len(columns))
+                seen[item, name] += 1
+                cells.append((item, column, row, side))
         table = np.full((self.size, len(columns), rows.shape[2]), np.nan)
-        place_of, column_of, row_of, side_of = np.array(cells).T
-        table[place_of, column_of] = rows[row_of, side_of]
+        item_of, column_of, row_of, side_of = np.array(cells).T
+        table[item_of, column_of] = rows[row_of, side_of]
         return table
 
 
@@ -140,8 +140,8 @@ def population_of_draft(study: Study) -> Population:
 
 def _documents(judged: set[str], material: Material, images: Mapping[str, Image]) -> list[References]:
     splits = {images[name].split for name in judged}
-    own = [image for image in material.images if image.split in splits and image.references]
-    return [[text.text for text in image.references] for image in own]
+    described = [image for image in material.images if image.split in splits and image.references]
+    return [[text.text for text in image.references] for image in described]
 
 
 def _pairs(
@@ -177,9 +177,9 @@ def _captions(
     for unit in units:
         assert unit.first is not None
         image, text = images[unit.image], unit.first.text
-        own = tuple(one.text for one in image.references if one.text != text)
-        captions.append(CaptionTexts(None, items[unit.image], unit.first.key, text, own, np.nan))
-        systems.append(tuple(dict.fromkeys(name for name, one in image.outputs if one.text == text)))
+        references = tuple(caption.text for caption in image.references if caption.text != text)
+        captions.append(CaptionTexts(None, items[unit.image], unit.first.key, text, references, np.nan))
+        systems.append(tuple(dict.fromkeys(name for name, caption in image.outputs if caption.text == text)))
     return Population(
         per="images",
         pairs=(),
@@ -222,6 +222,6 @@ def judged_population(study: Study) -> Population:
         pairs=(),
         captions=captions,
         members=[unit_keys[caption.unit] for caption in captions if caption.unit is not None],
-        systems=[tuple(dict.fromkeys(credited.get((one.item, one.key), ()))) for one in captions],
+        systems=[tuple(dict.fromkeys(credited.get((text.item, text.key), ()))) for text in captions],
         documents=references.documents(),
     )

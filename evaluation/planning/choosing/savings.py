@@ -44,21 +44,21 @@ class Targets:
 
 def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -> Targets:
     """Return the results to estimate: accuracies of metrics and scores of systems."""
-    found: list[tuple[str, str, Floats]] = []
+    targets: list[tuple[str, str, Floats]] = []
     if population.pairs:
         winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
         right = metrics_agree(scores, winners)
-        found += [("accuracy", name, right[:, place]) for place, name in enumerate(metrics)]
-        found += [
-            ("difference", f"{metrics[one]} − {metrics[two]}", right[:, one] - right[:, two])
-            for one, two in combinations(range(len(metrics)), 2)
+        targets += [("accuracy", name, right[:, index]) for index, name in enumerate(metrics)]
+        targets += [
+            ("difference", f"{metrics[first]} − {metrics[second]}", right[:, first] - right[:, second])
+            for first, second in combinations(range(len(metrics)), 2)
         ]
         of_systems = wins_by_system(population, winners)
     else:
         people = np.array([caption.people for caption in population.captions])
         of_systems = scores_by_system(population, people)
-    found += [("system", name, values) for name, values in sorted(of_systems.items())]
-    groups, names, values = zip(*found, strict=True)
+    targets += [("system", name, values) for name, values in sorted(of_systems.items())]
+    groups, names, values = zip(*targets, strict=True)
     return Targets(np.stack(values, axis=1), groups, names)
 
 
@@ -118,11 +118,11 @@ def savings_rows(
 
 def _draw_weights(chance: Floats, item: Ints, draws: int, generator: np.random.Generator) -> Floats:
     """Return (D, N) row weights, 0 for items not drawn."""
-    found = np.zeros((draws, len(chance)))
-    for row in found:
+    weights = np.zeros((draws, len(chance)))
+    for row in weights:
         drawn = draw_items(chance, seed=generator)
         row[drawn] = 1 / chance[drawn]
-    return np.asarray(found[:, item])
+    return np.asarray(weights[:, item])
 
 
 def _saved_share(error: float, budget: int, size: int, spread: float) -> float:
@@ -164,7 +164,7 @@ def choice_savings(
         targets,
         draws=draws,
         seed=seed,
-        progress=lambda share, words: progress(0.4 + 0.6 * share, words),
+        progress=lambda share, message: progress(0.4 + 0.6 * share, message),
     )
     return {
         "study": study.slug,

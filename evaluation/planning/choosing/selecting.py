@@ -106,11 +106,11 @@ def compute_choice(
         chance = inclusion_probabilities(usefulness_of(method, population, scored), budget, floor=floor)
     except StatisticsError as error:
         raise EvaluationError(as_sentence(error)) from None
-    places = set(draw_items(chance, seed=rng_for(seed, "chosen items")).tolist())
+    drawn = set(draw_items(chance, seed=rng_for(seed, "chosen items")).tolist())
     chances = {
-        key: float(chance[place])
-        for key, place in zip(population.members, population.item.tolist(), strict=True)
-        if place in places
+        key: float(chance[item])
+        for key, item in zip(population.members, population.item.tolist(), strict=True)
+        if item in drawn
     }
     if len(chances) > MOST:
         raise EvaluationError(
@@ -131,32 +131,32 @@ def compute_choice(
 
 
 @transaction.atomic
-def store_choice(*, study: Study, found: dict[str, Any] | None, by: User | None = None) -> Study:
+def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None = None) -> Study:
     """Write a choice into a draft's design; None removes it."""
     values = study.design | {
-        "sampling": study.design["sampling"] | {"only": found["only"] if found else []},
+        "sampling": study.design["sampling"] | {"only": choice["only"] if choice else []},
     }
     values.pop("chosen", None)
-    if found:
-        values["chosen"] = found["chosen"]
+    if choice:
+        values["chosen"] = choice["chosen"]
     elif study.design.get("chosen") is None:
         return study
     changed = change_design(study=study, design=make_design(values))
-    words = "All items are judged again."
-    if found:
-        own = found["chosen"]
-        words = (
-            f"{own['budget']:,} of {own['population']:,} {own['per']} were chosen by {own['method']}, seed "
-            f"{own['seed']}."
+    sentence = "All items are judged again."
+    if choice:
+        chosen = choice["chosen"]
+        sentence = (
+            f"{chosen['budget']:,} of {chosen['population']:,} {chosen['per']} were chosen by {chosen['method']}, seed "
+            f"{chosen['seed']}."
         )
-    note_event(study=changed, what="items-chosen", sentence=words, by=by)
+    note_event(study=changed, what="items-chosen", sentence=sentence, by=by)
     return changed
 
 
-def choice_in_words(found: dict[str, Any] | None) -> str:
-    if not found:
+def choice_in_words(choice: dict[str, Any] | None) -> str:
+    if not choice:
         return _("All items are judged again; the choice was taken back.")
-    chosen = found["chosen"]
+    chosen = choice["chosen"]
     return pgettext("staff", "%(budget)s of %(n)s %(what)s were chosen (%(method)s, seed %(seed)s).") % {
         "budget": thousands(chosen["budget"]),
         "n": thousands(chosen["population"]),

@@ -84,58 +84,58 @@ class WeightedRows:
     def mean(self, what: str, name: str, values: Floats, kind: str = "") -> dict[str, Any]:
         """Return the mean of known values, weighted and plain."""
         known = ~np.isnan(values)
-        chance, images, own = self.chance[known], self.images[known], values[known]
+        chance, images, known_values = self.chance[known], self.images[known], values[known]
         figure = self._figure(
             what,
             name,
             kind,
-            weighted_mean(own, chance, images),
-            weighted_mean(own, np.ones(len(own)), images),
+            weighted_mean(known_values, chance, images),
+            weighted_mean(known_values, np.ones(len(known_values)), images),
         )
         if what != MEAN:  # a share, or a difference of two
-            least = -1.0 if own.min() < 0 else 0.0
-            for one in (figure, figure["plain"]):
-                if one["low"] is not None:
-                    one |= {"low": max(one["low"], least), "high": min(one["high"], 1.0)}
+            least = -1.0 if known_values.min() < 0 else 0.0
+            for estimate in (figure, figure["plain"]):
+                if estimate["low"] is not None:
+                    estimate |= {"low": max(estimate["low"], least), "high": min(estimate["high"], 1.0)}
         return figure
 
     def kendall(self, name: str, metric: Floats, people: Floats) -> dict[str, Any]:
-        found = weighted_kendall(metric, people, self.chance, self.images)
+        weighted = weighted_kendall(metric, people, self.chance, self.images)
         plain = weighted_kendall(metric, people, np.ones(len(people)), self.images)
-        return self._figure(TAU, name, "", found, plain)
+        return self._figure(TAU, name, "", weighted, plain)
 
     @staticmethod
     def _figure(
-        what: str, name: str, kind: str, found: WeightedEstimate, plain: WeightedEstimate
+        what: str, name: str, kind: str, weighted: WeightedEstimate, plain: WeightedEstimate
     ) -> dict[str, Any]:
         return {
             "what": what,
             "name": name,
             "kind": kind,
-            **as_json(found, *ESTIMATE),
+            **as_json(weighted, *ESTIMATE),
             "plain": as_json(plain, "value", "low", "high"),
         }
 
 
 def metrics_agree(scores: Floats, winners: Floats) -> Floats:
     """Return (P, M) whether metrics agree with people's winner, from (P, 2, M) scores; nan if undecided."""
-    said = np.stack(
+    predicted = np.stack(
         [metric_winners(scores[:, 0, at], scores[:, 1, at]) for at in range(scores.shape[2])], axis=1
     )
-    return np.where(winners[:, np.newaxis] > 0, said == winners[:, np.newaxis], np.nan)
+    return np.where(winners[:, np.newaxis] > 0, predicted == winners[:, np.newaxis], np.nan)
 
 
 def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]:
     """Return system -> (P,) wins against other systems; a tie is half a win, nan elsewhere."""
-    found: dict[str, Floats] = {}
+    wins: dict[str, Floats] = {}
     tied = np.array([pair.tied for pair in population.pairs])
     for row, (first, second) in enumerate(population.systems):
         if first == second or not (winners[row] or tied[row]):
             continue
         for side, name in ((1, first), (2, second)):
-            own = found.setdefault(name, np.full(len(winners), np.nan))
-            own[row] = float(winners[row] == side) if winners[row] else 0.5
-    return found
+            system_wins = wins.setdefault(name, np.full(len(winners), np.nan))
+            system_wins[row] = float(winners[row] == side) if winners[row] else 0.5
+    return wins
 
 
 def pair_estimates(
@@ -145,29 +145,29 @@ def pair_estimates(
     right = metrics_agree(scores, winners)
     kinds = np.array([pair.kind for pair in population.pairs])
     named = [kind for kind in dict.fromkeys(kinds.tolist()) if kind]
-    found = []
-    for place, name in enumerate(metrics):
-        found.append(rows.mean(ACCURACY, name, right[:, place]))
+    estimates = []
+    for index, name in enumerate(metrics):
+        estimates.append(rows.mean(ACCURACY, name, right[:, index]))
         for kind in named if len(named) > 1 else ():
-            own = np.where(kinds == kind, right[:, place], np.nan)
-            if not np.isnan(own).all():
-                found.append(rows.mean(ACCURACY, name, own, kind))
-    for one, two in list(combinations(range(len(metrics)), 2))[:MOST_DIFFERENCES]:
-        words = f"{metrics[one]} − {metrics[two]}"
-        found.append(rows.mean(ACCURACY, words, right[:, one] - right[:, two]))
-    found += [
+            of_kind = np.where(kinds == kind, right[:, index], np.nan)
+            if not np.isnan(of_kind).all():
+                estimates.append(rows.mean(ACCURACY, name, of_kind, kind))
+    for first, second in list(combinations(range(len(metrics)), 2))[:MOST_DIFFERENCES]:
+        difference = f"{metrics[first]} − {metrics[second]}"
+        estimates.append(rows.mean(ACCURACY, difference, right[:, first] - right[:, second]))
+    estimates += [
         rows.mean(WINS, name, values) for name, values in sorted(wins_by_system(population, winners).items())
     ]
-    return found
+    return estimates
 
 
 def scores_by_system(population: Population, people: Floats) -> dict[str, Floats]:
     """Return system -> (N,) people's scores of its captions, nan for others."""
-    found: dict[str, Floats] = {}
+    scores: dict[str, Floats] = {}
     for row, names in enumerate(population.systems):
         for name in names or (PEOPLE,):
-            found.setdefault(name, np.full(len(people), np.nan))[row] = people[row]
-    return found
+            scores.setdefault(name, np.full(len(people), np.nan))[row] = people[row]
+    return scores
 
 
 def caption_estimates(
@@ -175,13 +175,14 @@ def caption_estimates(
 ) -> list[dict[str, Any]]:
     people = np.array([caption.people for caption in population.captions])
     by_system = scores_by_system(population, people)
-    found = [rows.mean(MEAN, name, values) for name, values in sorted(by_system.items())]
-    for one, two in list(combinations(sorted(by_system), 2))[:MOST_DIFFERENCES]:
-        difference = _means_by_image(by_system[one], population) - _means_by_image(by_system[two], population)
+    estimates = [rows.mean(MEAN, name, values) for name, values in sorted(by_system.items())]
+    means = {name: _means_by_image(values, population) for name, values in by_system.items()}
+    for first, second in list(combinations(sorted(means), 2))[:MOST_DIFFERENCES]:
+        difference = means[first] - means[second]
         if not np.isnan(difference).all():
-            found.append(rows.mean(MEAN, f"{one} − {two}", difference))
-    found += [rows.kendall(name, scores[:, 0, place], people) for place, name in enumerate(metrics)]
-    return found
+            estimates.append(rows.mean(MEAN, f"{first} − {second}", difference))
+    estimates += [rows.kendall(name, scores[:, 0, index], people) for index, name in enumerate(metrics)]
+    return estimates
 
 
 def _means_by_image(values: Floats, population: Population) -> Floats:
@@ -191,7 +192,7 @@ def _means_by_image(values: Floats, population: Population) -> Floats:
     sums = np.bincount(item[known], weights=values[known], minlength=population.size)
     counts = np.bincount(item[known], minlength=population.size)
     _, first = np.unique(item, return_index=True)
-    found = np.full(len(values), math.nan)
+    means = np.full(len(values), math.nan)
     with np.errstate(invalid="ignore"):
-        found[first] = sums / counts
-    return found
+        means[first] = sums / counts
+    return means

@@ -48,8 +48,8 @@ class KnownItemSerializer(RowSerializer[Consensus]):
     def get_expected(self, row: Consensus) -> Any:
         """Return the unanimous or adjudicated answer."""
         assert row.unit is not None
-        found = candidate_of(KINDS[row.unit.study.protocol], row)
-        return found.expected if found else None
+        candidate = candidate_of(KINDS[row.unit.study.protocol], row)
+        return candidate.expected if candidate else None
 
 
 class TakenReply(serializers.Serializer[Any]):
@@ -105,5 +105,5 @@ class NextBatchView(OperationView):
 
     def answer(self, study: Study, outcome: Outcome) -> Response:
         batch = find_study(outcome.value.slug)
-        place = reverse("api:studies-detail", args=[batch.slug], request=self.request)
-        return Response(StudySerializer(batch).data, status=201, headers={"Location": place})
+        address = reverse("api:studies-detail", args=[batch.slug], request=self.request)
+        return Response(StudySerializer(batch).data, status=201, headers={"Location": address})

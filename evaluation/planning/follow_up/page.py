@@ -90,11 +90,11 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
         "form": form,
         "query": f"&show={wanted['show']}&unit={wanted['unit']}",
         "page": page,
-        "rows": [_dispute_row(one) for one in _rows_to_show(page.object_list)],
+        "rows": [_dispute_row(row) for row in _rows_to_show(page.object_list)],
         "computed": Consensus.objects.filter(study=study).exists(),
         "possible": can_be_adjudicated(study),
         "people": list(adjudicators(study)),
-        "sent": [_adjudication_row(one) for one in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
+        "sent": [_adjudication_row(row) for row in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
         "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
         "adjudicate_link": reverse("annotation:adjudicate"),
     }
@@ -121,8 +121,8 @@ def _rows_to_show(chosen: Any) -> QuerySet[Consensus]:
     )
 
 
-def _dispute_row(one: Any) -> Row:
-    return Row(unit=one.unit, votes=_votes_in_words(one.votes), n=one.n, state=_state_in_words(one.sent))
+def _dispute_row(row: Any) -> Row:
+    return Row(unit=row.unit, votes=_votes_in_words(row.votes), n=row.n, state=_state_in_words(row.sent))
 
 
 def _state_in_words(sent: str | None) -> str:
@@ -130,37 +130,37 @@ def _state_in_words(sent: str | None) -> str:
 
 
 def _votes_in_words(votes: dict[str, int]) -> str:
-    said = [
+    parts = [
         _("%(n)s for “%(answer)s”") % {"n": count, "answer": answer}
         for answer, count in sorted(votes.items())
         if count
     ]
-    return ", ".join(said) or _("none")
+    return ", ".join(parts) or _("none")
 
 
-def _adjudication_row(one: Adjudication) -> dict[str, Any]:
+def _adjudication_row(adjudication: Adjudication) -> dict[str, Any]:
     return {
-        "pk": one.pk,
-        "unit": one.unit.key,
-        "state": one.get_state_display(),
-        "withdrawn": one.state == Adjudication.State.WITHDRAWN,
-        "to": one.adjudicator.get_username(),
-        "by": one.sent_by.get_username() if one.sent_by else "–",
-        "at": one.decided_at or one.sent_at,
-        "votes": _votes_in_words(one.votes),
-        "value": _decision_in_words(one),
-        "reason": one.reason,
+        "pk": adjudication.pk,
+        "unit": adjudication.unit.key,
+        "state": adjudication.get_state_display(),
+        "withdrawn": adjudication.state == Adjudication.State.WITHDRAWN,
+        "to": adjudication.adjudicator.get_username(),
+        "by": adjudication.sent_by.get_username() if adjudication.sent_by else "–",
+        "at": adjudication.decided_at or adjudication.sent_at,
+        "votes": _votes_in_words(adjudication.votes),
+        "value": _decision_in_words(adjudication),
+        "reason": adjudication.reason,
     }
 
 
-def _decision_in_words(one: Adjudication) -> str:
-    if one.value is None:
+def _decision_in_words(adjudication: Adjudication) -> str:
+    kind, value = kind_of(adjudication.study), adjudication.value
+    if value is None:
         return "–"
-    kind = kind_of(one.study)
     if kind.two_sided:
-        return f"{one.value} ({SIDES_IN_WORDS[one.value]})"
+        return f"{value} ({SIDES_IN_WORDS[value]})"
     labels = {choice.value: choice.words for choice in kind.choices}
-    return f"{one.value} ({labels[one.value].lower()})" if one.value in labels else str(one.value)
+    return f"{value} ({labels[value].lower()})" if value in labels else str(value)
 
 
 add_page(

@@ -76,13 +76,13 @@ def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[s
         counted: Counter[int] = Counter(table.unit[table.counted].tolist())
         wanted = design_of(study).judgments_per_unit
         return [unit.key for unit in loaders.unit_rows(study) if counted[unit.pk] < wanted]
-    found = consensus_of(study, table)
+    consensus = consensus_of(study, table)
     chosen = []
-    for unit in found.units:
-        one = found.of_unit.get(unit.pk)
-        if one is None or unit.pk in found.decisions:
+    for unit in consensus.units:
+        answer = consensus.of_unit.get(unit.pk)
+        if answer is None or unit.pk in consensus.decisions:
             continue
-        if one.tie or (need == Need.UNCERTAIN and one.margin is not None and one.margin <= margin):
+        if answer.tie or (need == Need.UNCERTAIN and answer.margin is not None and answer.margin <= margin):
             chosen.append(unit.key)
     return chosen
 
@@ -178,7 +178,7 @@ class Candidate:
         unit = self.consensus.unit
         assert unit is not None
         texts = {"reference": unit.reference, "first": unit.first, "second": unit.second}
-        said = (
+        reason = (
             "decided by an adjudicator"
             if self.consensus.source == Consensus.Source.ADJUDICATED
             else (f"all {self.consensus.n} judgments say so")
@@ -187,7 +187,7 @@ class Candidate:
             "image": unit.item.name,
             **{name: caption.text for name, caption in texts.items() if caption is not None},
             "expected": self.expected,
-            "why": f"In study {unit.study.slug}, {said}.",
+            "why": f"In study {unit.study.slug}, {reason}.",
         }
 
 
@@ -231,8 +231,8 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
         WrongState: the design is frozen, or no chosen unit qualifies.
     """
     kind = KINDS[study.protocol]
-    found = [candidate_of(kind, one) for one in units_for_known_items(study).filter(pk__in=chosen)]
-    items = [one.as_known() for one in found if one is not None]
+    candidates = [candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=chosen)]
+    items = [candidate.as_known() for candidate in candidates if candidate is not None]
     if not items:
         raise WrongState(_("No known item was added: choose units on which everybody agreed."))
     controls = study.design.get("controls", {})
@@ -306,12 +306,12 @@ def reopen(
             % {"slug": study.slug, "need": need}
         )
     count = reopen_units(study=study, units=chosen, votes=votes, why=why, by=by)
-    words = ngettext(
+    sentence = ngettext(
         "One HIT goes to %(votes)s more workers, for %(units)s units.",
         "%(n)s HITs go to %(votes)s more workers, for %(units)s units.",
         count,
     )
-    return Outcome(words % {"n": thousands(count), "votes": votes, "units": thousands(len(chosen))})
+    return Outcome(sentence % {"n": thousands(count), "votes": votes, "units": thousands(len(chosen))})
 
 
 class BatchRequest(Parameters):
@@ -336,8 +336,8 @@ class BatchRequest(Parameters):
 def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str) -> Outcome:
     """Make a draft, of the study's own design, that asks again about the chosen rows. Nothing is opened."""
     batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
-    words = _("“%(name)s” is a draft of %(n)s chosen rows; nothing is opened by itself.")
-    return Outcome(words % {"name": batch.name, "n": len(set(chosen))}, batch)
+    sentence = _("“%(name)s” is a draft of %(n)s chosen rows; nothing is opened by itself.")
+    return Outcome(sentence % {"name": batch.name, "n": len(set(chosen))}, batch)
 
 
 class TakeRequest(Parameters):

@@ -81,8 +81,8 @@ class RegistrationResource(Resource):
         return Response(
             {
                 "outcomes": [
-                    as_json(asdict(one)) | {"words": outcome_words(one)} for one in compute_outcomes(study)
+                    as_json(asdict(row)) | {"words": outcome_words(row)} for row in compute_outcomes(study)
                 ],
-                "deviations": [asdict(one) for one in find_deviations(study)],
+                "deviations": [asdict(deviation) for deviation in find_deviations(study)],
             }
         )

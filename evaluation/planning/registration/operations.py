@@ -61,7 +61,7 @@ def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Regis
     content = planned_content(fresh, plan)
     try:
         with transaction.atomic():
-            made = Registration.objects.create(
+            registration = Registration.objects.create(
                 study=fresh, content=content, sha256=plan_hash(content), registered_by=by
             )
     except IntegrityError:
@@ -73,11 +73,11 @@ def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Regis
     note_event(
         study=fresh,
         what=REGISTERED,
-        sentence=f"Registered {len(plan.hypotheses)} hypotheses with SHA-256 {made.sha256}.",
+        sentence=f"Registered {len(plan.hypotheses)} hypotheses with SHA-256 {registration.sha256}.",
         by=by,
-        sha256=made.sha256,
+        sha256=registration.sha256,
     )
-    return made
+    return registration
 
 
 class RegistrationRequest(Parameters):
@@ -92,8 +92,8 @@ class RegistrationRequest(Parameters):
 @operation("register", "Register the plan", parameters=RegistrationRequest)
 def register(*, study: Study, by: User | None, plan: dict[str, Any] | None = None) -> Outcome:
     """Fixes a plan before the study opens; once, and for good."""
-    made = register_study(study=study, plan=plan_of(study) if plan is None else make_plan(plan), by=by)
+    row = register_study(study=study, plan=plan_of(study) if plan is None else make_plan(plan), by=by)
     return Outcome(
-        _("Study %(slug)s is registered: SHA-256 %(sha256)s.") % {"slug": study.slug, "sha256": made.sha256},
-        made,
+        _("Study %(slug)s is registered: SHA-256 %(sha256)s.") % {"slug": study.slug, "sha256": row.sha256},
+        row,
     )

@@ -116,16 +116,16 @@ class RegisteringForm(forms.Form):
         return [self[f"rule-{name}"] for name in RULES]
 
     def plan(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        rows = [(given[f"text-{row}"], given[f"claim-{row}"]) for row in range(ROWS)]
+        values = self.cleaned_data
+        rows = [(values[f"text-{row}"], values[f"claim-{row}"]) for row in range(ROWS)]
         return {
             "hypotheses": [{"text": text, "claim": claim} for text, claim in rows if text or claim],
-            "exclusions": given["exclusions"],
-            "exclude_by": [name for name in RULES if given[f"rule-{name}"]],
-            "stopping": given["stopping"],
-            "analyses": _parts(given["analyses"].splitlines()),
-            "metrics": _parts(given["metrics"].split(",")),
-            "level": given["level"],
+            "exclusions": values["exclusions"],
+            "exclude_by": [name for name in RULES if values[f"rule-{name}"]],
+            "stopping": values["stopping"],
+            "analyses": _parts(values["analyses"].splitlines()),
+            "metrics": _parts(values["metrics"].split(",")),
+            "level": values["level"],
         }
 
 
@@ -146,37 +146,37 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
         context |= _plan_in_words(design_of(study).registration)
     else:
         context |= _plan_in_words(registration.plan) | {
-            "outcomes": [(one, _(one.verdict), _outcome_words(one)) for one in compute_outcomes(study)],
+            "outcomes": [(row, _(row.verdict), _outcome_words(row)) for row in compute_outcomes(study)],
             "deviations": find_deviations(study),
         }
     return TemplateResponse(request, "evaluation/study_register.html", context)
 
 
-def _outcome_words(one: Outcome) -> str:
+def _outcome_words(outcome: Outcome) -> str:
     """Translate ``outcome_words``, which is English for reports."""
-    if not one.claim:
+    if not outcome.claim:
         return _("Nothing here tests it; people judge it.")
-    claim = read_claim(one.claim)
-    said: dict[str, Any] = {"better": claim.better, "worse": claim.worse}
-    if isnan(one.p):
+    claim = read_claim(outcome.claim)
+    names: dict[str, Any] = {"better": claim.better, "worse": claim.worse}
+    if isnan(outcome.p):
         return (
-            _("Not tested: %(better)s and %(worse)s were not both held against people on such pairs.") % said
+            _("Not tested: %(better)s and %(worse)s were not both held against people on such pairs.") % names
         )
-    if not one.differing:
-        return _("%(better)s and %(worse)s are right on the very same pairs.") % said
-    low, high = one.interval
+    if not outcome.differing:
+        return _("%(better)s and %(worse)s are right on the very same pairs.") % names
+    low, high = outcome.interval
     return _(
         "Of %(n)s pairs on which only one is right, %(better)s is right on %(right)s: %(share)s (95 %% interval "
         "%(low)s to %(high)s); %(p)s, after Holm %(adjusted)s."
     ) % {
-        **said,
-        "n": thousands(one.differing),
-        "right": thousands(one.first_only),
-        "share": percent(one.first_only / one.differing),
+        **names,
+        "n": thousands(outcome.differing),
+        "right": thousands(outcome.first_only),
+        "share": percent(outcome.first_only / outcome.differing),
         "low": percent_number(low),
         "high": percent_number(high),
-        "p": p_in_text(one.p),
-        "adjusted": p_in_text(one.adjusted),
+        "p": p_in_text(outcome.p),
+        "adjusted": p_in_text(outcome.adjusted),
     }
 
 

@@ -123,29 +123,29 @@ def check_hypotheses(
         images: (N,) the pairs' images; None: pairs are independent.
     """
     tested: list[tuple[int, McNemarResult]] = []
-    found = []
-    for place, one in enumerate(plan.hypotheses):
-        found.append(Outcome(one.text, one.claim, UNDECIDED if one.claim else FOR_PEOPLE))
-        if not one.claim:
+    outcomes = []
+    for index, planned in enumerate(plan.hypotheses):
+        outcomes.append(Outcome(planned.text, planned.claim, UNDECIDED if planned.claim else FOR_PEOPLE))
+        if not planned.claim:
             continue
-        claim = read_claim(one.claim)
+        claim = read_claim(planned.claim)
         if claim.better not in right or claim.worse not in right:
             continue
         keep = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
         if keep.any():
             by = NAIVE if images is None else {ITEM: images[keep]}
             result = mcnemar_test(right[claim.better][keep], right[claim.worse][keep], clusters=by)
-            tested.append((place, result))
+            tested.append((index, result))
     adjusted = holm([result.best_p for _, result in tested]).tolist() if tested else []
-    for (place, result), p in zip(tested, adjusted, strict=True):
+    for (index, result), p in zip(tested, adjusted, strict=True):
         verdict = UNDECIDED
         if p <= plan.level:
             verdict = SUPPORTED if result.first_only > result.second_only else NOT_SUPPORTED
-        one = plan.hypotheses[place]
-        found[place] = Outcome(
-            one.text, one.claim, verdict, result.first_only, result.second_only, result.best_p, p
+        planned = plan.hypotheses[index]
+        outcomes[index] = Outcome(
+            planned.text, planned.claim, verdict, result.first_only, result.second_only, result.best_p, p
         )
-    return found
+    return outcomes
 
 
 def outcome_words(outcome: Outcome, wording: int = WORDING) -> str:
@@ -188,17 +188,17 @@ def find_deviations(study: Study, *, log_in_words: bool = True) -> list[Deviatio
     if registration is None:
         return []
     plan = registration.plan
-    found = []
+    deviations = []
     if plan_hash(registration.content) != registration.sha256:
-        found.append(Deviation("hash", _("The stored plan is not the one that was hashed.")))
-    found += _design_deviations(study, registration, plan)
-    found += _vote_deviations(study)
-    found += _exclusion_deviations(study, plan)
-    found += _analysis_deviations(study, plan)
+        deviations.append(Deviation("hash", _("The stored plan is not the one that was hashed.")))
+    deviations += _design_deviations(study, registration, plan)
+    deviations += _vote_deviations(study)
+    deviations += _exclusion_deviations(study, plan)
+    deviations += _analysis_deviations(study, plan)
     events = StudyEvent.objects.filter(study=study, at__gt=registration.registered_at).exclude(
         what__in=AS_PLANNED
     )
-    found += [
+    deviations += [
         Deviation(
             event.what,
             f"{event.at.date()}: {event.words}"
@@ -208,7 +208,7 @@ def find_deviations(study: Study, *, log_in_words: bool = True) -> list[Deviatio
         )
         for event in events.order_by("at", "pk")
     ]
-    return found
+    return deviations
 
 
 def _design_deviations(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
@@ -237,10 +237,10 @@ def _design_deviations(study: Study, registration: Registration, plan: Plan) -> 
 def _vote_deviations(study: Study) -> list[Deviation]:
     wanted = design_of(study).judgments_per_unit
     hits = study.hits.filter(required__gt=wanted)
-    found = []
+    deviations = []
     if extended := hits.count():
         most = hits.aggregate(most=Max("required"))["most"]
-        found.append(
+        deviations.append(
             Deviation(
                 "extended",
                 ngettext(
@@ -254,18 +254,18 @@ def _vote_deviations(study: Study) -> list[Deviation]:
     if study.state == Study.State.CLOSED:
         short = study.hits.filter(open_slots__gt=0)  # slots saved by a decided outcome are not open
         if count := short.count():
-            words = ngettext(
+            sentence = ngettext(
                 "One HIT has fewer than %(wanted)s finished assignments.",
                 "%(n)s HITs have fewer than %(wanted)s finished assignments.",
                 count,
             )
-            found.append(Deviation("short", words % {"n": thousands(count), "wanted": wanted}))
+            deviations.append(Deviation("short", sentence % {"n": thousands(count), "wanted": wanted}))
     if withdrawn := Unit.objects.filter(study=study, withdrawn=True).count():
-        words = ngettext(
+        sentence = ngettext(
             "One control item was taken out.", "%(n)s control items were taken out.", withdrawn
         ) % {"n": thousands(withdrawn)}
-        found.append(Deviation("struck", words))
-    return found
+        deviations.append(Deviation("struck", sentence))
+    return deviations
 
 
 def _exclusion_deviations(study: Study, plan: Plan) -> list[Deviation]:
