@@ -28,7 +28,7 @@ class AskJudge(OperationCommand):
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
             answers = operations.ask_judge_now(study=study, progress=progress, **values)
-        self.say(answers.words())
+        self.say(answers.describe())
 
 
 BLANK = " "

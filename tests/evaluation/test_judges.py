@@ -191,7 +191,7 @@ def test_an_answer_that_is_none_is_never_guessed(chat: FakeChat) -> None:
     assert (asked.answered, asked.failed) == (1, len(others))
     assert len(chat.calls) == 1 + len(others) * asking.MOST_TRIES
     assert set(JudgeAnswer.objects.values_list("reply", "value")) == {("3", 3), ("4 or 3", None)}
-    assert "without a usable one" in asked.words()
+    assert "without a usable one" in asked.describe()
 
 
 def test_a_model_whose_replies_are_never_readable_is_soon_left_alone(chat: FakeChat) -> None:

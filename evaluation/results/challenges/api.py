@@ -66,9 +66,9 @@ class IsParticipant(BasePermission):
         if not isinstance(request.user, User) or not request.user.is_active:
             return False
         token = token_of(request)
-        asked = f"submissions:{'read' if request.method in SAFE_METHODS else 'write'}"
-        if token is not None and not scope_allows(token.scopes, asked):
-            raise PermissionDenied(f"The token lacks the scope {asked}.")
+        scope = f"submissions:{'read' if request.method in SAFE_METHODS else 'write'}"
+        if token is not None and not scope_allows(token.scopes, scope):
+            raise PermissionDenied(f"The token lacks the scope {scope}.")
         return True
 
 
@@ -233,14 +233,14 @@ class SubmissionResource(
         if file.size > largest_submission(challenge.images):
             raise TooLarge(f"The file is larger than {largest_submission(challenge.images):,} bytes.")
         assert isinstance(request.user, User), "the permission asked"
-        made, new = submit_upload(challenge=challenge, user=request.user, about=About(**about), file=file)
-        if isinstance(made, Job):
-            return job_response(request, made, route="api:submission-jobs-detail")
-        place = reverse("api:submissions-detail", args=[made.pk], request=request)
+        accepted, new = submit_upload(challenge=challenge, user=request.user, about=About(**about), file=file)
+        if isinstance(accepted, Job):
+            return job_response(request, accepted, route="api:submission-jobs-detail")
+        address = reverse("api:submissions-detail", args=[accepted.pk], request=request)
         return Response(
-            self.get_serializer(made).data,
+            self.get_serializer(accepted).data,
             status=status.HTTP_201_CREATED if new else status.HTTP_200_OK,
-            headers={"Location": place},
+            headers={"Location": address},
         )
 
     def partial_update(self, request: Request, pk: str) -> Response:
@@ -272,6 +272,6 @@ def _refuse_too_large(request: Request) -> None:
     """Refuse a body by its length, without reading it."""
     sizes = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
     most = largest_submission(sizes[0] if sizes else 0) + (1 << 16)
-    given = request.META.get("CONTENT_LENGTH") or "0"
-    if not given.isdecimal() or int(given) > most:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if not length.isdecimal() or int(length) > most:
         raise TooLarge(f"The request is larger than {most:,} bytes.")

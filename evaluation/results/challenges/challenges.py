@@ -22,22 +22,24 @@ RANKABLE = "mean over images"
 
 
 def find_challenge(slug: str) -> Challenge:
-    found = Challenge.objects.filter(slug=slug).first()
-    if found is None:
+    challenge = Challenge.objects.filter(slug=slug).first()
+    if challenge is None:
         raise NotThere(f"There is no challenge {slug!r}.")
-    return found
+    return challenge
+
+
+def _reference_rows(dataset: Dataset, split: str) -> QuerySet[Caption]:
+    rows = Caption.objects.filter(item__dataset=dataset, role=Caption.Role.REFERENCE)
+    return rows.filter(item__split=split) if split else rows
 
 
 def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
     """Return image -> references in scoring order, omitting images without any."""
-    rows: QuerySet[Caption] = Caption.objects.filter(item__dataset=dataset, role=Caption.Role.REFERENCE)
-    if split:
-        rows = rows.filter(item__split=split)
-    found: dict[str, list[str]] = {}
-    ordered = rows.order_by("item__position", "item_id", "position", "id")
+    references: dict[str, list[str]] = {}
+    ordered = _reference_rows(dataset, split).order_by("item__position", "item_id", "position", "id")
     for name, text in ordered.values_list("item__name", "text").iterator(chunk_size=10_000):
-        found.setdefault(name, []).append(text)
-    return found
+        references.setdefault(name, []).append(text)
+    return references
 
 
 def image_names(challenge: Challenge) -> list[str]:
@@ -98,7 +100,7 @@ def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge
         challenge.references_sha256 = hash_of(references)
         challenge.made_by = by
         challenge.save(force_insert=True)
-        note_challenge(challenge=challenge, what="made", words=f"Made with {challenge.images} images.", by=by)
+        note_challenge(challenge=challenge, what="made", text=f"Made with {challenge.images} images.", by=by)
     return challenge
 
 
@@ -114,10 +116,7 @@ def check_challenge(challenge: Challenge) -> None:
         _check_readers(Dataset.objects.get(pk=challenge.dataset_id))
     if challenge.closes_at is not None and challenge.closes_at < challenge.opens_at:
         raise ChallengeError("The challenge closes before it opens.", field="closes_at")
-    rows = Caption.objects.filter(item__dataset=challenge.dataset, role=Caption.Role.REFERENCE)
-    if challenge.split:
-        rows = rows.filter(item__split=challenge.split)
-    if not rows.exists():
+    if not _reference_rows(challenge.dataset, challenge.split).exists():
         raise ChallengeError(
             f"Dataset {challenge.dataset.name!r} has no references in the split {challenge.split!r}.",
             field="split",
@@ -148,7 +147,7 @@ def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | 
         _lock(challenge.dataset)
         check_challenge(challenge)
         challenge.save(update_fields=list(fields))
-        note_challenge(challenge=challenge, what="changed", words=f"Changed: {', '.join(fields)}.", by=by)
+        note_challenge(challenge=challenge, what="changed", text=f"Changed: {', '.join(fields)}.", by=by)
 
 
 def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -> None:
@@ -160,7 +159,7 @@ def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -
         still_open = Challenge.objects.filter(pk=challenge.pk, opens_at__lte=now).exclude(closes_at__lte=now)
         if not still_open.update(closes_at=now):
             raise WrongState(f"The challenge {challenge.slug!r} is not open.")
-        note_challenge(challenge=challenge, what="closed", words="Closed.", why=why, by=by)
+        note_challenge(challenge=challenge, what="closed", text="Closed.", why=why, by=by)
     challenge.refresh_from_db()
 
 
@@ -177,7 +176,7 @@ def remove_submission(*, submission: Submission, why: str, by: User | None = Non
         note_challenge(
             challenge=submission.challenge,
             what="submission-removed",
-            words=f"Submission {submission.pk} ({submission.system}) was removed.",
+            text=f"Submission {submission.pk} ({submission.system}) was removed.",
             why=why,
             by=by,
         )
@@ -185,8 +184,8 @@ def remove_submission(*, submission: Submission, why: str, by: User | None = Non
 
 
 def note_challenge(
-    *, challenge: Challenge, what: str, words: str, why: str = "", by: User | None = None
+    *, challenge: Challenge, what: str, text: str, why: str = "", by: User | None = None
 ) -> None:
     ChallengeEvent.objects.create(
-        challenge=challenge, what=what, words=words[:1000], why=why.strip()[:500], by=by or acting_person()
+        challenge=challenge, what=what, words=text[:1000], why=why.strip()[:500], by=by or acting_person()
     )

@@ -60,32 +60,33 @@ def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
     challenge = find_challenge(slug)
     metric = challenge.ranked_by
     shown = list(Submission.objects.on_leaderboard(challenge).order_by("pk").only("pk", "scores"))
-    ids = [one.pk for one in shown]
+    ids = [submission.pk for submission in shown]
     before = Standing.objects.filter(challenge=challenge).first()
     p: dict[str, float] = dict(before.p) if before is not None else {}
     arrays = {}
     table = np.full((len(ids), len(ids)), np.nan)
-    for row, one in enumerate(ids):
+    for row, later in enumerate(ids):
         progress(row / max(len(ids), 1), "comparing systems")
-        for column, two in enumerate(ids[:row]):
-            key = f"{two}-{one}"
+        for column, earlier in enumerate(ids[:row]):
+            key = f"{earlier}-{later}"
             if key not in p:
-                for wanted in (one, two):
-                    if wanted not in arrays:
-                        arrays[wanted] = image_scores(wanted, metric)
+                for pk in (earlier, later):
+                    if pk not in arrays:
+                        arrays[pk] = image_scores(pk, metric)
+                seed = earlier * 1_000_003 + later
                 p[key] = randomization_test(
-                    arrays[two], arrays[one], reassignments=REASSIGNMENTS, seed=two * 1_000_003 + one
+                    arrays[earlier], arrays[later], reassignments=REASSIGNMENTS, seed=seed
                 ).p
             table[row, column] = table[column, row] = p[key]
     if not ids:
         return ComputedStanding(challenge, [], {}, p, "")
-    values = [one.scores[metric]["corpus"] for one in shown]
-    found = clusters_of_p_values(values, table, names=ids, correction=CORRECTION, level=LEVEL)
+    values = [submission.scores[metric]["corpus"] for submission in shown]
+    clusters = clusters_of_p_values(values, table, names=ids, correction=CORRECTION, level=LEVEL)
     ranks = {
         name: [int(low), int(high)]
-        for name, low, high in zip(found.names, found.rank_low, found.rank_high, strict=True)
+        for name, low, high in zip(clusters.names, clusters.rank_low, clusters.rank_high, strict=True)
     }
-    return ComputedStanding(challenge, ids, ranks, p, found.signature)
+    return ComputedStanding(challenge, ids, ranks, p, clusters.signature)
 
 
 def store_standing(computed: ComputedStanding) -> None:
@@ -119,24 +120,25 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
         if standing is not None and _compares_all(standing.of, shown, every):
             ranks = standing.ranks
     rows = []
-    for one in shown:
-        low, high = ranks.get(str(one.pk), (None, None))
-        rows.append(Row(one, cells_of(challenge, one), low, high, one.user_id == user_id))
+    for submission in shown:
+        low, high = ranks.get(str(submission.pk), (None, None))
+        is_own = submission.user_id == user_id
+        rows.append(Row(submission, cells_of(challenge, submission), low, high, is_own))
     return rows
 
 
 def _compares_all(compared: list[int], shown: list[Submission], every: QuerySet[Submission]) -> bool:
     if len(shown) < MOST_SHOWN:
-        return sorted(compared) == sorted(one.pk for one in shown)
+        return sorted(compared) == sorted(submission.pk for submission in shown)
     # Compare count, sum and maximum; the ids are too many to fetch.
-    found = every.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
-    return found == {"n": len(compared), "all": sum(compared), "last": max(compared, default=None)}
+    totals = every.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
+    return totals == {"n": len(compared), "all": sum(compared), "last": max(compared, default=None)}
 
 
 def cells_of(challenge: Challenge, submission: Submission) -> list[Cell]:
-    found = []
+    cells = []
     for metric in challenge.metrics:
         figures = submission.scores.get(metric)
         if figures is not None:
-            found.append(Cell(metric, figures["corpus"], figures.get("low"), figures.get("high")))
-    return found
+            cells.append(Cell(metric, figures["corpus"], figures.get("low"), figures.get("high")))
+    return cells

@@ -114,11 +114,11 @@ class ChallengeAdmin(QuorumAdmin):
         return [*fields, "images", "log"] if obj else fields
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        made = super().get_form(request, obj, change=change, **kwargs)
+        form_class = super().get_form(request, obj, change=change, **kwargs)
         if obj is not None:
             for name in FIXED:
-                made.base_fields.pop(name, None)
-        return made
+                form_class.base_fields.pop(name, None)
+        return form_class
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

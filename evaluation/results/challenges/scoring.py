@@ -56,13 +56,13 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
             "its organisers must make a new one."
         )
     key = (challenge.references_sha256, tuple(challenge.metrics), challenge.tokenizer)
-    found = _PREPARED.get(key)
-    if found is None:
-        found = PreparedReferences.of(list(references.values()), challenge.metrics, challenge.tokenizer)
+    prepared = _PREPARED.get(key)
+    if prepared is None:
+        prepared = PreparedReferences.of(list(references.values()), challenge.metrics, challenge.tokenizer)
         for old in list(_PREPARED)[: len(_PREPARED) - KEPT + 1]:
             _PREPARED.pop(old, None)
-        _PREPARED[key] = found
-    return found
+        _PREPARED[key] = prepared
+    return prepared
 
 
 def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmission:
@@ -87,20 +87,20 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
         return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, str(error)[:500])
     progress(0.7, "computing intervals")
     scores: dict[str, dict[str, float]] = {}
-    for name, one in result.scores.items():
-        scores[name] = {"corpus": one.corpus}
-        if metric_named(name).statistics == RANKABLE and one.images.size > 1:
-            interval = bootstrap_interval(one.images, resamples=RESAMPLES)
+    for name, score in result.scores.items():
+        scores[name] = {"corpus": score.corpus}
+        if metric_named(name).statistics == RANKABLE and score.images.size > 1:
+            interval = bootstrap_interval(score.images, resamples=RESAMPLES)
             scores[name] |= {"low": interval.low, "high": interval.high}
     packed = io.BytesIO()
-    arrays: dict[str, Any] = {name: one.images for name, one in result.scores.items()}
+    arrays: dict[str, Any] = {name: score.images for name, score in result.scores.items()}
     np.savez_compressed(packed, **arrays)
     return ScoredSubmission(
         submission_id,
         challenge.slug,
         Submission.State.SCORED,
         scores=scores,
-        signatures={name: one.signature for name, one in result.scores.items()},
+        signatures={name: score.signature for name, score in result.scores.items()},
         images=packed.getvalue(),
     )
 
@@ -123,5 +123,5 @@ def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np
     """Return (images,) scores by one metric, for paired tests only."""
     packed = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
     with np.load(io.BytesIO(bytes(packed or b"")), allow_pickle=False) as arrays:
-        found: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]
-    return found
+        scores: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]
+    return scores

@@ -44,23 +44,23 @@ def largest_submission(images: int) -> int:
 
 def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
     """Return captions in the order of ``positions`` (image -> 0, 1, ...). Raise SubmissionRefused."""
-    found: list[str | None] = [None] * len(positions)
+    captions: list[str | None] = [None] * len(positions)
     unknown: list[str] = []
     twice: list[str] = []
     number = 0
     for number, entry in enumerate(_read_entries(chunks), start=1):
         image, caption = _check_entry(number, entry)
-        place = positions.get(image)
-        if place is None:
+        position = positions.get(image)
+        if position is None:
             unknown.append(image)
             if len(unknown) > FEW:
                 break
-        elif found[place] is not None:
+        elif captions[position] is not None:
             twice.append(image)
             if len(twice) > FEW:
                 break
         else:
-            found[place] = caption
+            captions[position] = caption
     if unknown:
         raise SubmissionRefused(
             _("The file names images that the challenge does not have: %(images)s.")
@@ -71,7 +71,7 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
             _("The file has more than one caption of the images %(images)s; expected one.")
             % {"images": _name_some(twice)}
         )
-    missing = [image for image, place in positions.items() if found[place] is None]
+    missing = [image for image, position in positions.items() if captions[position] is None]
     if missing:
         raise SubmissionRefused(
             _("The file has %(found)s of %(wanted)s captions; the first images without one: %(images)s.")
@@ -81,7 +81,7 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
                 "images": _name_some(missing[: FEW + 1]),
             }
         )
-    return [caption for caption in found if caption is not None]
+    return [caption for caption in captions if caption is not None]
 
 
 def _name_some(images: list[str]) -> str:
@@ -178,11 +178,11 @@ class RemainingSubmissions:
 
 
 def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmissions:
-    own = Submission.objects.filter(challenge=challenge, user=user)
+    submissions = Submission.objects.filter(challenge=challenge, user=user)
     of_today = Q(day=timezone.now().astimezone(UTC).date())
-    made = own.aggregate(today=Count("pk", filter=of_today), at_all=Count("pk"))
+    counts = submissions.aggregate(today=Count("pk", filter=of_today), at_all=Count("pk"))
     return RemainingSubmissions(
-        max(challenge.per_day - made["today"], 0), max(challenge.per_total - made["at_all"], 0)
+        max(challenge.per_day - counts["today"], 0), max(challenge.per_total - counts["at_all"], 0)
     )
 
 
@@ -228,7 +228,7 @@ def _check_author(challenge: Challenge, user: User, about: About) -> None:
 
 
 def positions_of(challenge: Challenge) -> dict[str, int]:
-    return {name: place for place, name in enumerate(image_names(challenge))}
+    return {name: position for position, name in enumerate(image_names(challenge))}
 
 
 def store_captions(
@@ -254,8 +254,8 @@ def _store(
     challenge: Challenge, user: User, about: About, digest: str, count: int, packed: bytes
 ) -> Submission:
     day = timezone.now().astimezone(UTC).date()
-    own = Submission.objects.filter(challenge=challenge, user=user)
-    used, today = own.count(), own.filter(day=day).count()
+    submissions = Submission.objects.filter(challenge=challenge, user=user)
+    used, today = submissions.count(), submissions.filter(day=day).count()
     if today >= challenge.per_day:
         raise LimitReached(
             _("You made %(n)s submissions today, as many as this challenge takes in a day of UTC.")

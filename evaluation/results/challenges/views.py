@@ -63,24 +63,24 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @require_safe
 def challenges(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
-    found = Challenge.objects.select_related("dataset")[:MOST_CHALLENGES]
-    listed = [{"challenge": one, "state": _state_in_words(one)} for one in found]
+    rows = Challenge.objects.select_related("dataset")[:MOST_CHALLENGES]
+    listed = [{"challenge": row, "state": _state_in_words(row)} for row in rows]
     return render(request, "evaluation/challenges/list.html", {"challenges": listed, "now": now})
 
 
 @never_cache
 @require_safe
 def challenge(request: HttpRequest, slug: str) -> HttpResponse:
-    found, user, now = _find_challenge(slug), _signed_in_user(request), timezone.now()
-    rows = leaderboard(challenge=found, user_id=user.pk if user else None, now=now)
+    challenge, user, now = _find_challenge(slug), _signed_in_user(request), timezone.now()
+    rows = leaderboard(challenge=challenge, user_id=user.pk if user else None, now=now)
     context: dict[str, Any] = {
-        "challenge": found,
-        "state": _state_in_words(found),
-        "description": render_markdown(found.description),
+        "challenge": challenge,
+        "state": _state_in_words(challenge),
+        "description": render_markdown(challenge.description),
         "rows": rows,
         "ranked": any(row.low is not None for row in rows),
-        "shown": found.shows_scores_at(now),
-        "places": remaining_submissions(challenge=found, user=user) if user else None,
+        "shown": challenge.shows_scores_at(now),
+        "places": remaining_submissions(challenge=challenge, user=user) if user else None,
     }
     return render(request, "evaluation/challenges/challenge.html", context)
 
@@ -89,65 +89,65 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
-    found = _find_challenge(slug)
+    challenge = _find_challenge(slug)
     if _signed_in_user(request) is None:
         return _to_sign_in(request)
-    if is_too_large(request, found):
+    if is_too_large(request, challenge):
         error = _("The file is larger than %(most)s bytes, the most that this challenge takes.") % {
-            "most": f"{largest_submission(found.images):,}"
+            "most": f"{largest_submission(challenge.images):,}"
         }
         # the body is left unread
-        return _form_page(request, found, SubmissionForm(), status=413, error=error)
-    return _submit(request, found)
+        return _form_page(request, challenge, SubmissionForm(), status=413, error=error)
+    return _submit(request, challenge)
 
 
 @csrf_protect
-def _submit(request: HttpRequest, found: Challenge) -> HttpResponse:
+def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
     user = _signed_in_user(request)
     assert user is not None, "submit asked"
     if request.method != "POST":
         form = SubmissionForm()
         form.fields["team"].initial = user.get_full_name()
-        return _form_page(request, found, form)
+        return _form_page(request, challenge, form)
     sent: Any = request.POST.copy()  # with the file
     sent.update(request.FILES)
     form = SubmissionForm(data=sent)
     if not form.is_valid():
-        return _form_page(request, found, form, status=400)
+        return _form_page(request, challenge, form, status=400)
     values = dict(form.validated_data)
     file = values.pop("file")
     try:
-        made, new = submit_upload(challenge=found, user=user, about=About(**values), file=file)
+        accepted, new = submit_upload(challenge=challenge, user=user, about=About(**values), file=file)
     except QuorumError as error:
-        return _form_page(request, found, form, status=error.status, error=str(error))
-    if not isinstance(made, Job):  # which the page shows
-        said = (
+        return _form_page(request, challenge, form, status=error.status, error=str(error))
+    if not isinstance(accepted, Job):  # which the page shows
+        message = (
             _("Your captions are stored and will be scored.")
             if new
             else _("These captions were there already.")
         )
-        messages.success(request, said)
-    return _see_other("evaluation:own", found.slug)
+        messages.success(request, message)
+    return _see_other("evaluation:own", challenge.slug)
 
 
 @never_cache
 @require_safe
 def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
-    found, user = _find_challenge(slug), _signed_in_user(request)
+    challenge, user = _find_challenge(slug), _signed_in_user(request)
     if user is None:
         return _to_sign_in(request)
-    shown = found.shows_scores_at(timezone.now())
-    submissions = list(Submission.objects.filter(challenge=found, user=user))
-    rows = [{"submission": one, "cells": cells_of(found, one) if shown else []} for one in submissions]
-    jobs = _jobs_of(found, user).exclude(state=Job.State.DONE)
+    shown = challenge.shows_scores_at(timezone.now())
+    submissions = list(Submission.objects.filter(challenge=challenge, user=user))
+    rows = [{"submission": row, "cells": cells_of(challenge, row) if shown else []} for row in submissions]
+    jobs = _jobs_of(challenge, user).exclude(state=Job.State.DONE)
     context = {
-        "challenge": found,
+        "challenge": challenge,
         "rows": rows,
         "jobs": jobs.filter(created_at__gt=timezone.now() - timedelta(days=1))[:JOBS_SHOWN],
         "shown": shown,
-        "places": remaining_submissions(challenge=found, user=user),
-        "waiting": any(one.state == Submission.State.QUEUED for one in submissions),
-        "state": _state_in_words(found),
+        "places": remaining_submissions(challenge=challenge, user=user),
+        "waiting": any(submission.state == Submission.State.QUEUED for submission in submissions),
+        "state": _state_in_words(challenge),
     }
     return render(request, "evaluation/challenges/own.html", context)
 
@@ -188,8 +188,8 @@ def _jobs_of(challenge: Challenge, user: User) -> QuerySet[Job]:
 
 def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
     """Return whether the body exceeds the challenge's limit, without reading it."""
-    given = request.META.get("CONTENT_LENGTH") or "0"
-    return not given.isdecimal() or int(given) > largest_submission(challenge.images) + ROOM_FOR_FIELDS
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return not length.isdecimal() or int(length) > largest_submission(challenge.images) + ROOM_FOR_FIELDS
 
 
 def _find_challenge(slug: str) -> Challenge:

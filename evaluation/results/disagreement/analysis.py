@@ -96,13 +96,13 @@ def compute_disagreement(
     table = loaders.load_judgments(study)
     soft = soft_labels_of(study, table)
     units = Units.of(loaders.unit_rows(study))
-    places = places_in(units.pk, soft.units)
-    images = encode(loaders.images_of(study, units)[places], "images")[1]
+    positions = places_in(units.pk, soft.units)
+    images = encode(loaders.images_of(study, units)[positions], "images")[1]
     workers = loaders.worker_rows(study)
     seed = design_of(study).seed
     anonymous = any(worker.anonymous for worker in workers)
     progress(0.1, "holding metrics against the soft labels")
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "labels": soft.labels.tolist(),
         "units": len(soft.units),
         "judgments": int(soft.judgments.sum()),
@@ -111,47 +111,47 @@ def compute_disagreement(
             "uncorrected": json_float(float(_entropies(soft.shares).mean())),
             "most": float(np.log(len(soft.labels))),
             "correction": soft.correction,
-            "concentration": [json_float(one) for one in soft.concentration.tolist()],
+            "concentration": [json_float(parameter) for parameter in soft.concentration.tolist()],
             "signature": soft.signature,
         },
-        "disputed": _disputed(units, places, soft),
-        "predictors": _predictors(study, units, places, images, soft, seed, predictions or {}),
+        "disputed": _disputed(units, positions, soft),
+        "predictors": _predictors(study, units, positions, images, soft, seed, predictions or {}),
         "per_worker": {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""},
     }
     if not anonymous:
         progress(0.3, "holding people against each other")
-        found["judges"] = _judges(table, soft, workers)
+        result["judges"] = _judges(table, soft, workers)
         progress(0.4, "looking for groups of raters")
-        found["groups"] = _compare_groups(table, workers, soft, bootstraps, seed)
-        found["known"] = _compare_known_groups(study, table, workers, seed)
+        result["groups"] = _compare_groups(table, workers, soft, bootstraps, seed)
+        result["known"] = _compare_known_groups(study, table, workers, seed)
     with translation.override("en"):  # it is kept for readers of any language
-        found["in_words"] = disagreement_in_words(found)
+        result["in_words"] = disagreement_in_words(result)
     progress(1.0, "done")
-    return found
+    return result
 
 
 def _entropies(shares: Floats) -> Floats:
     return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
 
 
-def _disputed(units: Units, places: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
+def _disputed(units: Units, positions: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
     several = np.flatnonzero(soft.judgments > 1)
-    first = several[np.lexsort((places[several], -soft.entropy[several]))][:DISPUTED_KEPT]
+    first = several[np.lexsort((positions[several], -soft.entropy[several]))][:DISPUTED_KEPT]
     return [
         {
-            "unit": units.key[int(places[place])].as_py(),
-            "n": int(soft.judgments[place]),
-            "shares": soft.shares[place].tolist(),
-            "entropy": float(soft.entropy[place]),
+            "unit": units.key[int(positions[index])].as_py(),
+            "n": int(soft.judgments[index]),
+            "shares": soft.shares[index].tolist(),
+            "entropy": float(soft.entropy[index]),
         }
-        for place in first.tolist()
+        for index in first.tolist()
     ]
 
 
 def _predictors(
     study: Study,
     units: Units,
-    places: Ints,
+    positions: Ints,
     images: Ints,
     soft: SoftLabels,
     seed: int,
@@ -165,19 +165,19 @@ def _predictors(
         _predictor_row(EQUALLY, "baseline", np.full((size, width), 1 / width), np.arange(size), images, soft)
     ]
     for name, path in predictions.items():
-        told = read_predictions(path, units, places, soft)
-        here = np.flatnonzero(~np.isnan(told[:, 0]))
-        rows.append(_predictor_row(name, "model", told[here], here, images, soft))
-    for name, told in imported_predictions(study, units.pk[places]).items():
-        here = np.flatnonzero(~np.isnan(told[:, 0]))
-        rows.append(_predictor_row(name, "model", told[here], here, images, soft))
+        distributions = read_predictions(path, units, positions, soft)
+        here = np.flatnonzero(~np.isnan(distributions[:, 0]))
+        rows.append(_predictor_row(name, "model", distributions[here], here, images, soft))
+    for name, distributions in imported_predictions(study, units.pk[positions]).items():
+        here = np.flatnonzero(~np.isnan(distributions[:, 0]))
+        rows.append(_predictor_row(name, "model", distributions[here], here, images, soft))
     if not (fold == fold[0]).all():
         usual = metric_probabilities(np.zeros(size), soft.counts, fold)
         rows.append(_predictor_row(ALWAYS, "baseline", usual, np.arange(size), images, soft))
         # With "no difference" or "neither" an exchange of the candidates changes what the labels mean.
         symmetric = KINDS[study.protocol].compares_pairs and width == 2
-        scored = [("metric", name, own) for name, own in _metric_scores(study, units, places).items()]
-        scored += [("judge", name, own) for name, own in _judge_means(study, units, places).items()]
+        scored = [("metric", *entry) for entry in _metric_scores(study, units, positions).items()]
+        scored += [("judge", *entry) for entry in _judge_means(study, units, positions).items()]
         for what, name, scores in scored:
             here = np.flatnonzero(~np.isnan(scores))
             if len(np.unique(fold[here])) < 2:
@@ -187,7 +187,7 @@ def _predictors(
     return sorted(rows, key=lambda row: row["cross_entropy"]["value"])
 
 
-def _judge_means(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
+def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
     """Return (U,) mean answers of each judge, nan without; for two candidates the share of the first less 1/2."""
     answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
     two_sided = kind_of(study).two_sided
@@ -197,45 +197,46 @@ def _judge_means(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
         by_judge.setdefault(name, []).append(
             (unit, float(value == 1) - 0.5 if two_sided else float(value or 0))
         )
-    number_of = {pk: number for number, pk in enumerate(units.pk[places].tolist())}
-    found: dict[str, Floats] = {}
-    for name, own in sorted(by_judge.items()):
-        known = [(number_of[unit], value) for unit, value in own if unit in number_of]
+    number_of = {pk: number for number, pk in enumerate(units.pk[positions].tolist())}
+    means: dict[str, Floats] = {}
+    for name, pairs in sorted(by_judge.items()):
+        known = [(number_of[unit], value) for unit, value in pairs if unit in number_of]
         at = np.array([number for number, _ in known], dtype=np.int64)
-        n = np.bincount(at, minlength=len(places))
-        total = np.bincount(at, weights=[value for _, value in known], minlength=len(places))
-        found[name] = total / np.where(n, n, np.nan)
-    return found
+        n = np.bincount(at, minlength=len(positions))
+        total = np.bincount(at, weights=[value for _, value in known], minlength=len(positions))
+        means[name] = total / np.where(n, n, np.nan)
+    return means
 
 
-def _metric_scores(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
+def _metric_scores(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
     """Return (U,) scores by each metric of the newest evaluation, nan if missing; for a pair the difference."""
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).values("pk")[:1]
     rows = MetricScore.objects.filter(analysis__in=newest)
     by_pair = KINDS[study.protocol].compares_pairs
-    wanted = (units.pair if by_pair else units.pk)[places]
-    found: dict[str, Floats] = {}
+    key = "pair_id" if by_pair else "unit_id"
+    wanted = (units.pair if by_pair else units.pk)[positions]
+    scores: dict[str, Floats] = {}
     for metric in rows.order_by("metric").values_list("metric", flat=True).distinct():
-        own = rows.filter(metric=metric).values_list("pair_id" if by_pair else "unit_id", "first", "second")
-        table = np.array(
-            [(pk, first - (second or 0.0)) for pk, first, second in own.iterator(loaders.ROWS_AT_ONCE)]
+        of_metric = (
+            rows.filter(metric=metric).values_list(key, "first", "second").iterator(loaders.ROWS_AT_ONCE)
         )
+        table = np.array([(pk, first - (second or 0.0)) for pk, first, second in of_metric])
         at = places_in(table[:, 0].astype(np.int64), wanted)
-        found[metric] = np.where((at >= 0) & (wanted != NO_PAIR), table[at, 1], np.nan)
-    return found
+        scores[metric] = np.where((at >= 0) & (wanted != NO_PAIR), table[at, 1], np.nan)
+    return scores
 
 
 def _predictor_row(
     name: str, what: str, predicted: Floats, here: Ints, images: Ints, soft: SoftLabels
 ) -> dict[str, Any]:
-    found = divergence(soft.shares[here], predicted)
+    divergences = divergence(soft.shares[here], predicted)
     floor = soft.entropy[here]
     return {
         "name": name,
         "what": what,
-        "cross_entropy": _mean(found.cross_entropy, images[here]),
-        "jensen_shannon": _mean(found.jensen_shannon, images[here]),
-        "above_floor": json_float(float((found.cross_entropy - floor).mean())),
+        "cross_entropy": _mean(divergences.cross_entropy, images[here]),
+        "jensen_shannon": _mean(divergences.jensen_shannon, images[here]),
+        "above_floor": json_float(float((divergences.cross_entropy - floor).mean())),
         "n": len(here),
     }
 
@@ -261,21 +262,21 @@ def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) ->
     by_worker = table.worker[counted]
     order = np.argsort(by_worker, kind="stable")
     rows = []
-    for own in np.split(order, np.flatnonzero(np.diff(by_worker[order])) + 1):
-        others = soft.counts[unit[own]].astype(np.float64)
-        others[np.arange(len(own)), value[own]] -= 1
+    for indices in np.split(order, np.flatnonzero(np.diff(by_worker[order])) + 1):
+        others = soft.counts[unit[indices]].astype(np.float64)
+        others[np.arange(len(indices)), value[indices]] -= 1
         known = others.sum(axis=1) > 0
         if known.sum() < FEWEST_JUDGMENTS:
             continue
         others = others[known]
-        found = divergence(
-            others / others.sum(axis=1, keepdims=True), judge_probabilities(value[own][known], others)
+        divergences = divergence(
+            others / others.sum(axis=1, keepdims=True), judge_probabilities(value[indices][known], others)
         )
         rows.append(
             {
-                "worker": names[int(by_worker[own[0]])],
-                "cross_entropy": found.mean_cross_entropy,
-                "jensen_shannon": found.mean_jensen_shannon,
+                "worker": names[int(by_worker[indices[0]])],
+                "cross_entropy": divergences.mean_cross_entropy,
+                "jensen_shannon": divergences.mean_jensen_shannon,
                 "n": int(known.sum()),
             }
         )
@@ -297,7 +298,7 @@ def _compare_groups(
         return {"reason": NO_SHARED_UNIT}
     if bootstraps is None:
         bootstraps = BOOTSTRAPS if counted.sum() < MANY_JUDGMENTS else FEW_BOOTSTRAPS
-    found = rater_groups(
+    fit = rater_groups(
         table.unit[counted],
         table.worker[counted],
         table.value[counted],
@@ -306,33 +307,33 @@ def _compare_groups(
         seed=seed,
     )
     names = {worker.pk: worker.name for worker in workers}
-    of = found.membership.argmax(axis=1)
+    of = fit.membership.argmax(axis=1)
     return {
         "reason": "",
-        "p": found.p,
-        "gain": found.gain,
-        "bootstraps": found.bootstraps,
-        "between": json_float(found.between),
+        "p": fit.p,
+        "gain": fit.gain,
+        "bootstraps": fit.bootstraps,
+        "between": json_float(fit.between),
         "groups": [
             {
-                "raters": int((of == one).sum()),
-                "share": float(found.shares[one]),
-                "accuracy": float(found.accuracy[one]),
-                "within": json_float(float(found.within[one])),
-                "confusion": found.confusion[one].tolist(),
+                "raters": int((of == group).sum()),
+                "share": float(fit.shares[group]),
+                "accuracy": float(fit.accuracy[group]),
+                "within": json_float(float(fit.within[group])),
+                "confusion": fit.confusion[group].tolist(),
             }
-            for one in (0, 1)
+            for group in (0, 1)
         ],
         "members": sorted(
             (
-                {"worker": names[pk], "group": int(one) + 1, "probability": float(own[one])}
-                for pk, one, own in zip(found.workers.tolist(), of.tolist(), found.membership, strict=True)
+                {"worker": names[pk], "group": int(group) + 1, "probability": float(chances[group])}
+                for pk, group, chances in zip(fit.workers.tolist(), of.tolist(), fit.membership, strict=True)
             ),
             key=lambda row: (row["group"], row["worker"]),
         ),
-        "converged": found.converged,
-        "note": found.note,
-        "signature": found.signature,
+        "converged": fit.converged,
+        "note": fit.note,
+        "signature": fit.signature,
     }
 
 
@@ -351,7 +352,7 @@ def _compare_known_groups(
         here = np.isin(worker, list(large))
         if len(set(large.values())) < 2:
             continue
-        found = known_groups(
+        test = known_groups(
             unit[here], worker[here], value[here], [large[pk] for pk in worker[here].tolist()], seed=seed
         )
         rows.append(
@@ -360,16 +361,16 @@ def _compare_known_groups(
                 "groups": [
                     {"name": group, "raters": raters, "within": json_float(within)}
                     for group, raters, within in zip(
-                        found.groups.tolist(), found.raters.tolist(), found.within.tolist(), strict=True
+                        test.groups.tolist(), test.raters.tolist(), test.within.tolist(), strict=True
                     )
                 ],
-                "overall": json_float(found.overall),
-                "between": json_float(found.between),
-                "p": json_float(found.p),
+                "overall": json_float(test.overall),
+                "between": json_float(test.between),
+                "p": json_float(test.p),
                 "left_out": len(np.unique(worker[~here])),
-                "permutations": found.permutations,
-                "reason": found.reason,
-                "signature": found.signature,
+                "permutations": test.permutations,
+                "reason": test.reason,
+                "signature": test.signature,
             }
         )
     return rows
@@ -378,43 +379,43 @@ def _compare_known_groups(
 def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, str]]:
     """Return attribute -> worker -> group: country, origin, and the crowd's demographics (`CROWD`)."""
     pks = [worker.pk for worker in workers]
-    found: dict[str, dict[int, str]] = {"country": {}, "source": {}}
-    for pk, country, source, place in Worker.objects.filter(pk__in=pks).values_list(
+    attributes: dict[str, dict[int, str]] = {"country": {}, "source": {}}
+    for pk, country, source, platform in Worker.objects.filter(pk__in=pks).values_list(
         "pk", "country", "source", "place"
     ):
-        found["country"][pk] = country
-        found["source"][pk] = place or source
+        attributes["country"][pk] = country
+        attributes["source"][pk] = platform or source
     for pk, answers in Demographics.objects.filter(study=study).values_list("worker_id", "answers"):
         for name, answer in answers.items():
-            found.setdefault(CROWD + name, {})[pk] = str(answer)
-    return found
+            attributes.setdefault(CROWD + name, {})[pk] = str(answer)
+    return attributes
 
 
-def disagreement_in_words(found: Mapping[str, Any]) -> str:
-    entropy, said = found["entropy"], []
-    said.append(
+def disagreement_in_words(result: Mapping[str, Any]) -> str:
+    entropy, sentences = result["entropy"], []
+    sentences.append(
         _("People's answers to an item have an entropy of %(floor)s nats on average, of at most %(most)s.")
         % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
     )
-    always = next((row for row in found["predictors"] if row["name"] == ALWAYS), None)
+    always = next((row for row in result["predictors"] if row["name"] == ALWAYS), None)
     # Of other items, what is above the floor is another amount.
     metrics = [
-        row for row in found["predictors"] if always and row["what"] == "metric" and row["n"] == always["n"]
+        row for row in result["predictors"] if always and row["what"] == "metric" and row["n"] == always["n"]
     ]
     if metrics and always:
         best, whole = metrics[0], always["above_floor"]
         share = (whole - best["above_floor"]) / whole if whole > 0 else 0.0
-        said.append(
+        sentences.append(
             _(
                 "The best metric, %(metric)s, takes %(share)s of what lies between always guessing the same shares and "
                 "that floor."
             )
             % {"metric": best["name"], "share": f"{100 * min(max(share, 0.0), 1.0):.0f} %"}
         )
-    groups = found.get("groups", {})
+    groups = result.get("groups", {})
     if groups and not groups["reason"]:
-        said.append(groups_in_words(groups))
-    return " ".join(said)
+        sentences.append(groups_in_words(groups))
+    return " ".join(sentences)
 
 
 def groups_in_words(groups: Mapping[str, Any]) -> str:
@@ -423,13 +424,13 @@ def groups_in_words(groups: Mapping[str, Any]) -> str:
             "p": coefficient(groups["p"])
         }
     first, second = groups["groups"]
-    said = _("Raters are of two kinds, %(first)s and %(second)s (p = %(p)s).") % {
+    sentence = _("Raters are of two kinds, %(first)s and %(second)s (p = %(p)s).") % {
         "first": first["raters"],
         "second": second["raters"],
         "p": coefficient(groups["p"]),
     }
     if None in (first["within"], second["within"], groups["between"]):
-        return said
+        return sentence
     pairs = _(
         "Pairs of raters agree on %(one)s and %(other)s within the groups and on %(between)s across."
     ) % {
@@ -437,7 +438,7 @@ def groups_in_words(groups: Mapping[str, Any]) -> str:
         "other": f"{100 * second['within']:.0f} %",
         "between": f"{100 * groups['between']:.0f} %",
     }
-    return f"{said} {pairs}"
+    return f"{sentence} {pairs}"
 
 
 def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
@@ -479,16 +480,17 @@ def _version(study: Study) -> object:
     # A job that read demographics before they were deleted may store its figures afterwards.
     described = Exists(Demographics.objects.filter(study=study))
     rows = newest.annotate(described=described).values_list("pk", "created_at", "described")[:3]
-    told = Prediction.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
-    made = [str(study.created_at), [[pk, str(made), known] for pk, made, known in rows]]
-    return [*made, list(told)] if told else made
+    analyses = [[pk, str(created_at), known] for pk, created_at, known in rows]
+    predictions = Prediction.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
+    version = [str(study.created_at), analyses]
+    return [*version, list(predictions)] if predictions else version
 
 
 DISAGREEMENT = add_figures(
     Figures(
         "disagreement",
         _compute,
-        rows=lambda found: found["result"]["judgments"] if found["result"] else 0,
+        rows=lambda computed: computed["result"]["judgments"] if computed["result"] else 0,
         version=_version,
         exact=True,
         beyond_a_page=lambda study: True,  # the test of groups draws a hundred samples

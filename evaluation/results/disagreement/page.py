@@ -56,11 +56,11 @@ KNOWN = {"country": gettext_noop("Country"), "source": gettext_noop("Where peopl
 @require_safe
 def show_disagreement(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
-        found = cached_disagreement(study, request.user)
+        result = cached_disagreement(study, request.user)
     except EvaluationError as error:
         context["refused"] = _(str(error))
     else:
-        context |= _disagreement_context(study, found)
+        context |= _disagreement_context(study, result)
     context["imported"] = Prediction.objects.filter(study=study).defer("units", "shares")[:MOST_SHOWN]
     return TemplateResponse(request, "evaluation/study_soft_labels.html", context)
 
@@ -78,27 +78,27 @@ def _import_predictions(request: HttpRequest, study: Study) -> None:
     import_or_queue(request, upload, read, kind="import_predictions", args={"study": study.slug, **values})
 
 
-def _disagreement_context(study: Study, found: dict[str, Any]) -> dict[str, Any]:
-    labels = _labels(study, found["labels"])
-    judges = found.get("judges", [])
-    groups = found.get("groups", {})
+def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
+    labels = _labels(study, result["labels"])
+    judges = result.get("judges", [])
+    groups = result.get("groups", {})
     return {
-        "found": found,
-        "sentence": disagreement_in_words(found),
+        "found": result,
+        "sentence": disagreement_in_words(result),
         "labels": labels,
         "predictors": [
-            row | {"name": _(BASELINES.get(row["name"], row["name"]))} for row in found["predictors"]
+            row | {"name": _(BASELINES.get(row["name"], row["name"]))} for row in result["predictors"]
         ],
-        "disputed": found["disputed"],
+        "disputed": result["disputed"],
         "judges": judges[:JUDGES_SHOWN],
         "judges_left": max(0, len(judges) - JUDGES_SHOWN),
         "groups": groups,
         "tables": [
-            one | {"number": number, "rows": list(zip(labels, one["confusion"], strict=True))}
-            for number, one in enumerate(groups.get("groups", ()), start=1)
+            group | {"number": number, "rows": list(zip(labels, group["confusion"], strict=True))}
+            for number, group in enumerate(groups.get("groups", ()), start=1)
         ],
         "second": [row for row in groups.get("members", ()) if row["group"] == 2][:JUDGES_SHOWN],
-        "known": [row | {"by": _attribute_in_words(row["by"])} for row in found.get("known", ())],
+        "known": [row | {"by": _attribute_in_words(row["by"])} for row in result.get("known", ())],
     }
 
 
@@ -110,8 +110,8 @@ def _labels(study: Study, values: list[Any]) -> list[str]:
     kind = kind_of(study)
     if kind.two_sided:
         return [str(SIDES_IN_WORDS[value]) for value in values]
-    words = {choice.value: choice.words for choice in kind.choices}
-    return [words.get(value, f"{value:g}") for value in values]
+    names = {choice.value: choice.words for choice in kind.choices}
+    return [names.get(value, f"{value:g}") for value in values]
 
 
 add_page(

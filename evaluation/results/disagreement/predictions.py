@@ -26,24 +26,24 @@ FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 
 
-def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -> Floats:
+def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
     """Return (U, L) predicted shares of each label, nan for units that the file leaves out. Raise EvaluationError."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise EvaluationError(f"{path} cannot be read; expected JSON lines in UTF-8.") from None
     keys = units.key.to_pylist()
-    judged = {keys[place]: number for number, place in enumerate(places.tolist())}
-    found = np.full(soft.shares.shape, np.nan)
+    judged = {keys[position]: number for number, position in enumerate(positions.tolist())}
+    predicted = np.full(soft.shares.shape, np.nan)
     for where, unit, shares in _read_lines(text, f"{path}, line ", set(keys), soft.labels.tolist()):
         if unit not in judged:
             continue  # nobody's answer counts
         if (shares[soft.shares[judged[unit]] > 0] == 0).any():
             raise EvaluationError(f"{where} {INFINITE}")
-        found[judged[unit]] = shares
-    if np.isnan(found).all():
+        predicted[judged[unit]] = shares
+    if np.isnan(predicted).all():
         raise EvaluationError(f"{path} predicts no judged unit of the study.")
-    return found
+    return predicted
 
 
 def _read_lines(
@@ -57,7 +57,8 @@ def _read_lines(
         where = f"{source}{number}"
         try:
             row = load_json(line)
-            unit, shares = row["unit"], {str(key): float(one) for key, one in row["distribution"].items()}
+            unit = row["unit"]
+            by_label = {str(label): float(share) for label, share in row["distribution"].items()}
             known = unit in units
         except (ValueError, LookupError, TypeError, AttributeError):
             raise EvaluationError(
@@ -65,17 +66,16 @@ def _read_lines(
             ) from None
         if not known:
             raise EvaluationError(f"{where} names unit {unit!r}, which the study does not have.")
-        if wrong := set(shares) - set(labels):
+        if wrong := set(by_label) - set(labels):
             raise EvaluationError(f"{where} has answer {min(wrong)!r}; expected {', '.join(labels)}.")
-        given = np.array([shares.get(label, 0.0) for label in labels])
-        if not (np.isfinite(given).all() and (given >= 0).all() and abs(given.sum() - 1) <= FAR_FROM_ONE):
-            raise EvaluationError(
-                f"{where} adds up to {given.sum():g}; expected shares from 0 whose sum is 1."
-            )
+        shares = np.array([by_label.get(label, 0.0) for label in labels])
+        total = shares.sum()
+        if not ((shares >= 0).all() and abs(total - 1) <= FAR_FROM_ONE):  # false for nan, too
+            raise EvaluationError(f"{where} adds up to {total:g}; expected shares from 0 whose sum is 1.")
         if unit in seen:
             raise EvaluationError(f"{where} tells unit {unit!r} again.")
         seen.add(unit)
-        yield where, unit, given / given.sum()
+        yield where, unit, shares / total
 
 
 def import_predictions(*, study: Study, name: str, predictions: str, by: User | None = None) -> str:
@@ -118,24 +118,24 @@ def import_predictions(*, study: Study, name: str, predictions: str, by: User | 
             sha256=sha256,
             imported_by=by,
         )
-        words = f"Predictions of {name!r} were imported: {counted(len(rows), 'unit')}."
-        note_event(study=study, what="predictions-imported", sentence=words, by=by)
-    return words
+        sentence = f"Predictions of {name!r} were imported: {counted(len(rows), 'unit')}."
+        note_event(study=study, what="predictions-imported", sentence=sentence, by=by)
+    return sentence
 
 
 def remove_predictions(*, prediction: Prediction, by: User | None = None) -> str:
-    words = f"Predictions of {prediction.name!r} were removed."
-    note_event(study=prediction.study, what="predictions-removed", sentence=words, by=by)
+    sentence = f"Predictions of {prediction.name!r} were removed."
+    note_event(study=prediction.study, what="predictions-removed", sentence=sentence, by=by)
     prediction.delete()
-    return words
+    return sentence
 
 
 def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
     """Return name -> (U, L) shares for the units with these row ids, nan where none is told."""
-    found = {}
-    for one in Prediction.objects.filter(study=study).order_by("name"):
-        at = places_in(np.frombuffer(one.units, dtype="<i8"), units)
-        shares = np.frombuffer(one.shares, dtype="<f8").reshape(one.known, -1)
+    predictions = {}
+    for prediction in Prediction.objects.filter(study=study).order_by("name"):
+        at = places_in(np.frombuffer(prediction.units, dtype="<i8"), units)
+        shares = np.frombuffer(prediction.shares, dtype="<f8").reshape(prediction.known, -1)
         if (at >= 0).any():
-            found[one.name] = np.where((at >= 0)[:, np.newaxis], shares[at], np.nan)
-    return found
+            predictions[prediction.name] = np.where((at >= 0)[:, np.newaxis], shares[at], np.nan)
+    return predictions

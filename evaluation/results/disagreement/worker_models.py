@@ -46,10 +46,10 @@ def worker_model(
     """
     if name in _FITS:
         fit, parameters = _FITS[name]
-        found = model_answers(
+        result = model_answers(
             kind, table, units, workers, consensus, decided, reason=reason, fit=fit, parameters=parameters
         )
-        return found or {"reason": _why_no_categories(kind)}
+        return result or {"reason": _why_no_categories(kind)}
     if kind.is_open or kind.aggregation.level != "nominal":
         return {"reason": _why_no_categories(kind)}
     if name == "confidence":
@@ -70,7 +70,7 @@ def worker_model(
         "reason": "",
         "units": [{"unit": key, "discrimination": a, "difficulty": b} for key, a, b in rows],
         "workers": model_workers(
-            fitted, fitted.persons, {one.pk: one.name for one in workers}, ("ability", "deviation", "answers")
+            fitted, fitted.persons, {row.pk: row.name for row in workers}, ("ability", "deviation", "answers")
         ),
         "answers": int(known.sum()),
         "iterations": fitted.iterations,
@@ -96,22 +96,22 @@ def _by_confidence(
     """Weigh votes by confidence; `levels` has how often answers of each are those of most others, and their weight."""
     if not kind.two_sided:
         return {"reason": NOT_ASKED}
-    said = confidences_of(table.said[table.counted])
-    if len(said) and np.isnan(said).all():
+    confidences = confidences_of(table.said[table.counted])
+    if len(confidences) and np.isnan(confidences).all():
         return {"reason": NOT_ASKED}
-    kept: list[Any] = []
+    fits: list[Any] = []
 
     def fit(*columns: Any, **options: Any) -> Any:
         unit, worker, value = columns
-        kept.append(confidence_vote(unit, worker, value, said, **options))
-        return kept[0]
+        fits.append(confidence_vote(unit, worker, value, confidences, **options))
+        return fits[0]
 
-    found = model_answers(
+    result = model_answers(
         kind, table, units, workers, consensus, decided, reason=reason, fit=fit, parameters=("confidence",)
     )
-    if kept:
+    if fits:
         columns = ("levels", "answers", "right", "compared", "weights")
-        rows = zip(*(getattr(kept[0], name).tolist() for name in columns), strict=True)
+        rows = zip(*(getattr(fits[0], name).tolist() for name in columns), strict=True)
         names = ("level", "answers", "right", "compared", "weight")
-        found["levels"] = [dict(zip(names, row, strict=True)) for row in rows]
-    return found
+        result["levels"] = [dict(zip(names, row, strict=True)) for row in rows]
+    return result

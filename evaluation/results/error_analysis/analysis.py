@@ -88,8 +88,8 @@ def rank_captions(scores: Floats, people: Floats) -> Ranking:
     return _ranking(known & (apart > 0), metric, human, apart, int(known.sum()))
 
 
-def _ranking(kept: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int) -> Ranking:
-    rows = np.flatnonzero(kept)
+def _ranking(included: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int) -> Ranking:
+    rows = np.flatnonzero(included)
     rows = rows[np.argsort(-size[rows], kind="stable")]
     return Ranking(rows, metric[rows], people[rows], size[rows], compared)
 
@@ -111,7 +111,7 @@ class RankedDisagreements:
     ranking: Ranking
 
     def of_kind(self, kind: str) -> list[int]:
-        return [place for place, one in enumerate(self.kinds) if not kind or one == kind]
+        return [position for position, row_kind in enumerate(self.kinds) if not kind or row_kind == kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +196,10 @@ def _rank_by_all_metrics(study: Study) -> dict[str, str]:
 def _encode_ranking(ranked: RankedDisagreements) -> str:
     """Encode a ranking losslessly as text that parses much faster than lists of numbers."""
     kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
-    one, file = ranked.ranking, BytesIO()
+    ranking, file = ranked.ranking, BytesIO()
     np.savez_compressed(
-        file, pks=ranked.pks, kinds=kinds, code=code.astype(np.int16), rows=one.rows, metric=one.metric,
-        people=one.people, size=one.size, compared=one.compared,
+        file, pks=ranked.pks, kinds=kinds, code=code.astype(np.int16), rows=ranking.rows, metric=ranking.metric,
+        people=ranking.people, size=ranking.size, compared=ranking.compared,
     )  # fmt: skip
     return b64encode(file.getvalue()).decode()
 
@@ -218,7 +218,7 @@ def _decode_ranking(text: str) -> RankedDisagreements:
 
 def _rankings_version(study: Study) -> object:
     analysis = newest_evaluation(study)
-    return [str(one) for one in _cache_key(study, analysis)] if analysis else None
+    return [str(part) for part in _cache_key(study, analysis)] if analysis else None
 
 
 DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
@@ -244,13 +244,13 @@ def _rank_by_metric(
 
 def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
     table = list(rows.values_list("pair_id", "pair__kind", "first", "second"))
-    said = Consensus.objects.filter(study=study)
+    consensus = Consensus.objects.filter(study=study)
     of_pair = {
         pk: (value or 0, votes.get("wins", 0), votes.get("losses", 0))
-        for pk, value, votes in said.filter(pair__isnull=False).values_list("pair_id", "value", "votes")
+        for pk, value, votes in consensus.filter(pair__isnull=False).values_list("pair_id", "value", "votes")
     }
     # A one-unit pair shows its voters; others show the units that each candidate won.
-    alone = said.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
+    alone = consensus.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
     for pk, votes in alone:
         of_pair[pk] = (of_pair[pk][0], votes.get("1", 0), votes.get("2", 0))
     people = np.array([of_pair.get(pk, (0, 0, 0)) for pk, *_ in table], dtype=np.float64).reshape(-1, 3)
@@ -263,12 +263,13 @@ def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
 
 def _rank_stored_captions(study: int, rows: Any) -> RankedDisagreements:
     table = list(rows.values_list("unit_id", "unit__kind", "first"))
-    said = Consensus.objects.filter(study=study, unit__isnull=False).values_list("unit_id", "share", "value")
-    people = {pk: value if share is None else share for pk, share, value in said}
+    decided = Consensus.objects.filter(study=study, unit__isnull=False)
+    answers = decided.values_list("unit_id", "share", "value")
+    people = {pk: value if share is None else share for pk, share, value in answers}
     known = [people.get(pk) for pk, *_ in table]
     ranking = rank_captions(
         np.array([row[2] for row in table], dtype=np.float64),
-        np.array([np.nan if one is None else one for one in known], dtype=np.float64),
+        np.array([np.nan if answer is None else answer for answer in known], dtype=np.float64),
     )
     return _ranked_rows(table, ranking)
 
@@ -281,35 +282,35 @@ def _ranked_rows(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> RankedDi
 
 
 def disagreements_at(
-    study: Study, analysis: Analysis, ranked: RankedDisagreements, places: Sequence[int]
+    study: Study, analysis: Analysis, ranked: RankedDisagreements, positions: Sequence[int]
 ) -> list[Disagreement]:
     pairs = KINDS[study.protocol].compares_pairs
-    pks = [int(ranked.pks[place]) for place in places]
+    pks = [int(ranked.pks[position]) for position in positions]
     if pairs:
         things: Any = CandidatePair.objects.filter(pk__in=pks).select_related("item", "first", "second")
-        said = Consensus.objects.filter(pair__in=pks)
+        decided = Consensus.objects.filter(pair__in=pks)
         scored = MetricScore.objects.filter(analysis=analysis, pair__in=pks)
     else:
         things = Unit.objects.filter(pk__in=pks).select_related("item", "first")
-        said = Consensus.objects.filter(unit__in=pks)
+        decided = Consensus.objects.filter(unit__in=pks)
         scored = MetricScore.objects.filter(analysis=analysis, unit__in=pks)
-    by_pk = {one.pk: one for one in things}
-    consensus = {one.pair_id if pairs else one.unit_id: one for one in said}
+    by_pk = {thing.pk: thing for thing in things}
+    consensus = {row.pair_id if pairs else row.unit_id: row for row in decided}
     scores: dict[int, dict[str, tuple[float, float | None]]] = {}
-    for one in scored.order_by("pk"):
-        pk = one.pair_id if pairs else one.unit_id
-        scores.setdefault(pk or 0, {})[one.metric] = (one.first, one.second)
+    for score in scored.order_by("pk"):
+        pk = score.pair_id if pairs else score.unit_id
+        scores.setdefault(pk or 0, {})[score.metric] = (score.first, score.second)
     ranking = ranked.ranking
     return [
         Disagreement(
             thing=by_pk[pk],
             consensus=consensus.get(pk),
-            metric=float(ranking.metric[place]),
-            people=float(ranking.people[place]),
-            size=float(ranking.size[place]),
+            metric=float(ranking.metric[position]),
+            people=float(ranking.people[position]),
+            size=float(ranking.size[position]),
             scores=scores.get(pk, {}),
         )
-        for place, pk in zip(places, pks, strict=True)
+        for position, pk in zip(positions, pks, strict=True)
         if pk in by_pk
     ]
 
@@ -328,19 +329,19 @@ def find_inspected(study: Study, key: str) -> Inspection:
                 _("Study %(slug)r has no candidate pair %(key)r.") % {"slug": study.slug, "key": key}
             )
         units = list(pair.units.filter(control=False).select_related("reference").order_by("position"))
-        own = dict(_references_of(pair.item_id))
-        references = tuple(own[one] for one in pair.references if one in own) or tuple(own.values())
-        found = Consensus.objects.filter(pair=pair).first()
+        texts = dict(_references_of(pair.item_id))
+        references = tuple(texts[ref] for ref in pair.references if ref in texts) or tuple(texts.values())
+        consensus = Consensus.objects.filter(pair=pair).first()
         return Inspection(
-            key, pair.kind, pair.item, (pair.first, pair.second), references, found, _votes(study, units)
+            key, pair.kind, pair.item, (pair.first, pair.second), references, consensus, _votes(study, units)
         )
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
     if unit is None or unit.first is None:
         raise NotThere(_("Study %(slug)r has no judged caption %(key)r.") % {"slug": study.slug, "key": key})
     # As in the evaluation, exclude a reference equal to the caption.
     references = tuple(text for _, text in _references_of(unit.item_id) if text != unit.first.text)
-    found = Consensus.objects.filter(unit=unit).first()
-    return Inspection(key, unit.kind, unit.item, (unit.first,), references, found, _votes(study, [unit]))
+    consensus = Consensus.objects.filter(unit=unit).first()
+    return Inspection(key, unit.kind, unit.item, (unit.first,), references, consensus, _votes(study, [unit]))
 
 
 def _references_of(item: int) -> list[tuple[str, str]]:
@@ -366,4 +367,4 @@ def other_scores(analysis: Analysis, inspection: Inspection) -> dict[str, tuple[
         Q(pair__key=inspection.key, pair__study=analysis.study_id)
         | Q(unit__key=inspection.key, unit__study=analysis.study_id)
     )
-    return {one.metric: (one.first, one.second) for one in rows.order_by("pk")}
+    return {score.metric: (score.first, score.second) for score in rows.order_by("pk")}

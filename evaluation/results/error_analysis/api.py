@@ -93,7 +93,7 @@ class CloserSerializer(serializers.Serializer[Any]):
 
 
 def _scores(scores: Scores) -> dict[str, list[float]]:
-    return {name: [one for one in pair if one is not None] for name, pair in scores.items()}
+    return {name: [score for score in pair if score is not None] for name, pair in scores.items()}
 
 
 def _evaluation(study: Study) -> Analysis:
@@ -126,33 +126,33 @@ class DisagreementsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Those first on which both are sure."""
         study = study_for(request, slug)
-        asked = request.query_params
-        for name in asked:
+        query = request.query_params
+        for name in query:
             if name not in ("metric", "kind", "cursor", "page_size"):
                 raise ValidationError({name: ["is no parameter of this list."]})
         analysis = _evaluation(study)
         metrics = list(analysis.result["metrics"])
-        metric = asked.get("metric", metrics[-1])
+        metric = query.get("metric", metrics[-1])
         ranked = find_disagreements(study, analysis, metric)
-        places = ranked.of_kind(asked.get("kind", ""))
-        size = _page_size(asked.get("page_size", str(DEFAULT_SIZE)))
-        stamp = f"{analysis.pk} {metric} {asked.get('kind', '')} {len(places)}"
-        start = _page_start(asked.get("cursor"), stamp)
-        rows = disagreements_at(study, analysis, ranked, places[start : start + size])
+        positions = ranked.of_kind(query.get("kind", ""))
+        size = _page_size(query.get("page_size", str(DEFAULT_SIZE)))
+        stamp = f"{analysis.pk} {metric} {query.get('kind', '')} {len(positions)}"
+        start = _page_start(query.get("cursor"), stamp)
+        rows = disagreements_at(study, analysis, ranked, positions[start : start + size])
         return Response(
             {
-                "next": _next_link(request, start + size, stamp) if start + size < len(places) else None,
+                "next": _next_link(request, start + size, stamp) if start + size < len(positions) else None,
                 "previous": _next_link(request, max(0, start - size), stamp) if start else None,
                 "metric": metric,
                 "metrics": metrics,
                 "compared": ranked.ranking.compared,
-                "results": [_row(one) for one in rows],
+                "results": [_row(disagreement) for disagreement in rows],
             }
         )
 
 
-def _row(one: Disagreement) -> dict[str, Any]:
-    thing, said = one.thing, one.consensus
+def _row(disagreement: Disagreement) -> dict[str, Any]:
+    thing, consensus = disagreement.thing, disagreement.consensus
     second = getattr(thing, "second", None)
     row: dict[str, Any] = as_json(
         {
@@ -160,13 +160,13 @@ def _row(one: Disagreement) -> dict[str, Any]:
             "kind": thing.kind,
             "image": thing.item.name,
             "captions": [thing.first.text] + ([second.text] if second is not None else []),
-            "value": said.value if said else None,
-            "n": said.n if said else 0,
-            "votes": said.votes if said else {},
-            "people": one.people,
-            "metric": one.metric,
-            "size": one.size,
-            "scores": _scores(one.scores),
+            "value": consensus.value if consensus else None,
+            "n": consensus.n if consensus else 0,
+            "votes": consensus.votes if consensus else {},
+            "people": disagreement.people,
+            "metric": disagreement.metric,
+            "size": disagreement.size,
+            "scores": _scores(disagreement.scores),
         }
     )
     return row
@@ -183,9 +183,9 @@ def _page_start(cursor: str | None, stamp: str) -> int:
     if cursor is None:
         return 0
     try:
-        place, of = load_json(urlsafe_b64decode(cursor.encode()))
-        if of == stamp and type(place) is int and place >= 0:
-            return place
+        start, of = load_json(urlsafe_b64decode(cursor.encode()))
+        if of == stamp and type(start) is int and start >= 0:
+            return start
     except (ValueError, TypeError):
         pass
     raise ValidationError({"cursor": ["is none of this list as it is now; start without one."]})

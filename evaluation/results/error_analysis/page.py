@@ -40,12 +40,12 @@ class ErrorAnalysisForm(forms.Form):
     def __init__(self, data: Any, *, metrics: list[str], kinds: list[str]) -> None:
         super().__init__(data)
         self.fields["metric"] = forms.ChoiceField(
-            label=_("Metric"), choices=[(one, one) for one in metrics], widget=UnfoldAdminSelectWidget
+            label=_("Metric"), choices=[(name, name) for name in metrics], widget=UnfoldAdminSelectWidget
         )
         if kinds:
             self.fields["kind"] = forms.ChoiceField(
                 label=_("Pairs"), required=False, widget=UnfoldAdminSelectWidget,
-                choices=[("", _("All kinds")), *((one, one) for one in kinds)],
+                choices=[("", _("All kinds")), *((name, name) for name in kinds)],
             )  # fmt: skip
 
 
@@ -69,13 +69,13 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
     if analysis is None:
         return TemplateResponse(request, "evaluation/study_closer.html", context)
     metrics = list(analysis.result["metrics"])
-    asked = request.GET.get("metric", metrics[-1])
-    metric = asked if asked in metrics else metrics[-1]
+    chosen = request.GET.get("metric", metrics[-1])
+    metric = chosen if chosen in metrics else metrics[-1]
     ranked = find_disagreements(study, analysis, metric, wait=False)
-    kinds = sorted({one for one in ranked.kinds if one})
+    kinds = sorted({kind for kind in ranked.kinds if kind})
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in kinds else ""
     page = Paginator(ranked.of_kind(kind), ON_A_PAGE).get_page(request.GET.get("page"))
-    found = disagreements_at(study, analysis, ranked, list(page.object_list))
+    disagreements = disagreements_at(study, analysis, ranked, list(page.object_list))
     context |= {
         "form": ErrorAnalysisForm(
             {"metric": metric, "kind": kind}, metrics=metrics, kinds=kinds if len(kinds) > 1 else []
@@ -84,46 +84,46 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
         "page": page,
         "query": "&" + urlencode({"metric": metric, "kind": kind}),
         "compared": ranked.ranking.compared,
-        "rows": [_row(study, metric, one) for one in found],
+        "rows": [_row(study, metric, disagreement) for disagreement in disagreements],
         "can_choose": KINDS[study.protocol].chosen_by_id and (pairs or study.source == Study.Source.DESIGNED),
     }
     return TemplateResponse(request, "evaluation/study_closer.html", context)
 
 
-def _row(study: Study, metric: str, one: Disagreement) -> Row:
+def _row(study: Study, metric: str, disagreement: Disagreement) -> Row:
     pairs = KINDS[study.protocol].compares_pairs
-    thing, said = one.thing, one.consensus
+    thing, consensus = disagreement.thing, disagreement.consensus
     texts = [thing.first.text, thing.second.text] if pairs else [thing.first.text]
-    value = said.value if said else None
+    value = consensus.value if consensus else None
     return Row(
         key=thing.key,
         link=f"{page_address(study, 'closer-look')}?{urlencode({'id': thing.key, 'metric': metric})}",
         kind=thing.kind,
         image=thing.item.name,
         texts=[(str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)],
-        people=_people_in_words(said, pairs),
-        sure=f"{100 * one.people:.0f} %",
-        metric=f"{100 * one.metric:.0f} %",
+        people=_people_in_words(consensus, pairs),
+        sure=f"{100 * disagreement.people:.0f} %",
+        metric=f"{100 * disagreement.metric:.0f} %",
         scores=[(name, *side_by_side(first, second))
-                for name, (first, second) in sorted(one.scores.items(), key=lambda pair: pair[0] != metric)],
+                for name, (first, second) in sorted(disagreement.scores.items(), key=lambda pair: pair[0] != metric)],
     )  # fmt: skip
 
 
-def _people_in_words(said: Any, pairs: bool) -> str:
-    if said is None:
+def _people_in_words(row: Any, pairs: bool) -> str:
+    if row is None:
         return _("no consensus")
     if not pairs:
-        shown = f"{said.value:.2f}".rstrip("0").rstrip(".") if said.value is not None else "–"
-        if said.share is not None:
-            return _("%(share)s %% yes of %(n)s") % {"share": f"{100 * said.share:.0f}", "n": said.n}
-        return _("mean %(value)s of %(n)s") % {"value": shown, "n": said.n}
-    if not said.votes:
-        return _("%(value)s, published without votes") % {"value": f"{said.value:.0f}"}
-    wins, losses = said.votes.get("wins", 0), said.votes.get("losses", 0)
+        shown = f"{row.value:.2f}".rstrip("0").rstrip(".") if row.value is not None else "–"
+        if row.share is not None:
+            return _("%(share)s %% yes of %(n)s") % {"share": f"{100 * row.share:.0f}", "n": row.n}
+        return _("mean %(value)s of %(n)s") % {"value": shown, "n": row.n}
+    if not row.votes:
+        return _("%(value)s, published without votes") % {"value": f"{row.value:.0f}"}
+    wins, losses = row.votes.get("wins", 0), row.votes.get("losses", 0)
     by = ngettext(
-        "%(value)s, by %(votes)s of %(n)s item", "%(value)s, by %(votes)s of %(n)s references", said.n
+        "%(value)s, by %(votes)s of %(n)s item", "%(value)s, by %(votes)s of %(n)s references", row.n
     )
-    return by % {"value": f"{said.value:.0f}", "votes": max(wins, losses), "n": said.n}
+    return by % {"value": f"{row.value:.0f}", "votes": max(wins, losses), "n": row.n}
 
 
 def side_by_side(first: float, second: float | None) -> tuple[str, str]:

@@ -81,9 +81,9 @@ class ErrorSpansView(APIView):
         first, second = (request.query_params.get(name, "") for name in ("first", "second"))
         try:
             segments = segments_of(study)
-            found = {"systems": [as_json(one) for one in system_scores(segments)], "comparison": None}
+            result = {"systems": [as_json(score) for score in system_scores(segments)], "comparison": None}
             if first or second:
-                found["comparison"] = as_json(compare_systems(segments, first, second))
+                result["comparison"] = as_json(compare_systems(segments, first, second))
         except EvaluationError as error:
             raise ValidationError(as_sentence(error)) from None
-        return Response(found)
+        return Response(result)

@@ -62,10 +62,9 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
     }
     systems = [row.system for row in scores]
     if newest is not None and len(systems) > 1:
-        first, second = (
-            asked if (asked := request.GET.get(name, "")) in systems else systems[place]
-            for place, name in enumerate(("first", "second"))
-        )
+        first, second = request.GET.get("first", ""), request.GET.get("second", "")
+        first = first if first in systems else systems[0]
+        second = second if second in systems else systems[1]
         page = Paginator(shared_items(study, first, second), ON_A_PAGE).get_page(request.GET.get("page"))
         context |= {
             "form": SystemsForm({"first": first, "second": second}, systems=systems),

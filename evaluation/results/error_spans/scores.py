@@ -86,34 +86,34 @@ def segments_of(study: Study) -> Segments:
         raise EvaluationError(NO_SPANS.format(slug=study.slug, protocol=study.protocol))
     judged = loaders.judged_answers(study, loaders.load_judgments(study))
     by_text: defaultdict[Key, list[Any]] = defaultdict(list)
-    for one in judged:
-        by_text[one.unit.item_id, one.unit.first_id].append(one)
-    place = {key: number for number, key in enumerate(by_text)}
-    texts = [place[one.unit.item_id, one.unit.first_id] for one in judged]
+    for judgment in judged:
+        by_text[judgment.unit.item_id, judgment.unit.first_id].append(judgment)
+    index = {key: number for number, key in enumerate(by_text)}
+    texts = [index[judgment.unit.item_id, judgment.unit.first_id] for judgment in judged]
     standard = standardised_mean(
-        texts, [one.worker for one in judged], [value_of(one.answer) for one in judged]
+        texts, [judgment.worker for judgment in judged], [value_of(judgment.answer) for judgment in judged]
     )
     z = dict(zip(standard.units.tolist(), standard.z.tolist(), strict=True))
-    found = {key: _score_segment(given, z[place[key]]) for key, given in by_text.items()}
+    scored = {key: _score_segment(judgments, z[index[key]]) for key, judgments in by_text.items()}
     systems: dict[str, list[Segment]] = {}
     outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
     for system, item, caption in outputs.values_list("system__name", "item_id", "caption_id"):
-        own = systems.setdefault(system, [])
+        segments = systems.setdefault(system, [])
         # of several texts of a system for an item, the first one that was judged
-        if (item, caption) in found and not (own and own[-1].item == item):
-            own.append(found[item, caption])
-    return {name: own for name, own in systems.items() if own}
+        if (item, caption) in scored and not (segments and segments[-1].item == item):
+            segments.append(scored[item, caption])
+    return {name: segments for name, segments in systems.items() if segments}
 
 
 def _score_segment(judged: Sequence[Any], z: float) -> Segment:
     unit = judged[0].unit
     document = unit.content.get("document")
-    counts = Counter(span[SEVERITY] for one in judged for span in one.answer["spans"])
+    counts = Counter(span[SEVERITY] for judgment in judged for span in judgment.answer["spans"])
     return Segment(
         item=unit.item_id,
         cluster=document["name"].rpartition("#")[0] if document else unit.item.name,
-        score=float(np.mean([value_of(one.answer) for one in judged])),
-        mqm=float(np.mean([MQM.score(one.answer["spans"]) for one in judged])),
+        score=float(np.mean([value_of(judgment.answer) for judgment in judged])),
+        mqm=float(np.mean([MQM.score(judgment.answer["spans"]) for judgment in judged])),
         z=json_float(z),
         errors={severity: counts[severity] / len(judged) for severity in SEVERITIES if counts[severity]},
         judgments=len(judged),
@@ -121,28 +121,28 @@ def _score_segment(judged: Sequence[Any], z: float) -> Segment:
 
 
 def system_scores(segments: Segments) -> list[SystemScore]:
-    found = [_score_system(name, own) for name, own in segments.items()]
-    return sorted(found, key=lambda one: (-one.score, one.system))
+    scores = [_score_system(name, judged) for name, judged in segments.items()]
+    return sorted(scores, key=lambda score: (-score.score, score.system))
 
 
-def _score_system(name: str, own: Sequence[Segment]) -> SystemScore:
-    scores = np.array([one.score for one in own])
-    low, high, _, _ = _interval(scores, [one.cluster for one in own])
-    z = [one.z for one in own if one.z is not None]
+def _score_system(name: str, segments: Sequence[Segment]) -> SystemScore:
+    scores = np.array([segment.score for segment in segments])
+    low, high, _, _ = _interval(scores, [segment.cluster for segment in segments])
+    z = [segment.z for segment in segments if segment.z is not None]
     return SystemScore(
         system=name,
         score=float(scores.mean()),
         low=low,
         high=high,
-        mqm=float(np.mean([one.mqm for one in own])),
+        mqm=float(np.mean([segment.mqm for segment in segments])),
         z=float(np.mean(z)) if z else None,
         errors={
-            severity: sum(one.errors.get(severity, 0.0) for one in own) / len(own)
+            severity: sum(segment.errors.get(severity, 0.0) for segment in segments) / len(segments)
             for severity in SEVERITIES
-            if any(severity in one.errors for one in own)
+            if any(severity in segment.errors for segment in segments)
         },
-        segments=len(own),
-        judgments=sum(one.judgments for one in own),
+        segments=len(segments),
+        judgments=sum(segment.judgments for segment in segments),
     )
 
 
@@ -167,11 +167,11 @@ def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
             raise EvaluationError(
                 f"System {name!r} has no judged text in the study; there are {', '.join(segments) or 'none'}."
             )
-    others = {one.item: one for one in segments[second]}
-    both = [(one, others[one.item]) for one in segments[first] if one.item in others]
-    apart = np.array([one.score - other.score for one, other in both], dtype=np.float64)
+    others = {segment.item: segment for segment in segments[second]}
+    both = [(segment, others[segment.item]) for segment in segments[first] if segment.item in others]
+    apart = np.array([segment.score - other.score for segment, other in both], dtype=np.float64)
     low, high, p, reason = (
-        _interval(apart, [one.cluster for one, _ in both])
+        _interval(apart, [segment.cluster for segment, _ in both])
         if len(both)
         else (None, None, None, "no item has a judged text of both")
     )
@@ -219,12 +219,12 @@ def shared_items(study: Study, first: str, second: str) -> list[tuple[int, int, 
         )
         if value is not None
     }
-    given: dict[int, dict[str, int]] = {}
+    captions: dict[int, dict[str, int]] = {}
     for system, item, caption in rows:
         if (item, caption) in scores:
-            given.setdefault(item, {}).setdefault(system, caption)
-    found = [(item, of[first], of[second]) for item, of in given.items() if first in of and second in of]
-    return sorted(found, key=lambda one: -abs(scores[one[0], one[1]] - scores[one[0], one[2]]))
+            captions.setdefault(item, {}).setdefault(system, caption)
+    shared = [(item, of[first], of[second]) for item, of in captions.items() if first in of and second in of]
+    return sorted(shared, key=lambda row: -abs(scores[row[0], row[1]] - scores[row[0], row[2]]))
 
 
 def marked_rows(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row]:
@@ -236,10 +236,10 @@ def marked_rows(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row
         .values_list("item_id", "text")
     )
     captions = Caption.objects.in_bulk({caption for _, *both in shown for caption in both})
-    found: dict[Key, Consensus] = {
-        (one.unit.item_id, one.unit.first_id): one
-        for one in Consensus.objects.filter(study=study, unit__item__in=items).select_related("unit")
-        if one.unit is not None and one.unit.first_id is not None
+    consensus: dict[Key, Consensus] = {
+        (row.unit.item_id, row.unit.first_id): row
+        for row in Consensus.objects.filter(study=study, unit__item__in=items).select_related("unit")
+        if row.unit is not None and row.unit.first_id is not None
     }
     return [
         Row(
@@ -247,11 +247,11 @@ def marked_rows(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row
             source=items[item].text,
             reference=references.get(item, ""),
             sides=(
-                _marked_side(captions[one].text, found[item, one]),
-                _marked_side(captions[other].text, found[item, other]),
+                _marked_side(captions[first].text, consensus[item, first]),
+                _marked_side(captions[second].text, consensus[item, second]),
             ),
         )
-        for item, one, other in shown
+        for item, first, second in shown
     ]
 
 
@@ -270,18 +270,18 @@ def _marked_side(text: str, consensus: Consensus) -> Side:
 
 
 def _as_json(segments: Segments) -> dict[str, Any]:
-    return {name: [as_json(one) for one in own] for name, own in segments.items()}
+    return {name: [as_json(segment) for segment in judged] for name, judged in segments.items()}
 
 
 def _from_json(stored: Mapping[str, Any]) -> Segments:
-    return {name: [Segment(**one) for one in own] for name, own in stored.items()}
+    return {name: [Segment(**segment) for segment in judged] for name, judged in stored.items()}
 
 
 SEGMENTS = add_figures(
     Figures(
         name="span-segments",
         compute=segments_of,
-        rows=lambda found: sum(one.judgments for own in found.values() for one in own),
+        rows=lambda systems: sum(segment.judgments for judged in systems.values() for segment in judged),
         as_json=_as_json,
         from_json=_from_json,
     )
@@ -289,18 +289,18 @@ SEGMENTS = add_figures(
 
 
 def scores_table(scores: Sequence[SystemScore]) -> Table:
-    severities = [one for one in SEVERITIES if any(one in score.errors for score in scores)]
+    severities = [name for name in SEVERITIES if any(name in row.errors for row in scores)]
     rows = [
         (
-            one.system,
-            Estimate(one.score, one.low, one.high),
-            one.mqm,
-            one.z,
-            *(one.errors.get(severity, 0.0) for severity in severities),
-            one.segments,
-            one.judgments,
+            score.system,
+            Estimate(score.score, score.low, score.high),
+            score.mqm,
+            score.z,
+            *(score.errors.get(severity, 0.0) for severity in severities),
+            score.segments,
+            score.judgments,
         )
-        for one in scores
+        for score in scores
     ]
     return table(
         "systems-by-errors",
@@ -327,7 +327,7 @@ def systems_section(study: Study) -> Section | None:
         return None
     data = scores_table(scores)
     leaders, _ = leaders_by_intervals(
-        {one.system: {"value": one.score, "low": one.low, "high": one.high} for one in scores}
+        {score.system: {"value": score.score, "low": score.low, "high": score.high} for score in scores}
     )
     sentence = say(
         "systems-by-errors",
@@ -338,30 +338,30 @@ def systems_section(study: Study) -> Section | None:
         known=scores[0].low is not None,
     )
     drawing = Dots(
-        tuple(one.system for one in scores),
-        (Panel("", tuple(Estimate(one.score, one.low, one.high) for one in scores)),),
+        tuple(score.system for score in scores),
+        (Panel("", tuple(Estimate(score.score, score.low, score.high) for score in scores)),),
         "mean score of the segments, 95 % interval",
         "number",
         tuple(leaders),
     )
     tables = [data]
     if len(scores) > 1:
-        apart = [compare_systems(segments, one.system, other.system) for one, other in pairwise(scores)]
-        adjusted = adjusted_p_values([float("nan") if one.p is None else one.p for one in apart])
+        apart = [compare_systems(segments, better.system, worse.system) for better, worse in pairwise(scores)]
+        adjusted = adjusted_p_values([float("nan") if pair.p is None else pair.p for pair in apart])
         tables.append(
             table(
                 "systems-apart",
                 [
                     (
-                        one.first,
-                        one.second,
-                        Estimate(one.difference, one.low, one.high),
+                        pair.first,
+                        pair.second,
+                        Estimate(pair.difference, pair.low, pair.high),
                         p,
-                        one.better,
-                        one.worse,
-                        one.segments,
+                        pair.better,
+                        pair.worse,
+                        pair.segments,
                     )
-                    for one, p in zip(apart, adjusted.values.tolist(), strict=True)
+                    for pair, p in zip(apart, adjusted.values.tolist(), strict=True)
                 ],
             )
         )

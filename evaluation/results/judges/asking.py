@@ -61,12 +61,12 @@ class AskingResult:
     left: int
     why: str
 
-    def words(self) -> str:
-        said = f"Judge {self.judge.name!r}: {counted(self.answered, 'answer')}"
-        said += f", {self.failed:,} without a usable one" if self.failed else ""
-        said += f", {self.left:,} not asked yet" if self.left else ""
+    def describe(self) -> str:
+        sentence = f"Judge {self.judge.name!r}: {counted(self.answered, 'answer')}"
+        sentence += f", {self.failed:,} without a usable one" if self.failed else ""
+        sentence += f", {self.left:,} not asked yet" if self.left else ""
         spent, budget = Decimal(self.judge.spent) / MILLION, Decimal(self.judge.budget) / MILLION
-        return f"{said}; spent {spent:f} of {budget:f}.{f' {self.why}' if self.why else ''}"
+        return f"{sentence}; spent {spent:f} of {budget:f}.{f' {self.why}' if self.why else ''}"
 
 
 def ask_judge(
@@ -92,7 +92,7 @@ def ask_judge(
     """
     check_kind(kind_of(study))
     with endpoint or Endpoint() as opened:
-        asked = {
+        options = {
             "endpoint": opened.host,
             "temperature": 0,
             "max_tokens": max_tokens,
@@ -100,7 +100,7 @@ def ask_judge(
             "price_out": str(price_out),
         }
         judge = _find_or_create_judge(
-            study, name, model, prompt, own_systems, asked, int(budget * MILLION), by
+            study, name, model, prompt, own_systems, options, int(budget * MILLION), by
         )
         _make_rows(study, judge)
         why = _Run(study, judge, opened, progress).ask_until_done()
@@ -117,7 +117,7 @@ def _find_or_create_judge(
     model: str,
     prompt: str,
     own_systems: Sequence[str],
-    asked: Mapping[str, Any],
+    options: Mapping[str, Any],
     budget: int,
     by: User | None,
 ) -> Judge:
@@ -127,13 +127,14 @@ def _find_or_create_judge(
     judge = Judge.objects.filter(study=study, name=name).first()
     if judge is None:
         judge = Judge.objects.create(
-            study=study, name=name, model=model, prompt=prompt, options=dict(asked),
+            study=study, name=name, model=model, prompt=prompt, options=dict(options),
             own_systems=list(own_systems), budget=budget, made_by=by,
         )  # fmt: skip
-        words = f"Judge {name!r} is asked: {model} at {asked['endpoint']}, for {Decimal(budget) / MILLION:f} at most."
-        note_event(study=study, what="judge-asked", sentence=words, by=by)
+        amount = Decimal(budget) / MILLION
+        sentence = f"Judge {name!r} is asked: {model} at {options['endpoint']}, for {amount:f} at most."
+        note_event(study=study, what="judge-asked", sentence=sentence, by=by)
         return judge
-    fixed = {key: value for key, value in asked.items() if not key.startswith("price")}
+    fixed = {key: value for key, value in options.items() if not key.startswith("price")}
     same = (judge.model, judge.prompt, judge.own_systems) == (model, prompt, list(own_systems))
     if not same or not fixed.items() <= judge.options.items():
         raise DataConflict(
@@ -145,7 +146,7 @@ def _find_or_create_judge(
             f"Judge {name!r} has spent {Decimal(judge.spent + judge.reserved) / MILLION:f} already; "
             "expected a budget of as much or more."
         )
-    judge.budget, judge.options = budget, {**judge.options, **asked}
+    judge.budget, judge.options = budget, {**judge.options, **options}
     judge.save(update_fields=["budget", "options"])
     return judge
 
@@ -164,18 +165,18 @@ def remove_judge(*, judge: Judge, by: User | None = None) -> str:
             f"Judge {judge.name!r} is being asked at this moment; expected the run to end or be stopped."
         )
     for analysis in Analysis.objects.filter(study=study, what=Analysis.What.JUDGES):
-        for one in analysis.result["judges"]:
-            if one["name"] == judge.name:
-                one["removed_at"] = timezone.now().isoformat()
+        for entry in analysis.result["judges"]:
+            if entry["name"] == judge.name:
+                entry["removed_at"] = timezone.now().isoformat()
         Analysis.objects.filter(pk=analysis.pk).update(result=analysis.result)
     count = judge.answers.count()
     spent = (
         f"; {Decimal(judge.spent + judge.reserved) / MILLION:f} had been spent on it" if judge.prompt else ""
     )
-    words = f"Judge {judge.name!r} was removed with {counted(count, 'answer')}{spent}."
-    note_event(study=study, what="judge-removed", sentence=words, by=by, judge=judge.name)
+    sentence = f"Judge {judge.name!r} was removed with {counted(count, 'answer')}{spent}."
+    note_event(study=study, what="judge-removed", sentence=sentence, by=by, judge=judge.name)
     judge.delete()
-    return words
+    return sentence
 
 
 def _make_rows(study: Study, judge: Judge) -> None:
@@ -275,8 +276,8 @@ class _Run:
 
     def _still_waiting(self, rows: Sequence[JudgeAnswer]) -> bool:
         """Return whether rows were unclaimed for lack of money, not because another run has them."""
-        own = JudgeAnswer.objects.filter(pk__in=[row.pk for row in rows])
-        return own.filter(state=JudgeAnswer.State.WAITING).exists()
+        pks = [row.pk for row in rows]
+        return JudgeAnswer.objects.filter(pk__in=pks, state=JudgeAnswer.State.WAITING).exists()
 
     def _digest(self, question: Question) -> str:
         return question.digest({**self.options, "endpoint": self.endpoint.host})
@@ -315,29 +316,29 @@ class _Run:
         except (AskLater, EvaluationError) as error:
             return error
 
-    def _store(self, row: JudgeAnswer, most: int, found: Reply | AskLater | EvaluationError) -> str:
+    def _store(self, row: JudgeAnswer, most: int, reply: Reply | AskLater | EvaluationError) -> str:
         """Store the reply. Return why the run must stop, or ""."""
         cost, why = 0, ""
         values: dict[str, Any] = {"state": JudgeAnswer.State.WAITING}
-        if isinstance(found, Reply):
-            has_counts = found.tokens_in >= 0 and found.tokens_out >= 0
-            cost = self._cost(found.tokens_in, found.tokens_out) if has_counts else most
-            values = self._values_of(row, found)
+        if isinstance(reply, Reply):
+            has_counts = reply.tokens_in >= 0 and reply.tokens_out >= 0
+            cost = self._cost(reply.tokens_in, reply.tokens_out) if has_counts else most
+            values = self._values_of(row, reply)
             if cost > most:
                 why = f"{self.endpoint.host} charged more than a call can cost by these prices; nothing more was asked."
                 cost = most  # what was promised to be the most; the sentence says that it was not
-        elif isinstance(found, AskLater):
-            cost = most if found.served else 0
+        elif isinstance(reply, AskLater):
+            cost = most if reply.served else 0
         else:
-            why = str(found)
+            why = str(reply)
         self._write(row, most, cost, values)
         return why
 
-    def _pause(self, found: Sequence[Reply | AskLater | EvaluationError]) -> str:
+    def _pause(self, replies: Sequence[Reply | AskLater | EvaluationError]) -> str:
         """Wait once for all rejected calls of a batch. Return why the run must stop instead, or ""."""
-        if any(isinstance(one, Reply) for one in found):
+        if any(isinstance(reply, Reply) for reply in replies):
             self.waits = 0
-        later = [one for one in found if isinstance(one, AskLater)]
+        later = [reply for reply in replies if isinstance(reply, AskLater)]
         if not later:
             return ""
         self.waits += 1
@@ -346,28 +347,26 @@ class _Run:
                 f"{self.endpoint.host} does not answer: {later[-1]}. Ask again later; what is there is kept."
             )
         backoff = settings.JUDGE_BACKOFF_SECONDS * 2 ** (self.waits - 1)
-        time.sleep(min(max(backoff, *(one.after for one in later)), LONGEST_WAIT))
+        time.sleep(min(max(backoff, *(reply.after for reply in later)), LONGEST_WAIT))
         return ""
 
     def _unreadable(self) -> str:
         """Return why to stop spending on a model without readable replies, or ""."""
         replied = self.judge.answers.filter(answered_at__isnull=False)
-        if (
-            replied.filter(state=JudgeAnswer.State.ANSWERED).exists()
-            or (n := replied.count()) < MOST_UNREADABLE
-        ):
+        n = replied.count()
+        if n < MOST_UNREADABLE or replied.filter(state=JudgeAnswer.State.ANSWERED).exists():
             return ""
-        said = replied.order_by("-answered_at").values_list("reply", flat=True)[0]
+        last = replied.order_by("-answered_at").values_list("reply", flat=True)[0]
         return (
-            f"None of the replies to {n:,} questions could be read, the last of which is {said[:LONGEST_DETAIL]!r}; "
+            f"None of the replies to {n:,} questions could be read, the last of which is {last[:LONGEST_DETAIL]!r}; "
             "expected another name with another --prompt, or larger --max-tokens where it thinks aloud."
         )
 
-    def _values_of(self, row: JudgeAnswer, found: Reply) -> dict[str, Any]:
-        value = read_reply(self.kind, found.text, swapped=row.swapped)
+    def _values_of(self, row: JudgeAnswer, reply: Reply) -> dict[str, Any]:
+        value = read_reply(self.kind, reply.text, swapped=row.swapped)
         values = {
-            "reply": found.text,
-            "answered_by": found.model,
+            "reply": reply.text,
+            "answered_by": reply.model,
             "value": value,
             "answered_at": timezone.now(),
             "state": JudgeAnswer.State.ANSWERED,
@@ -380,8 +379,8 @@ class _Run:
     def _write(self, row: JudgeAnswer, most: int, cost: int, values: Mapping[str, Any]) -> None:
         """Store the reply once, unless another run took over the row."""
         with transaction.atomic():
-            own = JudgeAnswer.objects.filter(pk=row.pk, state=JudgeAnswer.State.ASKED, attempts=row.attempts)
-            if own.update(reserved=0, cost=F("cost") + cost, **values):
+            current = JudgeAnswer.objects.filter(state=JudgeAnswer.State.ASKED, attempts=row.attempts)
+            if current.filter(pk=row.pk).update(reserved=0, cost=F("cost") + cost, **values):
                 Judge.objects.filter(pk=self.judge.pk).update(
                     reserved=F("reserved") - most, spent=F("spent") + cost
                 )
@@ -393,8 +392,8 @@ class _Run:
             self._write(row, row.reserved, row.reserved, {"state": JudgeAnswer.State.WAITING})
 
     def _still_asked(self) -> str:
-        asked = self.judge.answers.filter(Q(state=JudgeAnswer.State.ASKED)).count()
-        if not asked:
+        count = self.judge.answers.filter(Q(state=JudgeAnswer.State.ASKED)).count()
+        if not count:
             return ""
         minutes = int(STALE.total_seconds() // 60)
-        return f"{counted(asked, 'call')} of another run may be under way; ask again after {minutes} minutes."
+        return f"{counted(count, 'call')} of another run may be under way; ask again after {minutes} minutes."

@@ -105,15 +105,15 @@ class Endpoint(Caller):
 
 def _read(body: bytes) -> Reply:
     try:
-        found = load_json(body)
-        text = found["choices"][0]["message"]["content"]
-        usage = found.get("usage") or {}
+        reply = load_json(body)
+        text = reply["choices"][0]["message"]["content"]
+        usage = reply.get("usage") or {}
         counts = [usage.get("prompt_tokens", -1), usage.get("completion_tokens", -1)]
         if not all(type(count) is int for count in counts):
             raise TypeError
     except (ValueError, LookupError, TypeError, AttributeError):
         raise AskLater("its reply is no chat completion", served=True) from None
-    return Reply(_clean(str(text or "")), _clean(str(found.get("model") or ""))[:200], counts[0], counts[1])
+    return Reply(_clean(str(text or "")), _clean(str(reply.get("model") or ""))[:200], counts[0], counts[1])
 
 
 def _clean(text: str) -> str:

@@ -120,16 +120,16 @@ def compare_judges(
         raise EvaluationError(
             "Nobody has judged anything that counts yet, so a judge cannot be compared with people."
         )
-    digests, found = {}, []
-    for place, judge in enumerate(judges):
-        progress(place / len(judges), f"comparing {judge.name}")
+    digests, entries = {}, []
+    for number, judge in enumerate(judges):
+        progress(number / len(judges), f"comparing {judge.name}")
         answers, digest = _load_answers(judge, material)
         digests[judge.name] = digest
-        found.append(_compare_judge(judge, answers, material, epsilon, seed))
+        entries.append(_compare_judge(judge, answers, material, epsilon, seed))
     settings = {"epsilon": epsilon, "seed": seed}
     return Comparison(
         study=study,
-        result={"judges": found, "people": _describe_people(material)},
+        result={"judges": entries, "people": _describe_people(material)},
         settings=settings,
         signature=signature("judges", settings),
         judgments=str(signature_of_study(study, table=table)),
@@ -138,15 +138,15 @@ def compare_judges(
 
 
 @transaction.atomic
-def store_comparison(found: Comparison) -> Analysis:
+def store_comparison(comparison: Comparison) -> Analysis:
     return Analysis.objects.replace(
-        study=found.study,
+        study=comparison.study,
         what=Analysis.What.JUDGES,
-        signature=found.signature,
-        data_hash=found.data_hash,
-        settings=found.settings,
-        judgments=found.judgments,
-        result=found.result,
+        signature=comparison.signature,
+        data_hash=comparison.data_hash,
+        settings=comparison.settings,
+        judgments=comparison.judgments,
+        result=comparison.result,
     )
 
 
@@ -178,22 +178,22 @@ def _load_material(study: Study, kind: Kind, table: Any) -> Material:
 
 def _caption_lengths_and_systems(study: Study, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
     lengths = np.full((len(pks), 2), np.nan)
-    made: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), 2), dtype=np.bool_))
+    by_system: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), 2), dtype=np.bool_))
     names = ("pk", "item_id", "first_id", "first__text", "second__text")
     rows = Unit.objects.filter(study=study, control=False).order_by()
     of_pairs = ("pair__first_system__name", "pair__second_system__name")
     by_text: dict[tuple[int, int], list[int]] = defaultdict(list)
-    place_of = {pk: place for place, pk in enumerate(pks.tolist())}
-    for pk, item, first, one, two, *systems in rows.values_list(*names, *of_pairs).iterator(ROWS_AT_ONCE):
-        place = place_of[pk]
-        for side, text in enumerate((one, two)):
+    index_of = {pk: index for index, pk in enumerate(pks.tolist())}
+    for pk, item, first, left, right, *systems in rows.values_list(*names, *of_pairs).iterator(ROWS_AT_ONCE):
+        index = index_of[pk]
+        for side, text in enumerate((left, right)):
             if text is not None:
-                lengths[place, side] = len(text.split())
+                lengths[index, side] = len(text.split())
         for side, name in enumerate(systems):
             if name:
-                made[name][place, side] = True
-        if two is None:
-            by_text[item, first].append(place)
+                by_system[name][index, side] = True
+        if right is None:
+            by_text[item, first].append(index)
     if by_text:
         outputs = Output.objects.of_study(study).annotations().order_by()
         wanted = (
@@ -202,9 +202,9 @@ def _caption_lengths_and_systems(study: Study, pks: Ints) -> tuple[Floats, dict[
         for item, caption, name in wanted.values_list("item_id", "caption_id", "system__name").iterator(
             ROWS_AT_ONCE
         ):
-            for place in by_text.get((item, caption), ()):
-                made[name][place, 0] = True
-    return lengths, dict(sorted(made.items()))
+            for index in by_text.get((item, caption), ()):
+                by_system[name][index, 0] = True
+    return lengths, dict(sorted(by_system.items()))
 
 
 def _load_answers(judge: Judge, material: Material) -> tuple[Answers, str]:
@@ -213,27 +213,27 @@ def _load_answers(judge: Judge, material: Material) -> tuple[Answers, str]:
     )
     cells = list(rows.values_list("unit_id", "value", "swapped").iterator(ROWS_AT_ONCE))
     table = np.array(cells, dtype=np.int64).reshape(-1, 3)
-    place = places_in(material.pk, table[:, 0])
+    unit = places_in(material.pk, table[:, 0])
     value, swapped = table[:, 1].astype(np.float64), table[:, 2] == 1
     size = len(material.pk)
-    n = np.bincount(place, minlength=size)
+    n = np.bincount(unit, minlength=size)
     scored = (value == FIRST).astype(np.float64) if material.kind.two_sided else value
-    score = np.bincount(place, weights=scored, minlength=size) / np.where(n, n, np.nan)
+    score = np.bincount(unit, weights=scored, minlength=size) / np.where(n, n, np.nan)
     label = score.copy()
     if material.kind.aggregation.level == "nominal":
         label = np.where(
             score > 0.5, 1.0, np.where(score < 0.5, 2.0 if material.kind.two_sided else 0.0, UNDECIDED)
         )
         label[np.isnan(score)] = np.nan
-    digest = hashlib.sha256(np.column_stack([place, table[:, 1:]]).astype("<i8").tobytes()).hexdigest()
-    return Answers(place, value, swapped, score, label), digest
+    digest = hashlib.sha256(np.column_stack([unit, table[:, 1:]]).astype("<i8").tobytes()).hexdigest()
+    return Answers(unit, value, swapped, score, label), digest
 
 
 def _compare_judge(
     judge: Judge, answers: Answers, material: Material, epsilon: float, seed: int
 ) -> dict[str, Any]:
     nominal = material.kind.aggregation.level == "nominal"
-    found: dict[str, Any] = {
+    return {
         "name": judge.name,
         "source": judge.source,
         "model": judge.model,
@@ -248,8 +248,8 @@ def _compare_judge(
         "length": _length_bias(answers, material),
         "own": _own_family_bias(judge, answers, material),
         "test": _annotator_test(answers, material, epsilon),
+        **_estimate_people(answers, material, seed),
     }
-    return found | _estimate_people(answers, material, seed)
 
 
 def _describe_people(material: Material) -> dict[str, Any]:
@@ -300,23 +300,23 @@ def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
 
 
 def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
-    said = material.people
+    people = material.people
     if material.kind.aggregation.level == "nominal":
-        majority = np.where(said > 0.5, 1.0, 2.0 if material.kind.two_sided else 0.0)
-        said = np.where(said == 0.5, np.nan, majority)
-        said[np.isnan(material.people)] = np.nan
-    both = np.flatnonzero(~np.isnan(said) & ~np.isnan(answers.label) & (answers.label != UNDECIDED))
+        majority = np.where(people > 0.5, 1.0, 2.0 if material.kind.two_sided else 0.0)
+        people = np.where(people == 0.5, np.nan, majority)
+        people[np.isnan(material.people)] = np.nan
+    both = np.flatnonzero(~np.isnan(people) & ~np.isnan(answers.label) & (answers.label != UNDECIDED))
     if not len(both):
         return _undefined_estimate(0)
     rows = np.concatenate([both, both])
-    found = alpha_of_judgments(
+    alpha = alpha_of_judgments(
         rows,
         np.repeat([0, 1], len(both)),
-        np.concatenate([said[both], answers.label[both]]),
+        np.concatenate([people[both], answers.label[both]]),
         material.kind.aggregation.level,
         clusters={ITEM: material.image[rows]},
     )
-    return {**as_json(found, "value", "low", "high"), "n": len(both)}
+    return {**as_json(alpha, "value", "low", "high"), "n": len(both)}
 
 
 def _undefined_estimate(n: int) -> dict[str, Any]:
@@ -375,8 +375,8 @@ def _length_bias(answers: Answers, material: Material) -> dict[str, Any]:
         both = np.flatnonzero(~np.isnan(gap) & (longer != 0))
         return _mean_estimate(gap[both] * longer[both], material.image[both])
     both = np.flatnonzero(~np.isnan(gap))
-    words = material.lengths[both, 0]
-    centred = words - words.mean() if len(both) else words
+    lengths = material.lengths[both, 0]
+    centred = lengths - lengths.mean() if len(both) else lengths
     squares = float(centred @ centred)
     if not squares > 0:
         return _undefined_estimate(len(both))
@@ -388,25 +388,25 @@ def _length_bias(answers: Answers, material: Material) -> dict[str, Any]:
 
 def _own_family_bias(judge: Judge, answers: Answers, material: Material) -> dict[str, Any] | None:
     """Return how much more than people the judge favours its family's systems; None without any."""
-    own = np.zeros((len(material.pk), 2), dtype=np.bool_)
+    family = np.zeros((len(material.pk), 2), dtype=np.bool_)
     for name in judge.own_systems:
-        own |= material.systems.get(name, False)
-    if not own.any():
+        family |= material.systems.get(name, False)
+    if not family.any():
         return None
     gap = answers.score - material.people
     if material.kind.two_sided:
-        side = own[:, 0].astype(np.int64) - own[:, 1]
+        side = family[:, 0].astype(np.int64) - family[:, 1]
         both = np.flatnonzero(~np.isnan(gap) & (side != 0))
         return _mean_estimate(gap[both] * side[both], material.image[both])
     there = ~np.isnan(gap)
-    of_own, of_others = np.flatnonzero(there & own[:, 0]), np.flatnonzero(there & ~own[:, 0])
-    if not len(of_own) or not len(of_others):
-        return _undefined_estimate(len(of_own))
-    rows = np.concatenate([of_own, of_others])
-    parts = [(gap[part] - gap[part].mean()) / len(part) for part in (of_own, of_others)]
+    of_family, of_others = np.flatnonzero(there & family[:, 0]), np.flatnonzero(there & ~family[:, 0])
+    if not len(of_family) or not len(of_others):
+        return _undefined_estimate(len(of_family))
+    rows = np.concatenate([of_family, of_others])
+    parts = [(gap[part] - gap[part].mean()) / len(part) for part in (of_family, of_others)]
     clusters = Clusters.of_codes({ITEM: renumbered(material.image[rows])})
-    value = float(gap[of_own].mean() - gap[of_others].mean())
-    return _interval_around(value, np.concatenate([parts[0], -parts[1]]), clusters) | {"n": len(of_own)}
+    value = float(gap[of_family].mean() - gap[of_others].mean())
+    return _interval_around(value, np.concatenate([parts[0], -parts[1]]), clusters) | {"n": len(of_family)}
 
 
 def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dict[str, Any]:
@@ -415,7 +415,7 @@ def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dic
         return {"reason": "the people of this study are places in published totals, not persons"}
     label = answers.label[material.unit]
     keep = ~np.isnan(label)
-    found = alternative_annotator_test(
+    test = alternative_annotator_test(
         material.unit[keep],
         material.worker[keep],
         material.value[keep],
@@ -436,16 +436,16 @@ def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dic
         "reason",
     )
     return {
-        **as_json(found, *names, "signature"),
-        "people": int((~np.isnan(found.p)).sum()),
-        "won": int(found.won.sum()),
-        "passed": found.passed,
+        **as_json(test, *names, "signature"),
+        "people": int((~np.isnan(test.p)).sum()),
+        "won": int(test.won.sum()),
+        "passed": test.passed,
         "least_units": FEWEST_UNITS,
         "each": [
             {"units": units, "judge": json_float(judge), "person": json_float(person), "p": json_float(p), "won": won}
             for units, judge, person, p, won in zip(
-                found.units.tolist(), found.judge_advantage.tolist(), found.rater_advantage.tolist(),
-                found.adjusted_p.tolist(), found.won.tolist(), strict=True,
+                test.units.tolist(), test.judge_advantage.tolist(), test.rater_advantage.tolist(),
+                test.adjusted_p.tolist(), test.won.tolist(), strict=True,
             )
         ],
     }  # fmt: skip
@@ -460,15 +460,15 @@ def _estimate_people(answers: Answers, material: Material, seed: int) -> dict[st
             continue
         people, judge = material.people[some], answers.score[some]
         if sign is not None:
-            own = sign[some]
-            people, judge = np.where(own > 0, people, 1 - people), np.where(own > 0, judge, 1 - judge)
-        found = prediction_powered_mean(people, judge, clusters={ITEM: material.image[some]})
+            side = sign[some]
+            people, judge = np.where(side > 0, people, 1 - people), np.where(side > 0, judge, 1 - judge)
+        estimate = prediction_powered_mean(people, judge, clusters={ITEM: material.image[some]})
         names = ("value", "low", "high", "people", "people_low", "people_high", "judge", "power", "effective")
         counts = ("labelled", "unlabelled", "reason", "signature")
-        rows.append({"of": name, **as_json(found, *names, *counts), "saved": json_float(found.saved)})
-        if found.labelled > longest[0]:
+        rows.append({"of": name, **as_json(estimate, *names, *counts), "saved": json_float(estimate.saved)})
+        if estimate.labelled > longest[0]:
             there = ~np.isnan(people)
-            longest = (found.labelled, people[there], judge[there])
+            longest = (estimate.labelled, people[there], judge[there])
     n, people, judge = longest
     sizes = sizes_of_curve(n)
     savings = []
@@ -500,14 +500,14 @@ def _estimated_targets(material: Material) -> list[tuple[str, Ints | None, Ints]
     """Return (name, side, units) to estimate; for two candidates, `side` is 1 or -1 for a system's."""
     every = np.arange(len(material.pk))
     if not material.kind.two_sided:
-        found: list[tuple[str, Ints | None, Ints]] = [("", None, every)]
-        found += [(name, None, np.flatnonzero(made[:, 0])) for name, made in material.systems.items()]
-        return found
-    found = []
-    for name, made in material.systems.items():
-        side = made[:, 0].astype(np.int64) - made[:, 1]
-        found.append((name, side, np.flatnonzero(side)))
-    return found or [("", None, every)]
+        targets: list[tuple[str, Ints | None, Ints]] = [("", None, every)]
+        targets += [(name, None, np.flatnonzero(outputs[:, 0])) for name, outputs in material.systems.items()]
+        return targets
+    targets = []
+    for name, outputs in material.systems.items():
+        side = outputs[:, 0].astype(np.int64) - outputs[:, 1]
+        targets.append((name, side, np.flatnonzero(side)))
+    return targets or [("", None, every)]
 
 
 def newest_comparison(study: Study) -> Analysis | None:
@@ -547,7 +547,7 @@ def judges_section(study: Study) -> Section | None:
         sentences.append(say("judges-old"))
     tables = [_agreement_table(judges, people)]
     # Where people judged every item, a judge adds nothing.
-    rows = [(one["name"], row) for one in judges for row in one["estimates"] if row["unlabelled"]]
+    rows = [(judge["name"], row) for judge in judges for row in judge["estimates"] if row["unlabelled"]]
     plots = []
     if rows:
         shows = "coefficient" if KINDS[study.protocol].two_sided else "number"
@@ -584,11 +584,11 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
             (
                 judge["name"],
                 say("judges-figure", figure=name),
-                estimate_of(found),
+                estimate_of(figure),
                 WITHOUT_BIAS.get(name, ""),
             )
-            for name, found in figures.items()
-            if found and found["value"] is not None
+            for name, figure in figures.items()
+            if figure and figure["value"] is not None
         ]
     return table("judges", rows)
 
@@ -627,8 +627,8 @@ def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str, data: Table
     drawing = Dots(
         tuple(name or ALL for name in names),
         tuple(
-            Panel(title, tuple(found.get(name, Estimate(None)) for name in names))
-            for title, found in panels.items()
+            Panel(title, tuple(estimates.get(name, Estimate(None)) for name in names))
+            for title, estimates in panels.items()
         ),
         "what people would say, 95 % interval",
         shows,

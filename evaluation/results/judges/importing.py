@@ -34,7 +34,7 @@ class ImportedJudge:
     answers: int
     created: bool
 
-    def words(self) -> str:
+    def describe(self) -> str:
         done = (
             counted(self.answers, "answer")
             if self.created
@@ -87,8 +87,8 @@ def import_judge(
             (JudgeAnswer(judge=judge, state=JudgeAnswer.State.ANSWERED, **row) for row in rows),
             batch_size=ROWS_AT_ONCE,
         )
-        words = f"Judge {name!r} was imported: {counted(len(rows), 'answer')}."
-        note_event(study=study, what="judge-imported", sentence=words, by=by)
+        sentence = f"Judge {name!r} was imported: {counted(len(rows), 'answer')}."
+        note_event(study=study, what="judge-imported", sentence=sentence, by=by)
     return ImportedJudge(judge, len(rows), created=True)
 
 

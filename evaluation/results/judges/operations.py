@@ -75,7 +75,7 @@ class ImportJudgeRequest(JudgeFile):
 @operation("import-judge", "Import a judge's answers", parameters=ImportJudgeRequest)
 def import_judge(*, study: Study, by: User | None, name: str, answers: str, **values: Any) -> Outcome:
     """Store a model's or another crowd's answers beside people's. The same again changes nothing."""
-    return Outcome(import_answers(study=study, name=name, answers=answers, by=by, **values).words())
+    return Outcome(import_answers(study=study, name=name, answers=answers, by=by, **values).describe())
 
 
 @operation("remove-judge", "Remove a judge", row="judge")
@@ -84,9 +84,9 @@ def remove_judge(*, study: Study, by: User | None, judge: str) -> Outcome:
     return Outcome(remove_answers(judge=row_of(Judge.objects.filter(study=study), judge), by=by))
 
 
-def _amount_field(label: Any, words: str, **options: Any) -> serializers.DecimalField:
+def _amount_field(label: Any, help_text: str, **options: Any) -> serializers.DecimalField:
     return serializers.DecimalField(
-        max_digits=12, decimal_places=6, min_value=Decimal(0), label=label, help_text=words, **options
+        max_digits=12, decimal_places=6, min_value=Decimal(0), label=label, help_text=help_text, **options
     )
 
 

@@ -49,7 +49,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "most": MOST_SHOWN if len(judges) > MOST_SHOWN else None,
         "analysis": analysis,
         "people": analysis.result["people"] if analysis else {},
-        "compared": [{**one, "verdict": verdict_of(one["test"]), "biases": _biases(one)} for one in compared],
+        "compared": [{**row, "verdict": verdict_of(row["test"]), "biases": _biases(row)} for row in compared],
         "two_sided": KINDS[study.protocol].two_sided,
     }
     return TemplateResponse(request, "evaluation/study_judges.html", context)
@@ -65,7 +65,7 @@ def verdict_of(test: Mapping[str, Any]) -> str:
     """Describe the alternative annotator test in one sentence."""
     if test["reason"]:
         return _("Not tested: %(reason)s.") % {"reason": test["reason"]}
-    words = (
+    sentence = (
         _(
             "It may replace a person here: it won against %(won)s of %(people)s people, and half are needed "
             "(epsilon %(epsilon)s).",
@@ -76,32 +76,32 @@ def verdict_of(test: Mapping[str, Any]) -> str:
             "(epsilon %(epsilon)s).",
         )
     )
-    return words % {"won": test["won"], "people": test["people"], "epsilon": coefficient(test["epsilon"])}
+    return sentence % {"won": test["won"], "people": test["people"], "epsilon": coefficient(test["epsilon"])}
 
 
-def _biases(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
-    found: list[tuple[str, Mapping[str, Any], str]] = []
-    if one["side"] and one["side"]["first_shown"]["n"]:
-        found += [
+def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
+    biases: list[tuple[str, Mapping[str, Any], str]] = []
+    if judge["side"] and judge["side"]["first_shown"]["n"]:
+        biases += [
             (
                 _("chooses the text that is shown first"),
-                one["side"]["first_shown"],
+                judge["side"]["first_shown"],
                 coefficient(0.5),
             ),
-            (_("says the same in both orders"), one["side"]["consistent"], coefficient(1)),
+            (_("says the same in both orders"), judge["side"]["consistent"], coefficient(1)),
         ]
-    if one["difference"]:
-        found.append((_("its answer less people's mean"), one["difference"], "0"))
-    if one["length"]["n"]:
-        words = (
+    if judge["difference"]:
+        biases.append((_("its answer less people's mean"), judge["difference"], "0"))
+    if judge["length"]["n"]:
+        label = (
             _("chooses the longer text, more often than people")
-            if one["side"]
+            if judge["side"]
             else _("points more than people for ten more words")
         )
-        found.append((words, one["length"], "0"))
-    if one["own"]:
-        found.append((_("favours systems of its family, more than people"), one["own"], "0"))
-    return found
+        biases.append((label, judge["length"], "0"))
+    if judge["own"]:
+        biases.append((_("favours systems of its family, more than people"), judge["own"], "0"))
+    return biases
 
 
 def can_have_judges(study: Study) -> bool:

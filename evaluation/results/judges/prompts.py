@@ -119,14 +119,14 @@ def picture_of(item: Item) -> str:
 
 def read_reply(kind: Kind, reply: str, *, swapped: bool) -> int | None:
     """Return the answer in the unit's order; None unless it is exactly one allowed answer."""
-    said = reply.strip().removesuffix(".").upper()
+    answer = reply.strip().removesuffix(".").upper()
     if kind.choices:
         tokens: Sequence[str] = [token.upper() for token in reply_tokens(kind)]
-        if said not in tokens:
+        if answer not in tokens:
             return None
-        value = kind.choices[tokens.index(said)].value
+        value = kind.choices[tokens.index(answer)].value
     else:
-        if not re.fullmatch(r"[0-9]{1,6}", said) or int(said) not in kind.values:
+        if not re.fullmatch(r"[0-9]{1,6}", answer) or int(answer) not in kind.values:
             return None
-        value = int(said)
+        value = int(answer)
     return int(kind.sides.to_canonical(value, side=swapped)) if kind.two_sided else value

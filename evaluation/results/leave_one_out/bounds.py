@@ -92,7 +92,7 @@ class Bounds:
             "metrics": {
                 name: {
                     "upper": _bound_as_json(self.upper[name]),
-                    "lower": {what: _bound_as_json(own[name]) for what, own in self.lower.items()},
+                    "lower": {what: _bound_as_json(bounds[name]) for what, bounds in self.lower.items()},
                     "signature": self.signatures[name],
                 }
                 for name in names
@@ -122,54 +122,54 @@ def compute_bounds(
     corpus: Sequence[str] = (),
     most: int | None = None,
     seed: int = 0,
-    progress: Callable[[float, str], object] = lambda share, words: None,
+    progress: Callable[[float, str], object] = lambda share, message: None,
 ) -> Bounds:
     """Return the bounds of a dataset, image -> captions. Raise EvaluationError.
 
     `others` are captions of other datasets by name, `corpus` sentences; without them these lower bounds are
     absent. Upper bounds leave out every caption. Other texts replace `most` captions of each image, or all.
     """
-    given = [texts for texts in captions if texts]
-    if not any(len(texts) > 1 for texts in given):
+    captioned = [texts for texts in captions if texts]
+    if not any(len(texts) > 1 for texts in captioned):
         raise EvaluationError("No image has two captions, so none can be held against the others.")
     generator = np.random.default_rng(seed)
     try:
-        held = hold_out(given)
-        replaced = held if most is None else hold_out(given, most=most, generator=generator)
-        length = mean_length([text for texts in held.images for text in texts], tokenizer)
+        folds = hold_out(captioned)
+        replaced = folds if most is None else hold_out(captioned, most=most, generator=generator)
+        length = mean_length([text for texts in folds.images for text in texts], tokenizer)
         instead = _draw_replacements(replaced, others or {}, corpus, length, tokenizer, generator)
         upper: dict[str, Floats] = {}
         lower: dict[str, dict[str, Floats]] = {what: {} for what in instead}
         signatures: dict[str, str] = {}
         warnings: dict[str, None] = {}
         named = list(metrics)
-        for place, metric in enumerate(named):  # one by one, as they share little and a dataset may be large
-            progress(place / len(named), f"scoring by {metric}")
-            found = score_held_out(held, [metric], tokenizer, instead=instead if replaced is held else {})
-            upper |= found.upper
-            signatures |= found.signatures
-            warnings |= dict.fromkeys(found.warnings)
-            floors = found.lower
-            if replaced is not held and instead:
+        for index, metric in enumerate(named):  # one by one, as they share little and a dataset may be large
+            progress(index / len(named), f"scoring by {metric}")
+            bounds = score_held_out(folds, [metric], tokenizer, instead=instead if replaced is folds else {})
+            upper |= bounds.upper
+            signatures |= bounds.signatures
+            warnings |= dict.fromkeys(bounds.warnings)
+            floors = bounds.lower
+            if replaced is not folds and instead:
                 floors = score_held_out(replaced, [metric], tokenizer, instead=instead).lower
-            for what, own in floors.items():
-                lower[what] |= own
+            for what, by_metric in floors.items():
+                lower[what] |= by_metric
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
-    by_image = [_means_of_images(scores, held) for scores in upper.values()]
+    by_image = [_means_of_images(scores, folds) for scores in upper.values()]
     return Bounds(
-        upper={name: _estimate_bound(scores, held, seed) for name, scores in upper.items()},
+        upper={name: _estimate_bound(scores, folds, seed) for name, scores in upper.items()},
         lower={
-            what: {name: _estimate_bound(scores, replaced, seed) for name, scores in own.items()}
-            for what, own in lower.items()
+            what: {name: _estimate_bound(scores, replaced, seed) for name, scores in by_metric.items()}
+            for what, by_metric in lower.items()
         },
         image_taus=tau_matrix(by_image),
         caption_taus=tau_matrix(list(upper.values())),
         signatures=signatures,
         tokenizer=tokenizer,
-        images=len(held.images),
-        captions=len(held.texts),
-        alone=held.alone,
+        images=len(folds.images),
+        captions=len(folds.texts),
+        alone=folds.alone,
         mean_length=length,
         seed=seed,
         warnings=tuple(warnings),
@@ -208,9 +208,9 @@ def _is_part(name: str) -> bool:
 
 
 def _remove_tags(line: str) -> str:
-    words = line.split()
-    if words and all("/" in word for word in words):
-        return " ".join(_TAG.sub("", word) for word in words)
+    tokens = line.split()
+    if tokens and all("/" in word for word in tokens):
+        return " ".join(_TAG.sub("", word) for word in tokens)
     return line.strip()
 
 
@@ -223,7 +223,7 @@ def tau_matrix(columns: Sequence[Floats]) -> Floats:
 
 
 def _draw_replacements(
-    held: HeldOut,
+    folds: HeldOut,
     others: Mapping[str, Sequence[str]],
     corpus: Sequence[str],
     length: int,
@@ -231,31 +231,31 @@ def _draw_replacements(
     generator: np.random.Generator,
 ) -> dict[str, list[str]]:
     """Return the replacements of captions, in the order of the module's list."""
-    own = [text for texts in held.images for text in texts]
+    captions = [text for texts in folds.images for text in texts]
     instead: dict[str, list[str]] = {}
-    if len(held.images) > 1:
-        instead["other-image"] = of_other_images(held, generator)
+    if len(folds.images) > 1:
+        instead["other-image"] = of_other_images(folds, generator)
     if others:
         instead["other-dataset"] = of_other_sources(
-            held, [others[name] for name in sorted(others)], generator
+            folds, [others[name] for name in sorted(others)], generator
         )
     if corpus:
-        instead["corpus"] = of_other_sources(held, [corpus], generator)
-    for what, texts in (("words", own), ("corpus-words", corpus)):
+        instead["corpus"] = of_other_sources(folds, [corpus], generator)
+    for what, texts in (("words", captions), ("corpus-words", corpus)):
         if texts:
-            instead[f"{what}-{WORDS}"] = gibberish(held, texts, WORDS, generator, tokenizer)
-            instead[f"{what}-mean"] = gibberish(held, texts, length, generator, tokenizer)
+            instead[f"{what}-{WORDS}"] = gibberish(folds, texts, WORDS, generator, tokenizer)
+            instead[f"{what}-mean"] = gibberish(folds, texts, length, generator, tokenizer)
     return instead
 
 
-def _means_of_images(values: Floats, held: HeldOut) -> Floats:
-    sums = np.bincount(held.image_of, weights=values).astype(np.float64)
-    return np.asarray(sums / held.counts)
+def _means_of_images(values: Floats, folds: HeldOut) -> Floats:
+    sums = np.bincount(folds.image_of, weights=values).astype(np.float64)
+    return np.asarray(sums / folds.counts)
 
 
-def _estimate_bound(scores: Floats, held: HeldOut, seed: int) -> Bound:
-    means, counts = _means_of_images(scores, held), held.counts
-    squares = np.bincount(held.image_of, weights=(scores - means[held.image_of]) ** 2)
+def _estimate_bound(scores: Floats, folds: HeldOut, seed: int) -> Bound:
+    means, counts = _means_of_images(scores, folds), folds.counts
+    squares = np.bincount(folds.image_of, weights=(scores - means[folds.image_of]) ** 2)
     several = counts > 1
     within = np.sqrt(squares[several] / (counts[several] - 1))
     return Bound(

@@ -66,7 +66,7 @@ def leave_one_out(
     captions: int | None = None,
     seed: int = 0,
     corpus: Path | None = None,
-    progress: Callable[[float, str], object] = lambda share, words: None,
+    progress: Callable[[float, str], object] = lambda share, message: None,
 ) -> Bounds:
     """Score each caption against the others of its image, and replacements against the same captions.
 
@@ -89,16 +89,16 @@ def leave_one_out(
 
 def captions_by_image(dataset: Dataset, split: str = "") -> list[list[str]]:
     """Return references per image of a split, or of all. Raise EvaluationError if there is none."""
-    found: defaultdict[int, list[str]] = defaultdict(list)
+    captions: defaultdict[int, list[str]] = defaultdict(list)
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE, item__isnull=False)
     if split:
         rows = rows.filter(item__split=split)
     for item, text in rows.order_by("item__position", "position").values_list("item", "text"):
-        found[item].append(text)
-    if not found:
+        captions[item].append(text)
+    if not captions:
         where = f" in split {split!r}" if split else ""
         raise EvaluationError(f"Dataset {dataset.name!r} has no reference captions{where}.")
-    return list(found.values())
+    return list(captions.values())
 
 
 def _read_other_captions(name: str, dataset: Dataset) -> Sequence[str]:

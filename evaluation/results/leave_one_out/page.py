@@ -36,7 +36,7 @@ FIGURES = ("macro", "low", "high", "micro", "deviation", "median", "least", "mos
 
 def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any]) -> HttpResponse:
     user = signed_in(request)
-    own = visible_rows(Job.objects.filter(kind=JOB_KIND, args__dataset=dataset.name), user)
+    jobs = visible_rows(Job.objects.filter(kind=JOB_KIND, args__dataset=dataset.name), user)
     refusal = ""
     if request.method == "POST":
         try:
@@ -45,7 +45,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
             refusal = str(error)
         else:
             return redirect("admin:judgments_dataset_bounds", dataset.pk)
-    done, last = own.filter(state=Job.State.DONE).order_by("-pk").first(), own.order_by("-pk").first()
+    done, last = jobs.filter(state=Job.State.DONE).order_by("-pk").first(), jobs.order_by("-pk").first()
     splits = dataset.items.order_by("split").values_list("split", flat=True).distinct()
     context |= {
         "refusal": refusal,
@@ -78,23 +78,23 @@ def _tokenizers() -> list[str]:
 
 
 def _tables(result: dict[str, Any]) -> dict[str, Any]:
-    found = result["metrics"]
-    lower = list(next(iter(found.values()))["lower"])
+    metrics = result["metrics"]
+    lower = list(next(iter(metrics.values()))["lower"])
     taus = result["kendall_tau_b"]
     return {
         "bounds": result,
         "upper": [
-            {"name": name, "figures": {figure: one["upper"][figure] for figure in FIGURES}}
-            for name, one in found.items()
+            {"name": name, "figures": {figure: entry["upper"][figure] for figure in FIGURES}}
+            for name, entry in metrics.items()
         ],
         "instead": [_(INSTEAD[what]) for what in lower],
         "lower": [
             {
                 "name": name,
-                "upper": one["upper"]["macro"],
-                "cells": [one["lower"][what] for what in lower],
+                "upper": entry["upper"]["macro"],
+                "cells": [entry["lower"][what] for what in lower],
             }
-            for name, one in found.items()
+            for name, entry in metrics.items()
         ],
         "taus": [
             {

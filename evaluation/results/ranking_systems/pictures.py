@@ -80,7 +80,7 @@ def points_of(picture: Image.Image) -> Points:
 
 def _texture(light: Floats) -> Floats:
     """Return (H, W, D) response sizes to edges and bars in several directions."""
-    found = []
+    responses = []
     for size in TEXTURE_SIZES:
         dy, dx, dyy, dxx, dxy = (
             scipy.ndimage.gaussian_filter(light, size, order=order)
@@ -89,9 +89,9 @@ def _texture(light: Floats) -> Floats:
         for direction in range(TEXTURE_DIRECTIONS):
             angle = np.pi * direction / TEXTURE_DIRECTIONS
             cos, sin = np.cos(angle), np.sin(angle)
-            found.append(np.abs(cos * dx + sin * dy) * size)
-            found.append(np.abs(cos * cos * dxx + 2 * cos * sin * dxy + sin * sin * dyy) * size**2)
-    return np.stack(found, axis=-1)
+            responses.append(np.abs(cos * dx + sin * dy) * size)
+            responses.append(np.abs(cos * cos * dxx + 2 * cos * sin * dxy + sin * sin * dyy) * size**2)
+    return np.stack(responses, axis=-1)
 
 
 def _sift(light: Floats) -> Floats:
@@ -115,13 +115,13 @@ def _sift(light: Floats) -> Floats:
     wide = np.pad(cells, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
     height, width = light.shape
     offsets = [round((cell - 1.5) * CELL) + reach for cell in range(4)]
-    found = np.concatenate(
+    sift = np.concatenate(
         [wide[down : down + height, right : right + width] for down in offsets for right in offsets], axis=-1
     )
     for limit in (SIFT_LIMIT, np.inf):
-        lengths = np.linalg.norm(found, axis=-1, keepdims=True)
-        found = np.minimum(np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0), limit)
-    return np.asarray(found)
+        lengths = np.linalg.norm(sift, axis=-1, keepdims=True)
+        sift = np.minimum(np.divide(sift, lengths, out=np.zeros_like(sift), where=lengths > 0), limit)
+    return np.asarray(sift)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +132,7 @@ class Codebooks:
     def of(cls, pictures: Sequence[Points], generator: np.random.Generator) -> Codebooks:
         """Find words by k-means on a sample of points."""
         centres = {}
-        for name, words in WORDS.items():
+        for name, count in WORDS.items():
             parts = []
             for points in pictures:
                 values = points.features[name]
@@ -142,7 +142,7 @@ class Codebooks:
                 )
             sample = np.concatenate(parts)
             # Equal points, as of a blank picture, can give no more words than there are different ones.
-            size = min(words, np.unique(sample, axis=0).shape[0])
+            size = min(count, np.unique(sample, axis=0).shape[0])
             with warnings.catch_warnings():
                 # A word that no point is nearest to stays where it began, and does no harm.
                 warnings.filterwarnings("ignore", "One of the clusters is empty")
@@ -154,11 +154,11 @@ class Codebooks:
         parts: dict[str, list[list[Floats]]] = {name: [[] for _ in range(LEVELS)] for name in self.centres}
         for points in pictures:
             for name, centres in self.centres.items():
-                words = scipy.cluster.vq.vq(points.features[name], centres)[0].astype(np.int64)
+                codes = scipy.cluster.vq.vq(points.features[name], centres)[0].astype(np.int64)
                 for level in range(LEVELS):
                     regions = _region(points.places, 2**level)
-                    parts[name][level].append(_shares(regions, words, 4**level, len(centres)))
-        return Histograms({name: [np.stack(own) for own in levels] for name, levels in parts.items()})
+                    parts[name][level].append(_shares(regions, codes, 4**level, len(centres)))
+        return Histograms({name: [np.stack(shares) for shares in levels] for name, levels in parts.items()})
 
 
 def _region(places: Floats, side: int) -> Ints:
@@ -166,15 +166,15 @@ def _region(places: Floats, side: int) -> Ints:
     return cells[:, 0] * side + cells[:, 1]
 
 
-def _shares(regions: Ints, words: Ints, count: int, size: int) -> Floats:
+def _shares(regions: Ints, codes: Ints, count: int, size: int) -> Floats:
     """Return (regions, words) shares of the picture's points."""
-    table = np.bincount(regions * size + words, minlength=count * size).reshape(count, size)
+    table = np.bincount(regions * size + codes, minlength=count * size).reshape(count, size)
     return np.asarray(table / regions.size)
 
 
 def histogram_kernel(first: Histograms, second: Histograms, power: int = 2) -> Floats:
     """Return (first, second) intersections of whole pictures, averaged over features, to a power (K_Histo)."""
-    return _averaged(first, second, lambda own, other: intersections(own[0], other[0]), power)
+    return _averaged(first, second, lambda levels, other: intersections(levels[0], other[0]), power)
 
 
 def pyramid_kernel(first: Histograms, second: Histograms, power: int = 2) -> Floats:
@@ -186,7 +186,7 @@ def pyramid_kernel(first: Histograms, second: Histograms, power: int = 2) -> Flo
 
 
 def _pyramid(first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
-    levels = [intersections(own, other) for own, other in zip(first, second, strict=True)]
+    levels = [intersections(shares, other) for shares, other in zip(first, second, strict=True)]
     finest = len(levels) - 1
     total = levels[finest]
     for level in range(finest):
@@ -197,7 +197,7 @@ def _pyramid(first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
 def intersections(first: Floats, second: Floats) -> Floats:
     """Return (first, second) sums of the smaller shares of (pictures, regions, words)."""
     wide = second.reshape(len(second), -1)
-    return np.stack([np.minimum(one.reshape(-1), wide).sum(axis=1) for one in first])
+    return np.stack([np.minimum(picture.reshape(-1), wide).sum(axis=1) for picture in first])
 
 
 def _averaged(

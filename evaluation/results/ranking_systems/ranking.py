@@ -74,8 +74,8 @@ class RankedPool:
         """Yield the lines of a TREC run; the score falls with the rank."""
         for system, rankings in self.rankings.items():
             for query, ranking in zip(self.queries, rankings.tolist(), strict=True):
-                for place, item in enumerate(ranking):
-                    yield f"{query} Q0 {self.items[item]} {place + 1} {len(ranking) - place} {system}"
+                for position, item in enumerate(ranking):
+                    yield f"{query} Q0 {self.items[item]} {position + 1} {len(ranking) - position} {system}"
 
 
 def rank_pool(
@@ -86,7 +86,7 @@ def rank_pool(
     image_kernel: str = "pyramid",
     caption: int = 0,
     seed: int = 0,
-    progress: Progress = lambda share, words: None,
+    progress: Progress = lambda share, message: None,
 ) -> RankedPool:
     """Learn from the split `train`, choose models on `dev`, and rank the pool of `test`. Raise
     EvaluationError.
@@ -99,14 +99,7 @@ def rank_pool(
     images = _image_kernels(parts, image_kernel, generator, progress)
     rankings: dict[str, Ints] = {}
     settings: dict[str, list[Setting]] = {}
-    single = [
-        [document[place]]
-        for document, place in zip(
-            training.documents,
-            [int(generator.integers(len(document))) for document in training.documents],
-            strict=True,
-        )
-    ]
+    single = [[document[int(generator.integers(len(document)))]] for document in training.documents]
     wanted = [name for name in SYSTEMS if name in systems and name != JOINED]
     for number, name in enumerate(wanted):
         progress(0.6 + 0.4 * number / len(wanted), f"ranking by {name}")
@@ -117,7 +110,7 @@ def rank_pool(
             documents = single if name == "bow1" else training.documents
             kernel = _text_kernel(name, documents)
             captions = Kernels(
-                *(kernel(own, documents) for own in (documents, development.pool_words, test.pool_words))
+                *(kernel(rows, documents) for rows in (documents, development.pool_words, test.pool_words))
             )
             rankings[name], settings[name] = rank_by_kcca(images, captions, task)
     if JOINED in systems:
@@ -140,16 +133,16 @@ def _image_kernels(
     training = parts[0].pictures
     few = training
     if len(training) > PICTURES:
-        few = [training[place] for place in generator.choice(len(training), PICTURES, replace=False).tolist()]
+        few = [training[index] for index in generator.choice(len(training), PICTURES, replace=False).tolist()]
     progress(0.0, "finding the words of pictures")
     codebooks = Codebooks.of([read_points(path) for path in few], generator)
     histograms: list[Histograms] = []
-    for part, words in zip(parts, PARTS, strict=True):
-        progress(0.1 + 0.1 * len(histograms), f"reading the pictures for {words}")
+    for part, purpose in zip(parts, PARTS, strict=True):
+        progress(0.1 + 0.1 * len(histograms), f"reading the pictures for {purpose}")
         histograms.append(codebooks.histograms(map(read_points, part.pictures)))
     progress(0.4, "comparing pictures")
     compare = IMAGE_KERNELS[kernel]
-    return Kernels(*(compare(own, histograms[0]) for own in histograms))
+    return Kernels(*(compare(rows, histograms[0]) for rows in histograms))
 
 
 def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
@@ -162,17 +155,17 @@ def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
     if not any(splits.values()):
         order = np.random.default_rng(seed).permutation(len(items)).tolist()
         ends = [round(share * len(items)) for share in SHARES]
-        for place, number in enumerate(order):
-            splits[items[number].pk] = PARTS[sum(place >= end for end in ends)]
+        for position, number in enumerate(order):
+            splits[items[number].pk] = PARTS[sum(position >= end for end in ends)]
     parts = []
     for name in PARTS:
-        own = [item for item in items if splits[item.pk] == name]
-        if len(own) < 2:
+        images = [item for item in items if splits[item.pk] == name]
+        if len(images) < 2:
             raise EvaluationError(
-                f"Dataset {dataset.name!r} has {len(own)} images for {name!r}, expected two or more (splits "
+                f"Dataset {dataset.name!r} has {len(images)} images for {name!r}, expected two or more (splits "
                 f"{', '.join(PARTS)}, or none, to have them drawn)."
             )
-        for item in own:
+        for item in images:
             if not item.picture:
                 raise EvaluationError(
                     f"Image {item.name!r} of dataset {dataset.name!r} has no picture file here; expected pictures "
@@ -190,18 +183,18 @@ def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
                     f"{captions[item.pk][caption][0]!r}, has a blank in its name, which a TREC run cannot hold; "
                     "rename it and import the dataset again."
                 )
-        words = words_of([text for item in own for _, text in captions[item.pk]])
-        counts = np.cumsum([len(captions[item.pk]) for item in own])[:-1].tolist()
+        tokens = words_of([text for item in images for _, text in captions[item.pk]])
+        counts = np.cumsum([len(captions[item.pk]) for item in images])[:-1].tolist()
         documents: list[Document] = [
-            words[start:end] for start, end in zip([0, *counts], [*counts, len(words)], strict=True)
+            tokens[start:end] for start, end in zip([0, *counts], [*counts, len(tokens)], strict=True)
         ]
         chosen = [min(caption, len(document) - 1) for document in documents]
         parts.append(
             Part(
-                [item.name for item in own],
-                [Path(item.picture.path) for item in own],
+                [item.name for item in images],
+                [Path(item.picture.path) for item in images],
                 documents,
-                [captions[item.pk][at][0] for item, at in zip(own, chosen, strict=True)],
+                [captions[item.pk][at][0] for item, at in zip(images, chosen, strict=True)],
                 [[document[at]] for document, at in zip(documents, chosen, strict=True)],
             )
         )

@@ -76,8 +76,8 @@ def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: b
             mean = kernel.mean(axis=0)
             kernel = kernel - mean - mean[:, None] + mean.mean()
         values, vectors = np.linalg.eigh(kernel)
-        kept = values > TINY * max(values[-1], 0.0)
-        sides.append((values[kept], vectors[:, kept]))
+        positive = values > TINY * max(values[-1], 0.0)
+        sides.append((values[positive], vectors[:, positive]))
     (d, u), (e, v) = sides
     if not (d.size and e.size):
         raise EvaluationError("All training items are alike to a kernel; expected some that differ.")
@@ -133,18 +133,17 @@ def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, 
             tried.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), fitted))
     chosen = _chosen([setting for setting, _ in tried])
     rankings = []
-    for place in chosen:
-        setting, fitted = tried[place]
+    for index in chosen:
+        setting, fitted = tried[index]
         sides = fitted.project_first(images.test), fitted.project_second(captions.test)
         ((_, affinity),) = affinities(*sides, [setting.dimensions])
         rankings.append(ranked(affinity if task == "annotation" else affinity.T))
-    return joined(rankings), [tried[place][0] for place in chosen]
+    return joined(rankings), [tried[index][0] for index in chosen]
 
 
 def joined(rankings: Sequence[Ints]) -> Ints:
     """Join (queries, pool) rankings per query by Borda's count; ties go to the better median rank."""
-    queries = range(len(rankings[0]))
-    return np.array([borda_count([one[query].tolist() for one in rankings]).ranking() for query in queries])
+    return np.array([borda_count(orders.tolist()).ranking() for orders in np.stack(rankings, axis=1)])
 
 
 def ranked(affinity: Floats) -> Ints:
@@ -163,9 +162,9 @@ def affinities(first: Floats, second: Floats, sizes: Iterable[int]) -> Iterable[
     squares = np.zeros(len(first)), np.zeros(len(second))
     done = 0
     for size in sizes:
-        one, other = first[:, done:size], second[:, done:size]
-        products = products + one @ other.T
-        squares = squares[0] + (one**2).sum(axis=1), squares[1] + (other**2).sum(axis=1)
+        left, right = first[:, done:size], second[:, done:size]
+        products = products + left @ right.T
+        squares = squares[0] + (left**2).sum(axis=1), squares[1] + (right**2).sum(axis=1)
         lengths = np.sqrt(np.outer(*squares))
         yield size, np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
         done = size
@@ -180,7 +179,7 @@ def _chosen(settings: Sequence[Setting]) -> list[int]:
     """Return the positions of five settings per cut, each once; ties go to the better median rank."""
     chosen: list[int] = []
     for cut in range(len(CUTS)):
-        left = [place for place in range(len(settings)) if place not in chosen]
-        left.sort(key=lambda place: (-settings[place].recalls[cut], settings[place].median_rank))
+        left = [index for index in range(len(settings)) if index not in chosen]
+        left.sort(key=lambda index: (-settings[index].recalls[cut], settings[index].median_rank))
         chosen += left[:PER_CUT]
     return chosen

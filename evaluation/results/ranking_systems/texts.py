@@ -31,13 +31,13 @@ MATCH, GAP = 0.5, 1.0  # H13: what a matched word and a gap multiply a match wit
 
 def words_of(captions: Sequence[str]) -> list[list[str]]:
     """Return each caption's stems, without stop words."""
-    found = changed(encode(captions, TOKENIZERS["h13"]), STOP_FIRST)
+    stems = changed(encode(captions, TOKENIZERS["h13"]), STOP_FIRST)
     names = (
-        np.array(found.vocabulary, dtype=object)[found.tokens]
-        if found.tokens.size
+        np.array(stems.vocabulary, dtype=object)[stems.tokens]
+        if stems.tokens.size
         else np.zeros(0, dtype=object)
     )
-    return [part.tolist() for part in np.split(names, found.starts[1:-1])]
+    return [part.tolist() for part in np.split(names, stems.starts[1:-1])]
 
 
 def idf_of(training: Sequence[Document]) -> dict[str, float]:
@@ -59,7 +59,7 @@ class BagOfWords:
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         return _cosines(
-            [_counted(one, self._weight) for one in first], [_counted(one, self._weight) for one in second]
+            [_counted(doc, self._weight) for doc in first], [_counted(doc, self._weight) for doc in second]
         )
 
     def _weight(self, word: str) -> float:
@@ -81,25 +81,25 @@ class Trigrams:
     gap: float = GAP
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
-        return _cosines([self._features(one) for one in first], [self._features(one) for one in second])
+        return _cosines([self._features(doc) for doc in first], [self._features(doc) for doc in second])
 
     def _features(self, document: Document) -> dict[tuple[str, ...], float]:
-        found: defaultdict[tuple[str, ...], float] = defaultdict(float)
-        for words in document:
-            for begin, word in enumerate(words):
-                found[(word,)] += 1
-                for end in range(begin + 1, len(words)):
-                    ends, length = (word, words[end]), end - begin + 1
-                    found[ends] += self.gap ** (length - 2)
-                    for between in set(words[begin + 1 : end]):  # a stretch matches a sequence once
-                        found[(word, between, words[end])] += self.gap ** (length - 3)
-        return {words: count * self._weight(words) for words, count in found.items()}
+        counts: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        for caption in document:
+            for begin, word in enumerate(caption):
+                counts[(word,)] += 1
+                for end in range(begin + 1, len(caption)):
+                    ends, length = (word, caption[end]), end - begin + 1
+                    counts[ends] += self.gap ** (length - 2)
+                    for between in set(caption[begin + 1 : end]):  # a stretch matches a sequence once
+                        counts[(word, between, caption[end])] += self.gap ** (length - 3)
+        return {feature: count * self._weight(feature) for feature, count in counts.items()}
 
-    def _weight(self, words: tuple[str, ...]) -> float:
-        weight = self.match ** len(words)
+    def _weight(self, feature: tuple[str, ...]) -> float:
+        weight = self.match ** len(feature)
         if self.idf is not None:
             # The kernel has the root of the product of weights, and each side the root of that.
-            weight *= float(np.prod([self.idf.get(word, 0.0) for word in words])) ** 0.25
+            weight *= float(np.prod([self.idf.get(word, 0.0) for word in feature])) ** 0.25
         return weight
 
 
@@ -109,7 +109,7 @@ class _Vectors(NamedTuple):
     Caption c has words[starts[c]:starts[c + 1]], document d the captions bounds[d] to bounds[d + 1] - 1.
     """
 
-    words: Ints
+    stems: Ints
     values: Floats
     starts: Ints
     bounds: Ints
@@ -131,42 +131,42 @@ class TagRank:
 
     @classmethod
     def of(cls, training: Sequence[Document]) -> TagRank:
-        found: dict[str, list[int]] = {}
-        for words in chain.from_iterable(training):
-            for place, word in enumerate(words, start=1):
-                found.setdefault(word, []).append(place)
-        places = {word: np.sort(np.array(own, dtype=np.int64)) for word, own in found.items()}
+        by_word: dict[str, list[int]] = {}
+        for caption in chain.from_iterable(training):
+            for position, word in enumerate(caption, start=1):
+                by_word.setdefault(word, []).append(position)
+        places = {word: np.sort(np.array(positions, dtype=np.int64)) for word, positions in by_word.items()}
         raw = cls(places, 1.0, 1.0)
         scales = [_mean_distance(vectors) for vectors in raw._vectors(training, {})]
         return cls(places, scales[0], scales[1])
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         numbers: dict[str, int] = {}
-        one, other = self._vectors(first, numbers), self._vectors(second, numbers)
+        left, right = self._vectors(first, numbers), self._vectors(second, numbers)
         scales = (self.absolute_scale, self.relative_scale)
-        kernels = [_averaged(own, its, scale) for own, its, scale in zip(one, other, scales, strict=True)]
+        kernels = [_averaged(*parts) for parts in zip(left, right, scales, strict=True)]
         return (kernels[0] + kernels[1]) / 2
 
     def _vectors(self, documents: Sequence[Document], numbers: dict[str, int]) -> tuple[_Vectors, _Vectors]:
         """Return each caption's absolute and relative word places; `numbers` grows."""
         rows: list[list[tuple[int, float, float]]] = []
-        for words in chain.from_iterable(documents):
-            own: dict[str, list[int]] = {}
-            for place, word in enumerate(words, start=1):
-                own.setdefault(word, []).append(place)
+        for caption in chain.from_iterable(documents):
+            by_word: dict[str, list[int]] = {}
+            for position, word in enumerate(caption, start=1):
+                by_word.setdefault(word, []).append(position)
             rows.append(
                 sorted(
                     (numbers.setdefault(word, len(numbers)), self._absolute(at), self._relative(word, at))
-                    for word, at in own.items()
+                    for word, at in by_word.items()
                 )
             )
         starts = starts_of([len(row) for row in rows])
         bounds = starts_of([len(document) for document in documents])
         flat = list(chain.from_iterable(rows))
-        words_of_rows = np.array([number for number, _, _ in flat], dtype=np.int64)
+        stems_of_rows = np.array([number for number, _, _ in flat], dtype=np.int64)
         absolute, relative = (np.array([row[column] for row in flat], dtype=np.float64) for column in (1, 2))
-        return _Vectors(words_of_rows, absolute, starts, bounds), _Vectors(
-            words_of_rows, relative, starts, bounds
+        return _Vectors(stems_of_rows, absolute, starts, bounds), _Vectors(
+            stems_of_rows, relative, starts, bounds
         )
 
     def _absolute(self, at: Sequence[int]) -> float:
@@ -187,13 +187,13 @@ def idf_overlaps(first: Sequence[Document], second: Sequence[Document], idf: Map
         counts = [Counter(chain.from_iterable(document)) for document in documents]
         bags.append(
             [
-                {(word, n): idf.get(word, 0.0) ** 0.5 for word, count in own.items() for n in range(count)}
-                for own in counts
+                {(word, n): idf.get(word, 0.0) ** 0.5 for word, count in bag.items() for n in range(count)}
+                for bag in counts
             ]
         )
-    one, other = _features(bags[0], bags[1])
-    sums = [(table * table).sum(axis=1) for table in (one, other)]
-    shared = (one @ other.T).toarray()
+    left, right = _features(bags[0], bags[1])
+    sums = [(table * table).sum(axis=1) for table in (left, right)]
+    shared = (left @ right.T).toarray()
     return ratio(2 * shared, sums[0][:, None] + sums[1][None, :], otherwise=0.0)
 
 
@@ -211,18 +211,18 @@ def _features(
         columns = [numbers.setdefault(name, len(numbers)) for row in rows for name in row]
         values = np.array([value for row in rows for value in row.values()], dtype=np.float64)
         tables.append((values, columns, starts_of([len(row) for row in rows])))
-    one, other = (
+    left, right = (
         scipy.sparse.csr_array(table, shape=(len(rows), len(numbers)))
         for table, rows in zip(tables, (first, second), strict=True)
     )
-    return one, other
+    return left, right
 
 
 def _cosines(first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]) -> Floats:
     """Return (first, second) cosines; 0 without features."""
-    one, other = _features(first, second)
-    lengths = [np.sqrt((table * table).sum(axis=1)) for table in (one, other)]
-    return ratio((one @ other.T).toarray(), np.outer(lengths[0], lengths[1]), otherwise=0.0)
+    left, right = _features(first, second)
+    lengths = [np.sqrt((table * table).sum(axis=1)) for table in (left, right)]
+    return ratio((left @ right.T).toarray(), np.outer(lengths[0], lengths[1]), otherwise=0.0)
 
 
 def _mean_distance(vectors: _Vectors) -> float:
@@ -241,17 +241,17 @@ def _averaged(first: _Vectors, second: _Vectors, scale: float) -> Floats:
 @compiled
 def _chi_squares(first: _Vectors, second: _Vectors) -> Floats:
     """Return (captions, captions) sums of (a - b)^2 / (a + b) over the words of either."""
-    found = np.zeros((first.starts.size - 1, second.starts.size - 1))
-    for row in range(found.shape[0]):
-        for column in range(found.shape[1]):
+    sums = np.zeros((first.starts.size - 1, second.starts.size - 1))
+    for row in range(sums.shape[0]):
+        for column in range(sums.shape[1]):
             i, j = first.starts[row], second.starts[column]
             last, end = first.starts[row + 1], second.starts[column + 1]
             total = 0.0
             while i < last or j < end:
-                if j == end or (i < last and first.words[i] < second.words[j]):
+                if j == end or (i < last and first.stems[i] < second.stems[j]):
                     total += first.values[i]
                     i += 1
-                elif i == last or second.words[j] < first.words[i]:
+                elif i == last or second.stems[j] < first.stems[i]:
                     total += second.values[j]
                     j += 1
                 else:
@@ -260,5 +260,5 @@ def _chi_squares(first: _Vectors, second: _Vectors) -> Floats:
                         total += (first.values[i] - second.values[j]) ** 2 / both
                     i += 1
                     j += 1
-            found[row, column] = total
-    return found
+            sums[row, column] = total
+    return sums
