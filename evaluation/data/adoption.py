@@ -92,34 +92,37 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
         system=system,
         added=added,
         there=len(written) - added,
-        writers=len({one.worker_id for one in written}),
+        writers=len({caption.worker_id for caption in written}),
     )
 
 
 def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
     known = set(Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True))
-    fresh = [one for one in written if one.key not in known]
+    fresh = [caption for caption in written if caption.key not in known]
     last = dict(
         Item.objects.filter(dataset=dataset)
         .annotate(last=Max("references__position"))
         .values_list("pk", "last")
     )
-    following: Counter[int] = Counter({item: -1 if place is None else place for item, place in last.items()})
-    captions = []
-    for one in fresh:
-        following[one.item_id] += 1
-        captions.append(
+    following: Counter[int] = Counter(
+        {item: -1 if position is None else position for item, position in last.items()}
+    )
+    references = []
+    for caption in fresh:
+        following[caption.item_id] += 1
+        references.append(
             Caption(
                 dataset=dataset,
-                item_id=one.item_id,
-                key=one.key,
-                text=one.text,
+                item_id=caption.item_id,
+                key=caption.key,
+                text=caption.text,
                 role=Caption.Role.REFERENCE,
-                position=following[one.item_id],
+                position=following[caption.item_id],
             )
         )
-    made = Caption.objects.bulk_create(captions, batch_size=ROWS_AT_ONCE)
-    _store_writers({one.judgment_id: caption.pk for one, caption in zip(fresh, made, strict=True)}, fresh)
+    stored = Caption.objects.bulk_create(references, batch_size=ROWS_AT_ONCE)
+    rows = {caption.judgment_id: row.pk for caption, row in zip(fresh, stored, strict=True)}
+    _store_writers(rows, fresh)
     return len(fresh)
 
 
@@ -131,38 +134,38 @@ def _add_outputs(
         raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
     mark = f"adopted:{content_key(study.slug)}"
     maker = by or study.created_by
-    system, made = System.objects.get_or_create(
+    system, created = System.objects.get_or_create(
         dataset=dataset,
         name=name,
         defaults={"fingerprint": mark, "owner": maker, "private": maker is not None},
     )
-    if not made:
+    if not created:
         check_owner(system, by)
     if system.fingerprint != mark:
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."
         )
-    captions = store_candidates(dataset, {one.text for one in written})
+    captions = store_candidates(dataset, {caption.text for caption in written})
     outputs = Output.objects.annotations().filter(system=system)
     known = set(outputs.values_list("item_id", "caption_id"))
     ranks = Counter(outputs.values_list("item_id", flat=True))
     fresh = []
-    for one in written:
-        place = (one.item_id, captions[one.text])
-        if place not in known:
-            known.add(place)
+    for caption in written:
+        key = (caption.item_id, captions[caption.text])
+        if key not in known:
+            known.add(key)
             fresh.append(
-                Output(system=system, item_id=one.item_id, caption_id=place[1], rank=ranks[one.item_id])
+                Output(system=system, item_id=caption.item_id, caption_id=key[1], rank=ranks[caption.item_id])
             )
-            ranks[one.item_id] += 1
+            ranks[caption.item_id] += 1
     Output.objects.bulk_create(fresh, batch_size=ROWS_AT_ONCE)
     noted = set(
         WrittenCaption.objects.filter(caption__in=set(captions.values())).values_list(
             "judgment_id", "caption_id"
         )
     )
-    new = [one for one in written if (one.judgment_id, captions[one.text]) not in noted]
-    _store_writers({one.judgment_id: captions[one.text] for one in new}, new)
+    new = [caption for caption in written if (caption.judgment_id, captions[caption.text]) not in noted]
+    _store_writers({caption.judgment_id: captions[caption.text] for caption in new}, new)
     return len(new)
 
 
@@ -170,9 +173,11 @@ def _store_writers(captions: dict[int, int], written: list[CollectedCaption]) ->
     WrittenCaption.objects.bulk_create(
         (
             WrittenCaption(
-                caption_id=captions[one.judgment_id], worker_id=one.worker_id, judgment_id=one.judgment_id
+                caption_id=captions[caption.judgment_id],
+                worker_id=caption.worker_id,
+                judgment_id=caption.judgment_id,
             )
-            for one in written
+            for caption in written
         ),
         batch_size=ROWS_AT_ONCE,
     )
@@ -209,19 +214,19 @@ class AdoptRequest(Parameters):
 )
 def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
     """Add the written captions to the dataset, of which you are an editor. Doing it again changes nothing."""
-    made = adopt_captions(study=study, system=system, by=by)
-    writers = ngettext("%(n)s writer", "%(n)s writers", made.writers) % {"n": thousands(made.writers)}
-    what = _("outputs of system %(name)r") % {"name": made.system} if made.system else _("references")
+    adoption = adopt_captions(study=study, system=system, by=by)
+    writers = ngettext("%(n)s writer", "%(n)s writers", adoption.writers) % {"n": thousands(adoption.writers)}
+    what = _("outputs of system %(name)r") % {"name": adoption.system} if adoption.system else _("references")
     return Outcome(
         _(
             "%(added)s captions by %(writers)s became %(what)s of dataset %(dataset)r; "
             "%(there)s had been adopted before."
         )
         % {
-            "added": thousands(made.added),
+            "added": thousands(adoption.added),
             "writers": writers,
             "what": what,
-            "dataset": made.dataset,
-            "there": thousands(made.there),
+            "dataset": adoption.dataset,
+            "there": thousands(adoption.there),
         }
     )

@@ -66,14 +66,14 @@ class Findings:
     notes: list[str]
 
 
-def _sentences(rows: QuerySet[Any], words: str, *, study: str = "study") -> Sentences:
+def _sentences(rows: QuerySet[Any], problem: str, *, study: str = "study") -> Sentences:
     """Yield a sentence about each row.
 
     Args:
         words: what is wrong; names in braces are columns.
         study: the path to the row's study.
     """
-    sentence = f"Study {{{study}__slug}}: {words}"
+    sentence = f"Study {{{study}__slug}}: {problem}"
     columns = [name for _, name, _, _ in Formatter().parse(sentence) if name]
     for row in rows.values(*columns).iterator(ROWS_AT_ONCE):
         yield sentence.format_map(row)
@@ -82,32 +82,32 @@ def _sentences(rows: QuerySet[Any], words: str, *, study: str = "study") -> Sent
 def budgets_are_what_their_ledger_says() -> Sentences:
     for budget in Budget.objects.select_related("study").order_by("study__slug", "place"):
         where = f"Study {budget.study.slug}: the budget at {budget.place}"
-        said = partial(spell_cents, currency=budget.currency)
+        amount = partial(spell_cents, currency=budget.currency)
         reserved, spent = ledger_sums(budget)
         if (reserved, spent) != (budget.reserved_cents, budget.spent_cents):
             yield (
-                f"{where} says {said(budget.reserved_cents)} reserved and {said(budget.spent_cents)} "
-                f"spent, its ledger {said(reserved)} and {said(spent)}."
+                f"{where} says {amount(budget.reserved_cents)} reserved and {amount(budget.spent_cents)} "
+                f"spent, its ledger {amount(reserved)} and {amount(spent)}."
             )
         taken = budget.reserved_cents + budget.spent_cents
         shares = budget.commitments.aggregate(cents=Sum("cents"))["cents"] or 0
         if shares != taken:
-            yield f"{where} has {said(taken)} committed, and its accounts {said(shares)}."
+            yield f"{where} has {amount(taken)} committed, and its accounts {amount(shares)}."
         if budget.over_cents != max(0, taken - budget.budget_cents):
-            yield f"{where} is exceeded by another sum than the {said(budget.over_cents)} that it says."
-        kept = reserved_cents(budget)
-        if kept != budget.reserved_cents:
+            yield f"{where} is exceeded by another sum than the {amount(budget.over_cents)} that it says."
+        expected = reserved_cents(budget)
+        if expected != budget.reserved_cents:
             yield (
-                f"{where} has {said(budget.reserved_cents)} reserved, and {said(kept)} are kept by held "
+                f"{where} has {amount(budget.reserved_cents)} reserved, and {amount(expected)} are kept by held "
                 "slots and calls."
             )
 
 
 def money_is_kept_within_a_budget() -> Sentences:
-    own = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
+    budgets = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
     holding = Publication.objects.filter(Q(held__gt=0) | Q(screen_outs_held__gt=0))
     for rows in (holding, CrowdCall.objects.filter(reserved_cents__gt=0)):
-        for slug, pk in rows.exclude(Exists(own)).values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+        for slug, pk in rows.exclude(Exists(budgets)).values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
             name = rows.model._meta.verbose_name
             yield f"Study {slug}: {name} {pk} keeps money, and the study has no budget there."
 
@@ -224,8 +224,8 @@ def blocks_say_what_the_rows_say() -> Sentences:
 
 
 def work_that_is_held_was_never_sent() -> Sentences:
-    held = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED)
-    wrong = held.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
+    live = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED)
+    wrong = live.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
     yield from _sentences(wrong, "assignment {pk} is {state}, but was submitted or has no lease.")
 
 
@@ -240,8 +240,8 @@ def slots_are_saved_where_studies_stop_early() -> Sentences:
 def quizzes_count_their_answers() -> Sentences:
     rows = QuizAttempt.objects.values_list("study__slug", "pk", "items", "answers", "right", "finished_at")
     for slug, pk, items, answers, right, finished in rows.order_by("pk").iterator(ROWS_AT_ONCE):
-        asked = {str(place) for place in range(1, len(items) + 1)}
-        if not set(answers) <= asked or (finished is not None and set(answers) != asked):
+        numbers = {str(number) for number in range(1, len(items) + 1)}
+        if not set(answers) <= numbers or (finished is not None and set(answers) != numbers):
             yield f"Study {slug}: quiz attempt {pk} asks {len(items)} things and holds {len(answers)} answers."
         if right is not None and right > len(items):
             yield f"Study {slug}: quiz attempt {pk} has {right} of {len(items)} right."
@@ -331,10 +331,10 @@ def arenas_say_how_they_drew() -> Sentences:
     for study in Study.objects.filter(pk__in=arenas).order_by("slug"):
         counted = count_answers_by_pair(study)
         for row in SystemPair.objects.filter(study=study).order_by("position"):
-            there = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
-            found = counts_for_pair(counted, row.first_system_id, row.second_system_id)
-            if there != found:
-                yield f"Study {study.slug}: pair {row.position} of systems counts {there}; its answers are {found}."
+            stored = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
+            expected = counts_for_pair(counted, row.first_system_id, row.second_system_id)
+            if stored != expected:
+                yield f"Study {study.slug}: pair {row.position} of systems counts {stored}; its answers are {expected}."
 
 
 def rows_of_a_study_belong_together() -> Sentences:
@@ -412,18 +412,18 @@ def finished_work_is_complete() -> Sentences:
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
         Assignment.objects.filter(state__in=FINISHED_STATES, study__source=DESIGNED)
-        .annotate(given=Count("judgments", filter=Q(judgments__replaces=None)))
-        .values_list("study__slug", "pk", "hit_id", "order", "given")
+        .annotate(answered=Count("judgments", filter=Q(judgments__replaces=None)))
+        .values_list("study__slug", "pk", "hit_id", "order", "answered")
     )
-    for slug, pk, hit, order, given in work.iterator(ROWS_AT_ONCE):
+    for slug, pk, hit, order, answered in work.iterator(ROWS_AT_ONCE):
         shown = len(order) or sizes.get(hit, 0)
-        if given != shown:
-            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {shown} units."
+        if answered != shown:
+            yield f"Study {slug}: submitted assignment {pk} has {answered} judgments on {shown} units."
 
 
 def judgments_belong_to_finished_work() -> Sentences:
-    kept = (*FINISHED_STATES, Assignment.State.APART)
-    early = Judgment.objects.exclude(assignment__state__in=kept).exclude(
+    allowed_states = (*FINISHED_STATES, Assignment.State.APART)
+    early = Judgment.objects.exclude(assignment__state__in=allowed_states).exclude(
         assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED_STATES
     )
     yield from _sentences(
@@ -431,8 +431,8 @@ def judgments_belong_to_finished_work() -> Sentences:
         "judgment {pk} belongs to assignment {assignment_id}, which is {assignment__state}.",
         study="assignment__study",
     )
-    place = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit"))
-    foreign = Judgment.objects.filter(assignment__hit__isnull=False).exclude(Exists(place))
+    hit_units = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit"))
+    foreign = Judgment.objects.filter(assignment__hit__isnull=False).exclude(Exists(hit_units))
     yield from _sentences(
         foreign, "judgment {pk} is on unit {unit__key}, which is not in its HIT.", study="assignment__study"
     )
@@ -461,8 +461,8 @@ def exclusions_hold() -> Sentences:
     Invalidated work names an active exclusion of its worker; the worker's status agrees.
     """
     active = Exclusion.objects.filter(lifted_at=None)
-    own = active.filter(study=OuterRef("study"), worker=OuterRef("worker"))
-    counts = Assignment.objects.filter(state__in=FINISHED_STATES).filter(Exists(own))
+    exclusions = active.filter(study=OuterRef("study"), worker=OuterRef("worker"))
+    counts = Assignment.objects.filter(state__in=FINISHED_STATES).filter(Exists(exclusions))
     yield from _sentences(counts, "assignment {pk} is {state}, but its worker is excluded.")
     invalid = Assignment.objects.filter(state=Assignment.State.INVALIDATED)
     loose = invalid.filter(
@@ -472,7 +472,7 @@ def exclusions_hold() -> Sentences:
         | ~Q(exclusion__study=F("study"))
     )
     yield from _sentences(loose, "assignment {pk} is invalidated without a current exclusion of its worker.")
-    parts = Participation.objects.annotate(out=Exists(own))
+    parts = Participation.objects.annotate(out=Exists(exclusions))
     excluded = Participation.Standing.EXCLUDED
     apart = parts.exclude(out=True, standing=excluded).exclude(~Q(standing=excluded), out=False)
     yield from _sentences(apart, "worker {worker__name} is {standing}, which their exclusions do not say.")
@@ -487,16 +487,16 @@ def values_are_allowed() -> Sentences:
             continue
         with suppress(ValidationError):  # a design that cannot be read is named elsewhere
             kind = kind_of(study)
-        own = Judgment.objects.filter(assignment__study=study)
+        judgments = Judgment.objects.filter(assignment__study=study)
         if kind.is_open:
-            wrong = own.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
+            wrong = judgments.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
         else:
-            wrong = own.exclude(value__in=kind.values)
+            wrong = judgments.exclude(value__in=kind.values)
         for pk, value in wrong.values_list("pk", "value").iterator(ROWS_AT_ONCE):
             where = "expected an answer and no value" if kind.is_open else "which its kind does not know"
             yield f"Study {study.slug}: judgment {pk} has the value {value}; {where}."
         if study.source == DESIGNED:
-            sides = own.filter(presented="") if kind.two_sided else own.exclude(presented="")
+            sides = judgments.filter(presented="") if kind.two_sided else judgments.exclude(presented="")
             for pk in sides.values_list("pk", flat=True).iterator(ROWS_AT_ONCE):
                 expected = "expected which side was left" if kind.two_sided else "this kind has no sides"
                 yield f"Study {study.slug}: judgment {pk} says {'no' if kind.two_sided else 'a'} side; {expected}."
@@ -540,12 +540,13 @@ def written_captions_have_their_writers() -> Sentences:
 
 def deposits_say_where_they_are() -> Sentences:
     """An archived release has its address, and the sent bundle is the release's."""
-    there = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
-    for one in there.select_related("release__study").order_by("pk").iterator(ROWS_AT_ONCE):
-        where = f"Study {one.release.study.slug}: release {one.release.version} is {one.state} at {one.host}"
-        if not (one.address and one.remote):
+    deposits = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
+    for deposit in deposits.select_related("release__study").order_by("pk").iterator(ROWS_AT_ONCE):
+        release = deposit.release
+        where = f"Study {release.study.slug}: release {release.version} is {deposit.state} at {deposit.host}"
+        if not (deposit.address and deposit.remote):
             yield f"{where}, and nothing says under which address."
-        if one.release.sha256 not in [file.get("sha256") for file in one.sent]:
+        if release.sha256 not in [file.get("sha256") for file in deposit.sent]:
             yield f"{where}, and the files that went there do not hold its bundle."
 
 
@@ -617,12 +618,12 @@ def leases_that_ended() -> Sentences:
 def results_older_than_the_data() -> Sentences:
     newest = Analysis.objects.filter(what=Analysis.What.AGGREGATION).order_by("study_id", "-created_at")
     seen: set[int] = set()
-    for slug, study, made in newest.values_list("study__slug", "study_id", "created_at"):
+    for slug, study, computed_at in newest.values_list("study__slug", "study_id", "created_at"):
         if study in seen:
             continue
         seen.add(study)
         later = Assignment.objects.filter(
-            study_id=study, state__in=FINISHED_STATES, submitted_at__gt=made
+            study_id=study, state__in=FINISHED_STATES, submitted_at__gt=computed_at
         ).count()
         if later:
             yield f"Study {slug}: {later} assignments were submitted after its consensus was computed."

@@ -66,8 +66,8 @@ class DataHash:
         self._encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
     def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
-        said = str(answer) if type(answer) is int else self._encode(answer)
-        line = f"[{encode_basestring(unit)}, {encode_basestring(worker)}, {said}, {'true' if used else 'false'}]\n"
+        encoded = str(answer) if type(answer) is int else self._encode(answer)
+        line = f"[{encode_basestring(unit)}, {encode_basestring(worker)}, {encoded}, {'true' if used else 'false'}]\n"
         self._take(line.encode())
 
     def add_coded(
@@ -87,8 +87,8 @@ class DataHash:
 
         parts = (
             _line_beginnings(units),
-            _text_column(f"{encode_basestring(one)}, " for one in workers),
-            _text_column(f"{self._encode(one)}, " for one in answers),
+            _text_column(f"{encode_basestring(worker)}, " for worker in workers),
+            _text_column(f"{self._encode(answer)}, " for answer in answers),
             _text_column(("false]\n", "true]\n")),
         )
         for start in range(0, len(codes[0]), LINES_AT_ONCE):
@@ -121,7 +121,7 @@ def _line_beginnings(units: pa.Array | Iterable[str]) -> pa.Array:
 
     texts = units if isinstance(units, pa.Array) else _text_column(units)
     if pc.any(pc.match_substring_regex(texts, TO_ESCAPE)).as_py():
-        return _text_column(f"[{encode_basestring(one)}, " for one in texts.to_pylist())
+        return _text_column(f"[{encode_basestring(key)}, " for key in texts.to_pylist())
     start, end, nothing = (pa.scalar(part, pa.large_string()) for part in ('["', '", ', ""))
     return pc.binary_join_element_wise(start, texts.cast(pa.large_string()), end, nothing)
 
@@ -161,11 +161,11 @@ def as_json(value: Any, *names: str) -> Any:
     if hasattr(value, "as_json"):
         return as_json(value.as_json())
     if is_dataclass(value):
-        return {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
+        return {member.name: as_json(getattr(value, member.name)) for member in fields(value)}
     if isinstance(value, Mapping):
-        return {key: as_json(one) for key, one in value.items()}
+        return {key: as_json(member) for key, member in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return as_json(value.tolist())
     if isinstance(value, list | tuple):
-        return [as_json(one) for one in value]
+        return [as_json(member) for member in value]
     return json_float(value) if isinstance(value, float) else value

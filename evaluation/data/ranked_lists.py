@@ -38,14 +38,14 @@ class JudgedUnits:
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """N places in systems' lists, by system, task, query and place; a list has no item twice.
+    """N places in systems' lists, by system, task, query and position; a list has no item twice.
 
     Attributes:
         texts, askers: captions by id: a text by the id of one of its captions, an asker (query caption) by its own.
             Texts may be an Arrow array, as there can be millions.
         system, image, text: (N,) positions in the names.
         asker: (N,) position; -1 if the image is the query.
-        place: (N,) from 1; gaps belong to unknown items.
+        position: (N,) from 1; gaps belong to unknown items.
         original: (N,) whether the caption was written for the image (1, 0); -1 without an original to find.
     """
 
@@ -57,7 +57,7 @@ class Proposals:
     image: Ints
     text: Ints
     asker: Ints
-    place: Ints
+    position: Ints
     original: Ints
     units: JudgedUnits
 
@@ -76,7 +76,7 @@ class Proposals:
 
 @dataclass(frozen=True, slots=True)
 class ListRows:
-    """Unsorted rows of ``Proposals``; ``rank`` orders a list, and is the place if ``placed``."""
+    """Unsorted rows of ``Proposals``; ``rank`` orders a list, and is the position if ``placed``."""
 
     system: Ints
     image: Ints
@@ -95,7 +95,7 @@ def sort_into_lists(
     askers: Sequence[str],
     units: JudgedUnits,
 ) -> Proposals:
-    """Sort rows into lists; a repeated item counts once, at its best place."""
+    """Sort rows into lists; a repeated item counts once, at its best position."""
     search = rows.asker >= 0
     query = np.where(search, rows.asker, rows.image)
     order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
@@ -105,22 +105,22 @@ def sort_into_lists(
     number = np.cumsum(begins) - 1
     start = np.flatnonzero(begins)[number] if len(order) else number
     counted = np.arange(len(order)) - start + 1
-    place = np.where(rows.placed[order], rows.rank[order], counted)
+    position = np.where(rows.placed[order], rows.rank[order], counted)
     item = np.where(search, rows.image, rows.text)[order]
     width = int(item.max(initial=0)) + 1
     first = np.zeros(len(order), dtype=bool)
     first[np.unique(number * width + item, return_index=True)[1]] = True
     dropped = np.cumsum(~first)
     before = np.concatenate([[0], dropped])[start] if len(order) else dropped
-    kept = order[first]
+    chosen = order[first]
     return Proposals(
         systems, images, texts, askers,
-        system=rows.system[kept],
-        image=rows.image[kept],
-        text=rows.text[kept],
-        asker=rows.asker[kept],
-        place=(place - (dropped - before))[first],
-        original=rows.original[kept],
+        system=rows.system[chosen],
+        image=rows.image[chosen],
+        text=rows.text[chosen],
+        asker=rows.asker[chosen],
+        position=(position - (dropped - before))[first],
+        original=rows.original[chosen],
         units=units,
     )  # fmt: skip
 
@@ -130,8 +130,8 @@ def outputs_of(study: Study) -> QuerySet[Output]:
 
 
 def newest_output(study: Study) -> int:
-    found = outputs_of(study).aggregate(last=Max("pk"))
-    return found["last"] or 0
+    newest = outputs_of(study).aggregate(last=Max("pk"))
+    return newest["last"] or 0
 
 
 def proposals_of(study: Study) -> Proposals:
@@ -150,18 +150,20 @@ def proposals_of(study: Study) -> Proposals:
     splits = {items[item][1] for item in np.unique(image_shown).tolist()}
     of_splits = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
     system, item, caption, rank, search = _outputs(study, splits)
-    asked = search > 0
-    if asked.any():  # whole lists of captions that found an image of the splits
+    searched = search > 0
+    if searched.any():  # whole lists of captions that found an image of the splits
         here = np.isin(item, of_splits)
-        kept = ~asked | np.isin(caption, caption[asked & here])
-        system, item, caption, rank, asked = (row[kept] for row in (system, item, caption, rank, asked))
+        wanted = ~searched | np.isin(caption, caption[searched & here])
+        system, item, caption, rank, searched = (
+            row[wanted] for row in (system, item, caption, rank, searched)
+        )
     if not len(system):
         none = np.zeros(0, dtype=np.int64)
         return Proposals((), (), (), (), *(none,) * 6, JudgedUnits.of([]))
     captions = _captions(study, of_splits, caption, first_shown)
-    askers = np.unique(caption[asked])
+    askers = np.unique(caption[searched])
     names, image_of, asker_of = (
-        {name: place for place, name in enumerate(sorted(set(known)))}
+        {name: position for position, name in enumerate(sorted(set(known)))}
         for known in (
             systems.values(),
             (name for name, _ in items.values()),
@@ -176,10 +178,10 @@ def proposals_of(study: Study) -> Proposals:
             system=_map_values(system, {pk: names[name] for pk, name in systems.items()}),
             image=_map_values(item, number),
             text=text,
-            asker=np.where(asked, _map_values(caption, asking), -1),
+            asker=np.where(searched, _map_values(caption, asking), -1),
             rank=rank,
-            original=_original_ranks(captions, item, caption, text, asked),
-            placed=_ranks_are_places(study, systems, system, asked),
+            original=_original_ranks(captions, item, caption, text, searched),
+            placed=_ranks_are_positions(study, systems, system, searched),
         ),
         list(names),
         list(image_of),
@@ -194,8 +196,8 @@ def _outputs(study: Study, splits: set[str]) -> Ints:
     task = Case(When(task=Output.Task.SEARCH, then=1), default=0)
     rows = outputs_of(study).filter(Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH))
     columns = rows.order_by().values_list("system_id", "item_id", "caption_id", "rank", task, "pk")
-    *found, pk = columns_of(columns, 6).astype(np.int64)
-    return np.stack(found)[:, np.argsort(pk)]
+    *fields, pk = columns_of(columns, 6).astype(np.int64)
+    return np.stack(fields)[:, np.argsort(pk)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +221,8 @@ class _Captions:
         return self.text[places_in(self.pk, captions)]
 
     def keys_of(self, captions: Ints) -> list[str]:
-        found: list[str] = self.key.take(places_in(self.pk, captions)).to_pylist()
-        return found
+        keys: list[str] = self.key.take(places_in(self.pk, captions)).to_pylist()
+        return keys
 
 
 def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captions:
@@ -236,8 +238,8 @@ def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captio
     for some in batched(plain_rows(columns), READ_AT_ONCE):
         part = pa.record_batch(list(zip(*some, strict=True)), schema=schema)
         first, last = np.searchsorted(wanted, (some[0][0], some[-1][0] + 1))  # both are in order
-        kept = np.isin(part["pk"], wanted[first:last]) | np.isin(part["item"], items)
-        parts.append(part.filter(kept))
+        needed = np.isin(part["pk"], wanted[first:last]) | np.isin(part["item"], items)
+        parts.append(part.filter(needed))
     table = pa.Table.from_batches(parts, schema)
     pk, code = table["pk"].to_numpy(), _codes(table["text"])
     # texts are numbered as they come: those of judged units, then the others
@@ -253,30 +255,30 @@ def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captio
 def _codes(column: pa.ChunkedArray) -> Ints:
     """Return (N,) numbers of the values, below the count of different ones."""
     coded = column.dictionary_encode().chunks  # all have one dictionary
-    return np.concatenate([np.zeros(0, dtype=np.int64), *(one.indices.to_numpy() for one in coded)])
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.indices.to_numpy() for chunk in coded)])
 
 
-def _original_ranks(captions: _Captions, item: Ints, caption: Ints, text: Ints, asked: Flags) -> Ints:
+def _original_ranks(captions: _Captions, item: Ints, caption: Ints, text: Ints, searched: Flags) -> Ints:
     """Return ``Proposals.original``, comparing captions by their words."""
-    own = captions.item > 0
+    with_image = captions.item > 0
     written_for = captions.item[places_in(captions.pk, caption)]
     width = len(captions.pk) + 1
-    by_words = np.isin(item * width + text, captions.item[own] * width + captions.text[own])
-    hit = np.where(asked, written_for == item, by_words)
-    there = (written_for > 0) & (asked | np.isin(item, captions.item[own]))
+    by_words = np.isin(item * width + text, captions.item[with_image] * width + captions.text[with_image])
+    hit = np.where(searched, written_for == item, by_words)
+    there = (written_for > 0) & (searched | np.isin(item, captions.item[with_image]))
     return np.where(there, hit, NO_ORIGINAL)
 
 
-def _ranks_are_places(study: Study, systems: Mapping[int, str], system: Ints, asked: Flags) -> Flags:
-    """Return (N,) whether the rank is the place, as for systems known only from judgments."""
+def _ranks_are_positions(study: Study, systems: Mapping[int, str], system: Ints, searched: Flags) -> Flags:
+    """Return (N,) whether the rank is the position, as for systems known only from judgments."""
     partly = study.dataset.known_in_part
-    found = np.zeros(len(system), dtype=bool)
-    for task, chosen in ((Output.Task.ANNOTATION, ~asked), (Output.Task.SEARCH, asked)):
+    placed = np.zeros(len(system), dtype=bool)
+    for task, chosen in ((Output.Task.ANNOTATION, ~searched), (Output.Task.SEARCH, searched)):
         names = partly.get(task, ())
-        found |= chosen & np.isin(system, [pk for pk, name in systems.items() if name in names])
-    return found
+        placed |= chosen & np.isin(system, [pk for pk, name in systems.items() if name in names])
+    return placed
 
 
 def _map_values(values: Ints, to: Mapping[int, Any]) -> Ints:
-    known, place = np.unique(values, return_inverse=True)
-    return np.array([to.get(one, -1) for one in known.tolist()], dtype=np.int64)[place]
+    known, inverse = np.unique(values, return_inverse=True)
+    return np.array([to.get(key, -1) for key in known.tolist()], dtype=np.int64)[inverse]

@@ -216,7 +216,7 @@ class PublishRelease(OperationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.study_and_values(options)
-        publishing.check_given(**values)
+        publishing.check_options(**values)
         send = values.pop("send")
         plan = plan_publication(study=study, bundle=options["bundle"], **values)
         if not send:

@@ -232,7 +232,7 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
     if not counted.any():
         return {}
     if kind.is_open:
-        return kind.aggregation.consensus(table.unit[counted].tolist(), table.given(counted))
+        return kind.aggregation.consensus(table.unit[counted].tolist(), table.answers_of(counted))
     return kind.aggregation.consensus(table.unit[counted], table.value[counted])
 
 
@@ -326,7 +326,7 @@ def measure_agreement(
         figures["ordinal"] = alpha(ratings, level="ordinal")
     # Preferences need more answers than which side is better.
     if kind.two_sided and len({value % SURE for value in kind.values}) > len(SIDES):
-        preference = preferences_of(table.said[counted])
+        preference = preferences_of(table.full_value[counted])
         compared = ~np.isnan(preference)
         labels, codes = encode(np.where(compared, preference, 0), "values")
         figures["ordinal"] = alpha(replace(ratings, labels=labels, code=codes), compared, "ordinal")

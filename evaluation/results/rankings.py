@@ -52,7 +52,7 @@ def rankings_of(
     rankings = {}
     for task, chosen in ((ANNOTATION, ~proposals.search), (SEARCH, proposals.search)):
         rows = np.flatnonzero(chosen)
-        if not (proposals.place[rows] > 1).any():
+        if not (proposals.position[rows] > 1).any():
             continue
         # By image, or by the query caption's text.
         asking = good // judged.width if task == ANNOTATION else good % judged.width
@@ -123,7 +123,7 @@ def _row(
         own: its rows of the task, sorted by list; ``codes`` has their values.
         relevant: number of known relevant items by query.
     """
-    query, rank = proposals.query[rows], proposals.place[rows]
+    query, rank = proposals.query[rows], proposals.position[rows]
     queries, first = np.unique(query, return_index=True)  # rows are sorted by query
     number = np.searchsorted(queries, query)
     lengths = np.maximum.reduceat(rank, first)  # of a list with unknown items: down to the last known one

@@ -174,8 +174,8 @@ def test_a_whole_study_with_every_answer() -> None:
     rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=4))
     table = load_judgments(study)
     assert set(np.unique(table.value)) <= {0, 1, 2, 3}
-    assert np.array_equal(table.said % 10, table.value)
-    assert (table.said >= 100).all()
+    assert np.array_equal(table.full_value % 10, table.value)
+    assert (table.full_value >= 100).all()
     assert str(signature_of_study(study)) == str(signature_of_study(study, table=table))
     found = compute_aggregation(study=study)
     agreement = found.result["agreement"]

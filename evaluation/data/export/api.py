@@ -61,7 +61,7 @@ GONE = OpenApiResponse(description="No such file, or it is not kept here.")
             OpenApiParameter("manifest", bool, description="The manifest instead of the file."),
             *RANGE_HEADERS,
         ],
-        responses=file_responses(*(one.content_type for one in FORMATS.values()))
+        responses=file_responses(*(file_format.content_type for file_format in FORMATS.values()))
         | {
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, description="The manifest."),
             409: OpenApiResponse(description="It is not done."),
@@ -147,16 +147,18 @@ class ArchiveFiles(ABC):
         row = self.get_object()
         path, _ = self.archive(row)
         with ZipFile(path) as archive:
-            found = [
+            members = [
                 {
-                    "name": one.filename,
-                    "bytes": one.file_size,
-                    "content_type": content_type(one.filename),
-                    "url": reverse(f"api:{self.basename}-file", args=[row.pk, one.filename], request=request),
+                    "name": member.filename,
+                    "bytes": member.file_size,
+                    "content_type": content_type(member.filename),
+                    "url": reverse(
+                        f"api:{self.basename}-file", args=[row.pk, member.filename], request=request
+                    ),
                 }
-                for one in archive.infolist()
+                for member in archive.infolist()
             ]
-        return Response({"files": found})
+        return Response({"files": members})
 
     @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
     def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:

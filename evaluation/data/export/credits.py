@@ -22,11 +22,11 @@ from judgments.models import Caption, Output, Study, System, Unit
 
 IN_ONE_QUERY = 500
 UNITS_AT_ONCE = 20_000  # in one look-up
-MOST_KEPT = 100_000  # captions whose hashes are cached between look-ups
-Place = tuple[int, str]  # an image and a text
-Shown = tuple[str, Place, str | None]  # caption id, image and text, and the system for a pair
+MOST_CACHED = 100_000  # captions whose hashes are cached between look-ups
+ImageText = tuple[int, str]  # an image and a text
+Shown = tuple[str, ImageText, str | None]  # caption id, image and text, and the system for a pair
 Systems = dict[str, list[dict[str, Any]]]
-Lists = dict[Place, list[tuple[str, str, int]]]  # task, system and rank of each output
+Lists = dict[ImageText, list[tuple[str, str, int]]]  # task, system and rank of each output
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Credits:
     study: Study
     moment: Snapshot
     _systems: dict[int, str] = field(default_factory=dict)
-    _words: dict[int, int] = field(default_factory=dict)
+    _hashes: dict[int, int] = field(default_factory=dict)
     _credits: dict[tuple[str, str, int], dict[str, Any]] = field(default_factory=dict)
 
     def of(self, units: Sequence[int]) -> dict[int, Systems]:
@@ -49,68 +49,70 @@ class Credits:
             return {}
         self._systems = self._systems or self._fixed_systems()
         self._credits.clear()
-        given = self._lists_with({place for captions in shown.values() for _, place, _ in captions})
-        found: dict[int, Systems] = {}
+        lists = self._lists_with({image_text for captions in shown.values() for _, image_text, _ in captions})
+        credited: dict[int, Systems] = {}
         for pk, captions in shown.items():
-            own: Systems = {}
-            for key, place, system in captions:
-                here = given.get(place, [])
+            systems: Systems = {}
+            for key, image_text, system in captions:
+                entries = lists.get(image_text, [])
                 if system is not None:
-                    here = [one for one in here if one[:2] == (ANNOTATION, system)]
-                credits = [self._credit(*one) for one in here]
+                    entries = [entry for entry in entries if entry[:2] == (ANNOTATION, system)]
+                credits = [self._credit(*entry) for entry in entries]
                 if system is not None and not credits:
                     credits = [{"system": system}]
                 if credits:
-                    own.setdefault(key, []).extend(one for one in credits if one not in own.get(key, ()))
-            if own:
-                found[pk] = own
-        return found
+                    systems.setdefault(key, []).extend(
+                        credit for credit in credits if credit not in systems.get(key, ())
+                    )
+            if systems:
+                credited[pk] = systems
+        return credited
 
     def _fixed_systems(self) -> dict[int, str]:
         """Return row id -> name of the snapshot's systems; others may be published meanwhile."""
         rows = System.objects.of_study(self.study).values_list("pk", "name")
-        kept = self.moment.systems
-        return {pk: name for pk, name in rows if kept is None or pk in kept}
+        fixed = self.moment.systems
+        return {pk: name for pk, name in rows if fixed is None or pk in fixed}
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
         """Share equal credits, which thousands of captions repeat."""
-        made = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
-        return self._credits.setdefault((task, system, rank), made)
+        credit = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
+        return self._credits.setdefault((task, system, rank), credit)
 
-    def _lists_with(self, wanted: set[Place]) -> Lists:
+    def _lists_with(self, wanted: set[ImageText]) -> Lists:
         # Filter by image only, unsorted: otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
-        found: defaultdict[Place, list[tuple[str, str, int]]] = defaultdict(list)
-        words = [hash(text) for _, text in wanted]
+        lists: defaultdict[ImageText, list[tuple[str, str, int]]] = defaultdict(list)
+        hashes = [hash(text) for _, text in wanted]
         askers: set[int] = set()
-        of_words = {(image, hash(text)): (image, text) for image, text in wanted}
+        by_hash = {(image, hash(text)): (image, text) for image, text in wanted}
         for images in batched(sorted({item for item, _ in wanted}), IN_ONE_QUERY):
-            self._take(ANNOTATION, outputs.annotations().filter(item__in=images), of_words, found)
+            self._take(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, lists)
             if self.moment.searched:
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
                 captions = np.array(list(rows), dtype=np.int64)
-                askers.update(captions[np.isin(self._words_of(captions), words)].tolist())
+                askers.update(captions[np.isin(self._hashes_of(captions), hashes)].tolist())
         # A constant, not a parameter: otherwise SQLite ignores the partial index of searches.
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
         for some in batched(sorted(askers), IN_ONE_QUERY):
-            self._take(SEARCH, searches.filter(caption__in=some), of_words, found)
-        return {place: _best_ranks(own) for place, own in found.items()}
+            self._take(SEARCH, searches.filter(caption__in=some), by_hash, lists)
+        return {image_text: _best_ranks(ranks) for image_text, ranks in lists.items()}
 
     def _take(
         self,
         task: str,
         outputs: QuerySet[Output],
-        wanted: Mapping[tuple[int, int], Place],
-        found: defaultdict[Place, list[Any]],
+        wanted: Mapping[tuple[int, int], ImageText],
+        ranks: defaultdict[ImageText, list[Any]],
     ) -> None:
         """Collect wanted ranks from whole lists, as a rank depends on all before it."""
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
         there = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
         system, item, caption, rank = columns[1:, there].astype(np.int64)
         in_part = [pk for pk, name in self._systems.items() if name in self.moment.in_part.get(task, ())]
-        words = self._words_of(caption)
-        texts, text = np.unique(words, return_inverse=True)
-        lists = sort_into_lists(
+        hashes = self._hashes_of(caption)
+        texts, text = np.unique(hashes, return_inverse=True)
+        proposals = sort_into_lists(
             ListRows(
                 system=system,
                 image=item,
@@ -122,27 +124,27 @@ class Credits:
             ),
             (), (), (), (), JudgedUnits.of([]),
         )  # fmt: skip
-        asked = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
+        keys = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
         rows = np.flatnonzero(
-            np.isin(_hash_pairs(lists.image, texts[lists.text]), _hash_pairs(asked[:, 0], asked[:, 1]))
+            np.isin(_hash_pairs(proposals.image, texts[proposals.text]), _hash_pairs(keys[:, 0], keys[:, 1]))
         )
         here = zip(
-            lists.system[rows].tolist(), lists.image[rows].tolist(), texts[lists.text[rows]].tolist(),
-            lists.place[rows].tolist(), strict=True,
+            proposals.system[rows].tolist(), proposals.image[rows].tolist(), texts[proposals.text[rows]].tolist(),
+            proposals.position[rows].tolist(), strict=True,
         )  # fmt: skip
-        for number, image, word, place in here:
-            there = wanted.get((image, word))
+        for number, image, text_hash, position in here:
+            there = wanted.get((image, text_hash))
             if there is not None:
-                found[there].append((task, self._systems[number], place))
+                ranks[there].append((task, self._systems[number], position))
 
-    def _words_of(self, captions: Ints) -> Ints:
+    def _hashes_of(self, captions: Ints) -> Ints:
         known = np.unique(captions)
-        if len(self._words) > MOST_KEPT:
-            self._words.clear()
-        for some in batched((pk for pk in known.tolist() if pk not in self._words), IN_ONE_QUERY):
+        if len(self._hashes) > MOST_CACHED:
+            self._hashes.clear()
+        for some in batched((pk for pk in known.tolist() if pk not in self._hashes), IN_ONE_QUERY):
             rows = plain_rows(Caption.objects.filter(pk__in=some).order_by().values_list("pk", "text"))
-            self._words.update((pk, hash(text)) for pk, text in rows)
-        numbers = np.array([self._words[pk] for pk in known.tolist()], dtype=np.int64)
+            self._hashes.update((pk, hash(text)) for pk, text in rows)
+        numbers = np.array([self._hashes[pk] for pk in known.tolist()], dtype=np.int64)
         return numbers[np.searchsorted(known, captions)]
 
 
@@ -171,7 +173,9 @@ def _shown_captions(units: Sequence[int]) -> dict[int, list[Shown]]:
         elif first is not None:
             shown[pk] = [(first, (item, first_text), None)]
         else:
-            shown[pk] = [(one["key"], (item, one["text"]), None) for one in content.get("options", ())]
+            shown[pk] = [
+                (option["key"], (item, option["text"]), None) for option in content.get("options", ())
+            ]
     return {pk: captions for pk, captions in shown.items() if captions}
 
 
@@ -180,8 +184,8 @@ def _hash_pairs(image: Ints, word: Ints) -> Ints:
     return (image * 2_654_435_761) ^ word
 
 
-def _best_ranks(found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+def _best_ranks(ranks: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
     best: dict[tuple[str, str], int] = {}
-    for task, system, place in sorted(found):
-        best.setdefault((task, system), place)
-    return [(task, system, place) for (task, system), place in best.items()]
+    for task, system, rank in sorted(ranks):
+        best.setdefault((task, system), rank)
+    return [(task, system, rank) for (task, system), rank in best.items()]

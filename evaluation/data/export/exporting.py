@@ -85,14 +85,14 @@ def export_judgments(
     progress(SHARES[0], f"writing {chosen.name}")
     design = design_of(study)
     encoding = chosen.encoding()
-    asked = request_of(study, format=chosen.name, task=task, revisions=revisions)
+    request = request_of(study, format=chosen.name, task=task, revisions=revisions)
     with lock_output(output):
-        begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
+        begun = begin_parts(study, output, encoding, request=request, resume=resume)
         snapshot = begun.snapshot
         start, end = SHARES
 
-        def report(share: float, words: str) -> None:
-            progress(start + (end - start) * share, words)
+        def report(share: float, sentence: str) -> None:
+            progress(start + (end - start) * share, sentence)
 
         try:
             file, votes = write_in_parts(begun, encoding, output, progress=report)
@@ -130,8 +130,8 @@ def export_judgments(
         }
         write_json(manifest_path(output), manifest)
         remove_parts(output)
-    words = f"The judgments were exported as {chosen.name}."
-    note_event(study=study, what="exported", sentence=words, format=chosen.name, sha256=manifest["sha256"])
+    sentence = f"The judgments were exported as {chosen.name}."
+    note_event(study=study, what="exported", sentence=sentence, format=chosen.name, sha256=manifest["sha256"])
     progress(1.0, "done")
     return Export(output, manifest_path(output), manifest)
 
@@ -148,22 +148,22 @@ def export_for_download(
     chosen = format_named(format)
     path = _download_path(study.slug, job_id, chosen)
     path.parent.mkdir(parents=True, exist_ok=True)
-    ask = partial(export_judgments, study=study, format=format, output=path, task=task, progress=progress)
+    write = partial(export_judgments, study=study, format=format, output=path, task=task, progress=progress)
     try:
-        made = ask(resume=True)  # another worker may have been killed over it
+        exported = write(resume=True)  # another worker may have been killed over it
     except ExportError:
-        made = ask()  # Quorum was updated meanwhile
-    return {"file": path.name, "manifest_file": made.manifest_path.name, "manifest": made.manifest}
+        exported = write()  # Quorum was updated meanwhile
+    return {"file": path.name, "manifest_file": exported.manifest_path.name, "manifest": exported.manifest}
 
 
 def remove_personal_files(*, study: Study, **_signal: Any) -> None:
     """Remove files with personal data once the study's raw ids are deleted."""
-    personal = [one for one in FORMATS.values() if one.personal]
+    personal = [file_format for file_format in FORMATS.values() if file_format.personal]
     jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug)
     paths = [
-        _download_path(study.slug, pk, one)
-        for one in personal
-        for pk in jobs.filter(args__format=one.name).values_list("pk", flat=True)
+        _download_path(study.slug, pk, file_format)
+        for file_format in personal
+        for pk in jobs.filter(args__format=file_format.name).values_list("pk", flat=True)
     ]
     transaction.on_commit(partial(_remove_files, paths))
 

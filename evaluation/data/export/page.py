@@ -18,10 +18,14 @@ NEWEST = 20
 
 def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     written = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
-    kept_back = [one.name for one in FORMATS.values() if one.right not in context["rights"]]
+    withheld = [
+        file_format.name for file_format in FORMATS.values() if file_format.right not in context["rights"]
+    ]
     context |= {
-        "exports": list(written.exclude(args__format__in=kept_back)[:NEWEST]),
-        "formats": [one for one in formats_for(study) if one.right in context["rights"]],
+        "exports": list(written.exclude(args__format__in=withheld)[:NEWEST]),
+        "formats": [
+            file_format for file_format in formats_for(study) if file_format.right in context["rights"]
+        ],
         "has_answers": was_opened(study),
     }
     return TemplateResponse(request, "evaluation/study_exports.html", context)
@@ -32,8 +36,8 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     job = Job.objects.filter(pk=number, args__study=study.slug).first() if number.isdecimal() else None
     if job is None:
         raise Http404
-    found = exported_file(job=job, by=signed_in(request), manifest="manifest" in request.GET)
-    return file_download(request, found.path, name=found.name, content_type=found.content_type)
+    file = exported_file(job=job, by=signed_in(request), manifest="manifest" in request.GET)
+    return file_download(request, file.path, name=file.name, content_type=file.content_type)
 
 
 add_page(

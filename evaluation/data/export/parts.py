@@ -69,14 +69,14 @@ class ExportWork:
     def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
         """Yield (next units, unit -> (worker's row id, answer) of included judgments by worker name)."""
         for some in batched(self.pieces, UNITS_AT_ONCE):
-            found: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
-            for unit, worker, _, given in included_votes(self.study, self.moment, self.tally, units=some):
-                found[unit].append((worker, given))
-            yield some, dict(found)
+            votes: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
+            for unit, worker, _, answer in included_votes(self.study, self.moment, self.tally, units=some):
+                votes[unit].append((worker, answer))
+            yield some, dict(votes)
 
     def answers(self) -> Iterator[tuple[list[int], dict[int, list[Any]]]]:
         for some, votes in self.votes():
-            yield some, {unit: [given for _, given in own] for unit, own in votes.items()}
+            yield some, {unit: [answer for _, answer in unit_votes] for unit, unit_votes in votes.items()}
 
 
 def units_of(study: Study) -> QuerySet[Any]:
@@ -241,7 +241,7 @@ class StartedExport:
 
 
 def begin_parts(
-    study: Study, output: Path, encoding: Encoding, *, asked: dict[str, Any], resume: bool
+    study: Study, output: Path, encoding: Encoding, *, request: dict[str, Any], resume: bool
 ) -> StartedExport:
     """Resume a stopped export, or take a new snapshot; call it inside ``lock_output``.
 
@@ -251,17 +251,17 @@ def begin_parts(
     folder = parts_folder(output)
 
     def work_of(snapshot: ExportSnapshot, name: str, prepared: Mapping[str, Any]) -> ExportWork:
-        how = {"task": asked["task"], "revisions": asked["revisions"], "prepared": prepared}
+        how = {"task": request["task"], "revisions": request["revisions"], "prepared": prepared}
         return ExportWork(study, snapshot.moment, folder / name, **how)
 
     with _folder_problems(folder):
-        found = _find_stopped_export(folder, asked) if resume else None
-        if found is not None:
-            snapshot = export_snapshot_from(study, found["held"])
-            work = work_of(snapshot, found["folder"], found["kept"])
+        stopped = _find_stopped_export(folder, request) if resume else None
+        if stopped is not None:
+            snapshot = export_snapshot_from(study, stopped["held"])
+            work = work_of(snapshot, stopped["folder"], stopped["kept"])
             for path in work.folder.glob(f".{JOINED}.*"):
                 path.unlink()
-            return StartedExport(snapshot, work, [Part(*part) for part in found["parts"]])
+            return StartedExport(snapshot, work, [Part(*part) for part in stopped["parts"]])
         snapshot = take_export_snapshot(study)
         _empty_folder(folder)
         # Of this snapshot alone: another process may still be writing a part of an earlier one.
@@ -269,7 +269,7 @@ def begin_parts(
         work.folder.mkdir()
         parts = list(_divide(work, encoding))
         state = {
-            "asked": asked,
+            "asked": request,
             "held": snapshot.as_json(),
             "kept": work.prepared,
             "folder": work.folder.name,
@@ -282,13 +282,13 @@ def begin_parts(
 
 def _divide(work: ExportWork, encoding: Encoding) -> Iterator[Part]:
     number = 0
-    for place, stage in _stages(work, encoding).items():
+    for stage_number, stage in _stages(work, encoding).items():
         queue, after = stage.pieces(work.study), None
         left, size = queue.count(), max(1, UNITS_A_PART // stage.each)
         while left > 0:
             number, size = number + 1, min(size, left)
             last = _pieces(queue, after).values_list("position", "pk")[size - 1]
-            yield Part(number, place, after, last, size)
+            yield Part(number, stage_number, after, last, size)
             left, after = left - size, last
 
 
@@ -365,7 +365,7 @@ class _Writing:
                     self._take_in(next(written))
                     done += part.size
                     share = (list(self._stages).index(number) + done / total) / len(self._stages)
-                    self._progress(share, clock.words(done, total))
+                    self._progress(share, clock.message(done, total))
                 yield _status(work, part).with_suffix(f".{stage.suffix}")
         if number == list(self._stages)[-1]:
             self._progress(1.0, "joining")
@@ -410,7 +410,7 @@ class _Clock:
         self._before = work.counts[count] if count else done
         self._since = time.monotonic()
 
-    def words(self, done: int, total: int) -> str:
+    def message(self, done: int, total: int) -> str:
         count = self._work.counts[self._count] if self._count else done
         rate = (count - self._before) / max(1e-3, time.monotonic() - self._since)
         status = f"{count:,} {self._count}" if self._count else f"{done:,} of {total:,} {self._stage.name}"
@@ -425,15 +425,15 @@ def _folder_problems(folder: Path) -> Iterator[None]:
         raise FileProblem(f"{folder} cannot be written: {error.strerror or error}.") from None
 
 
-def _find_stopped_export(folder: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
+def _find_stopped_export(folder: Path, request: dict[str, Any]) -> dict[str, Any] | None:
     if not (folder / STATE).is_file():
         return None
     try:
-        found: dict[str, Any] = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        state: dict[str, Any] = json.loads((folder / STATE).read_text(encoding="utf-8"))
     except ValueError:
-        found = {}
-    if found.get("asked") != asked:
+        state = {}
+    if state.get("asked") != request:
         raise ExportError(
             f"The export in {folder} was made of another study, format or version; export without --resume."
         )
-    return found
+    return state

@@ -44,7 +44,7 @@ STORED = (
     "wall_seconds", "comment",
 )  # fmt: skip
 OPEN_COLUMNS = ("answer", "content")  # only where answers are open
-ASKED = "answers"  # only where two candidates can be answered otherwise than by one of them
+ANSWERS = "answers"  # only where two candidates can be answered otherwise than by one of them
 CHANCE = "chance"  # only where what is asked was drawn with unequal chances
 DRAWN_BY = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
 
@@ -62,7 +62,7 @@ def _question_setting(study: Study) -> str:
 def _columns_left_out(study: Study) -> tuple[str, ...]:
     return (
         *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
-        *(() if _question_setting(study) else (ASKED,)),
+        *(() if _question_setting(study) else (ANSWERS,)),
         *(() if design_of(study).chosen or has_chances(study) else (CHANCE,)),
     )
 
@@ -102,14 +102,14 @@ class JudgmentRows:
             yield from self._rows(None, {})
             return
         for many in batched(self.only, CREDITS_AT_ONCE):
-            found = credits.of(many)
+            credited = credits.of(many)
             for units in batched(many, UNITS_AT_ONCE):
-                yield from self._rows(units, found)
+                yield from self._rows(units, credited)
 
     def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
-        left_out, asked = _columns_left_out(study), _question_setting(study)
+        left_out, question = _columns_left_out(study), _question_setting(study)
         live, chosen = has_chances(study), design_of(study).chosen
         chances: Mapping[str, float] = chosen.chances if chosen else {}
         replaces = self._replaced(units)
@@ -135,8 +135,8 @@ class JudgmentRows:
             fit = not set_aside and unit_id not in moment.withdrawn
             used = current and fit and counted
             if current:
-                given = value if answer is None else answer
-                self.tally.add(unit, worker, given, used=used, control=control, presented=presented)
+                rating = value if answer is None else answer
+                self.tally.add(unit, worker, rating, used=used, control=control, presented=presented)
             counts["judgments"] += 1
             counts["used" if used else "unused"] += 1
             counts["control"] += control
@@ -176,7 +176,7 @@ class JudgmentRows:
                 "invalidated": invalidated,
                 "content": content or None,
                 "systems": credits.get(unit_id),
-                ASKED: asked,
+                ANSWERS: question,
                 CHANCE: shown[-1] if live else chances.get(pair or unit),
             }
             for name in left_out:

@@ -69,14 +69,14 @@ def take_export_snapshot(study: Study) -> ExportSnapshot:
     )
 
 
-def export_snapshot_from(study: Study, kept: Mapping[str, Any]) -> ExportSnapshot:
-    material = kept["material"]
+def export_snapshot_from(study: Study, state: Mapping[str, Any]) -> ExportSnapshot:
+    material = state["material"]
     return ExportSnapshot(
         study,
-        snapshot_from_json(kept["moment"]),
+        snapshot_from_json(state["moment"]),
         Material(**material | {"references": tuple(material["references"])}),
-        kept["circumstances"],
-        kept["texts_read"],
+        state["circumstances"],
+        state["texts_read"],
     )
 
 

@@ -90,7 +90,7 @@ class DatasetScoresView(APIView):
             raise serializers.ValidationError({"metric": ["Expected the name of a metric."]})
         check_names(metrics)
         records = (
-            Record(Path(BODY), None, row, path=f"[{place}]") for place, row in enumerate(values.pop("rows"))
+            Record(Path(BODY), None, row, path=f"[{index}]") for index, row in enumerate(values.pop("rows"))
         )
         import_scores(
             dataset=dataset, files=[read_score_rows(records, Path(BODY), metrics)], by=user, **values

@@ -70,11 +70,11 @@ class ScoreRows:
     lines: Sequence[int | None] = ()
     segments: Sequence[int] = ()
 
-    def problem(self, row: int, column: str | None, found: str, expected: str) -> ImportProblem:
+    def problem(self, row: int, column: str | None, actual: str, expected: str) -> ImportProblem:
         line = self.lines[row] if len(self.lines) else row + 1
         if line is None:  # rows of a request, numbered from 0 as by its other messages
             column = f"[{row}].{column}" if column else f"[{row}]"
-        return ImportProblem(self.file, line, column, found, expected)
+        return ImportProblem(self.file, line, column, actual, expected)
 
 
 @dataclass(slots=True)
@@ -147,17 +147,17 @@ def check_names(metrics: Iterable[str]) -> None:
 def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> ScoreRows:
     """Return the scores of a table's records; all have the columns of the first."""
     table: _Table | None = None
-    places: list[str] = []
+    score_columns: list[str] = []
     for record in records:
         if table is None:
             per, columns = _columns(record)
-            places = _metric_columns(record, metrics)
+            score_columns = _metric_columns(record, metrics)
             table = _Table(columns, tuple(metrics))
         for name in table.columns:
             limit = read_name if name in ("image", "system", *IDS.values()) else read_text
             table.keys[name].append(record.read(name, limit))
         table.lines.append(record.line)
-        table.cells.extend(_read_scores_of_row(record, places))
+        table.cells.extend(_read_scores_of_row(record, score_columns))
     if table is None:
         raise ImportProblem(path, None, None, "no rows", "a score in each")
     scores = np.frombuffer(table.cells, dtype=np.float64).reshape(-1, len(metrics))
@@ -165,29 +165,31 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
         path,
         per,
         table.keys,
-        {name: np.ascontiguousarray(scores[:, place]) for place, name in enumerate(metrics)},
+        {name: np.ascontiguousarray(scores[:, column]) for column, name in enumerate(metrics)},
         table.lines,
     )
     infinite = np.argwhere(np.isinf(scores))
     if len(infinite):
-        row, place = infinite[0].tolist()
-        raise rows.problem(row, places[place], "an infinite number", "a number")
+        row, column = infinite[0].tolist()
+        raise rows.problem(row, score_columns[column], "an infinite number", "a number")
     return rows
 
 
 def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
-    given = {name for name in KEYS if record.get(name) is not None}
-    sides = {name: next((one for one in (key, name) if one in given), None) for name, key in IDS.items()}
-    if sides["first"] and sides["second"] and "image" in given:
+    present = {name for name in KEYS if record.get(name) is not None}
+    sides = {
+        name: next((column for column in (key, name) if column in present), None) for name, key in IDS.items()
+    }
+    if sides["first"] and sides["second"] and "image" in present:
         return Per.PAIRS, ("image", sides["first"], sides["second"])
-    if "image" in given and (sides["caption"] or "system" in given):
-        named = ("system",) if "system" in given else ()
+    if "image" in present and (sides["caption"] or "system" in present):
+        named = ("system",) if "system" in present else ()
         return Per.CAPTIONS, ("image", *((sides["caption"],) if sides["caption"] else ()), *named)
-    if "system" in given and not given & {"image", *IDS, *IDS.values()}:
+    if "system" in present and not present & {"image", *IDS, *IDS.values()}:
         return Per.SYSTEMS, ("system",)
     raise record.problem(
         None,
-        f"the columns {', '.join(sorted(given)) or quoted('')}",
+        f"the columns {', '.join(sorted(present)) or quoted('')}",
         "image with caption, caption_id or system; image with first and second; or system alone",
     )
 
@@ -239,10 +241,10 @@ def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreR
     read = (
         (metric, file, *_read_columns(file)) for metric, file in named if not metrics or metric in metrics
     )
-    for (_, systems), group in groupby(read, key=lambda one: (one[1].name.endswith(SEGMENTS), one[2])):
-        own = list(group)
-        file = own[0][1]
-        scores = {metric: values for metric, _, _, values in own}
+    for (_, systems), group in groupby(read, key=lambda entry: (entry[1].name.endswith(SEGMENTS), entry[2])):
+        entries = list(group)
+        file = entries[0][1]
+        scores = {metric: values for metric, _, _, values in entries}
         if file.name.endswith(SYSTEMS):
             yield ScoreRows(file, Per.SYSTEMS, {"system": systems}, scores)
         else:
@@ -257,11 +259,11 @@ def _metric_of(file: Path) -> str:
 
 def _number_segments(systems: Sequence[str]) -> list[int]:
     seen: Counter[str] = Counter()
-    found = []
+    segments = []
     for system in systems:
-        found.append(seen[system])
+        segments.append(seen[system])
         seen[system] += 1
-    return found
+    return segments
 
 
 def _read_columns(file: Path) -> tuple[list[str], Floats]:

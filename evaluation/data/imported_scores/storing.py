@@ -76,28 +76,28 @@ class ImportResult:
     left_out: int
 
     def words(self) -> str:
-        said = [
+        sentences = [
             _("%(name)s: %(known)s scores of %(per)s (%(better)s is better).")
             % {
-                "name": one.name,
-                "known": f"{one.known:,}",
-                "per": one.get_per_display(),
-                "better": one.get_better_display(),
+                "name": metric.name,
+                "known": f"{metric.known:,}",
+                "per": metric.get_per_display(),
+                "better": metric.get_better_display(),
             }
-            for one in self.metrics[:MOST_NAMED]
+            for metric in self.metrics[:MOST_NAMED]
         ]
         if len(self.metrics) > MOST_NAMED:
-            said.append(_("%(n)s metrics more.") % {"n": len(self.metrics) - MOST_NAMED})
+            sentences.append(_("%(n)s metrics more.") % {"n": len(self.metrics) - MOST_NAMED})
         if self.same:
-            said.append(
+            sentences.append(
                 _("%(names)s: there already with the same scores; nothing changed.")
                 % {"names": ", ".join(self.same)}
             )
         if self.left_out:
-            said.append(
+            sentences.append(
                 _("Rows about what the dataset does not have, left out: %(n)s.") % {"n": f"{self.left_out:,}"}
             )
-        return " ".join(said)
+        return " ".join(sentences)
 
 
 MOST_NAMED = 10
@@ -143,11 +143,11 @@ def import_scores(
                     raise DataConflict(
                         f"{name!r} is a built-in metric or a package's; expected another name for imported scores."
                     )
-                found = _store_metric(block, name, scores[order], better, rows.file.name, replace, by)
-                if found is None:
+                metric = _store_metric(block, name, scores[order], better, rows.file.name, replace, by)
+                if metric is None:
                     same.append(name)
                 else:
-                    stored.append(found)
+                    stored.append(metric)
         ScoreKeys.objects.filter(dataset=dataset, metrics=None).delete()
         if stored:  # dashboards keep scores, which do not change otherwise
             BoardSnapshot.objects.filter(study__dataset=dataset).update(scores={})
@@ -194,9 +194,9 @@ class _Block:
 
     @cached_property
     def row(self) -> ScoreKeys:
-        found = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
-        if found is not None:
-            return found
+        stored = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
+        if stored is not None:
+            return stored
         import pyarrow as pa
 
         sink = io.BytesIO()
@@ -250,37 +250,37 @@ class _RowMatcher:
 
     def keys(self, rows: ScoreRows, *, leave_out: bool) -> tuple[Keys, str, Ints, int]:
         """Return the columns in stored order, their hash, the rows in that order, and the number left out."""
-        made = {
+        entries = {
             Per.CAPTIONS: self._of_captions,
             Per.SYSTEMS: self._of_systems,
             Per.PAIRS: self._of_pairs,
         }[Per(rows.per)](rows, leave_out)
-        numbers = np.array([one for one in made if one is not None], dtype=np.int64).reshape(-1, 3)
-        kept = np.array([row for row, one in enumerate(made) if one is not None], dtype=np.int64)
-        if not len(kept):
+        numbers = np.array([entry for entry in entries if entry is not None], dtype=np.int64).reshape(-1, 3)
+        matched = np.array([row for row, entry in enumerate(entries) if entry is not None], dtype=np.int64)
+        if not len(matched):
             raise EvaluationError(
                 f"No row of {rows.file} is about dataset {self._dataset.name!r}; expected its images, captions or "
                 "systems."
             )
-        place, item, system = numbers.T
+        subject, item, system = numbers.T
         names = {pk: stable_number(name) for name, pk in self._systems.items()} if system.any() else {}
         named = np.array([names.get(pk, NOTHING) for pk in system.tolist()], dtype=np.int64)
-        order = np.lexsort((named, place))
-        twice = (np.diff(place[order]) == 0) & (np.diff(named[order]) == 0)
+        order = np.lexsort((named, subject))
+        twice = (np.diff(subject[order]) == 0) & (np.diff(named[order]) == 0)
         if twice.any():
-            row = int(kept[order[1:][twice]].min())
+            row = int(matched[order[1:][twice]].min())
             raise rows.problem(row, None, "what an earlier row scores", "one score of each")
         digest = hashlib.sha256()
-        for column in (place, named):
+        for column in (subject, named):
             digest.update(column[order].astype("<i8").tobytes())
-        columns = {"place": place[order], "item": item[order], "system": system[order]}
-        return columns, digest.hexdigest(), kept[order], len(made) - len(kept)
+        columns = {"place": subject[order], "item": item[order], "system": system[order]}
+        return columns, digest.hexdigest(), matched[order], len(entries) - len(matched)
 
     def _of_captions(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
         images = self._images(rows)
         texts = self._sides(rows, "caption")
         systems = rows.keys.get("system")
-        found: list[tuple[int, int, int] | None] = []
+        entries: list[tuple[int, int, int] | None] = []
         for row, image in enumerate(images):
             item = self._items.get(image)
             system = self._systems.get(systems[row]) if systems is not None else NOTHING
@@ -290,10 +290,10 @@ class _RowMatcher:
             if item is None or system is None or text is None:
                 if not leave_out:
                     raise self._mismatch(rows, row, image, item, systems, system)
-                found.append(None)
+                entries.append(None)
             else:
-                found.append((stable_number(image, text), item, system))
-        return found
+                entries.append((stable_number(image, text), item, system))
+        return entries
 
     def _mismatch(
         self,
@@ -316,8 +316,8 @@ class _RowMatcher:
                 row, column, quoted(rows.keys[column][row]), f"a caption of dataset {self._dataset.name!r}"
             )
         assert systems is not None
-        found = f"system {quoted(systems[row])} on image {quoted(image)}"
-        return rows.problem(row, None, found, "a system that captioned this image")
+        actual = f"system {quoted(systems[row])} on image {quoted(image)}"
+        return rows.problem(row, None, actual, "a system that captioned this image")
 
     def _images(self, rows: ScoreRows) -> Sequence[str]:
         if "image" in rows.keys:
@@ -338,37 +338,37 @@ class _RowMatcher:
         return [text if text in self._texts else None for text in rows.keys[name]]
 
     def _of_systems(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
-        found: list[tuple[int, int, int] | None] = []
+        entries: list[tuple[int, int, int] | None] = []
         for row, name in enumerate(rows.keys["system"]):
             system = self._systems.get(name)
             if system is None and not leave_out:
                 expected = f"a system of dataset {self._dataset.name!r}"
                 raise rows.problem(row, "system", quoted(name), expected)
-            found.append(None if system is None else (stable_number(name), NOTHING, system))
-        return found
+            entries.append(None if system is None else (stable_number(name), NOTHING, system))
+        return entries
 
     def _of_pairs(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
         images, first, second = self._images(rows), self._sides(rows, "first"), self._sides(rows, "second")
         assert first is not None
         assert second is not None
-        found: list[tuple[int, int, int] | None] = []
-        for row, (image, one, two) in enumerate(zip(images, first, second, strict=True)):
+        entries: list[tuple[int, int, int] | None] = []
+        for row, (image, first_text, second_text) in enumerate(zip(images, first, second, strict=True)):
             item = self._items.get(image)
-            if item is None or one is None or two is None:
+            if item is None or first_text is None or second_text is None:
                 if not leave_out:
-                    raise self._unknown_pair(rows, row, image, item, one)
-                found.append(None)
+                    raise self._unknown_pair(rows, row, image, item, first_text)
+                entries.append(None)
             else:
-                found.append((stable_number(image, one, two), item, NOTHING))
-        return found
+                entries.append((stable_number(image, first_text, second_text), item, NOTHING))
+        return entries
 
     def _unknown_pair(
-        self, rows: ScoreRows, row: int, image: str, item: int | None, one: str | None
+        self, rows: ScoreRows, row: int, image: str, item: int | None, first_text: str | None
     ) -> Exception:
         of = f"of dataset {self._dataset.name!r}"
         if item is None:
             return rows.problem(row, "image", quoted(image), f"an image {of}")
-        side = "first" if one is None else "second"
+        side = "first" if first_text is None else "second"
         column = IDS[side] if IDS[side] in rows.keys else side
         return rows.problem(row, column, quoted(rows.keys[column][row]), f"a caption {of}")
 
@@ -392,16 +392,16 @@ class Column:
         scores = np.frombuffer(metric.scores, dtype="<f8")
         return cls(metric, keys, -scores if metric.better == ImportedMetric.Better.LOWER else scores)
 
-    def at(self, places: Ints) -> Floats:
+    def at(self, subjects: Ints) -> Floats:
         """Return (P,) scores, the mean over several systems; nan if missing."""
         known = ~np.isnan(self.scores)
-        own, starts = np.unique(self.keys["place"][known], return_index=True)
-        if not len(own):
-            return np.full(len(places), np.nan)
+        scored, starts = np.unique(self.keys["place"][known], return_index=True)
+        if not len(scored):
+            return np.full(len(subjects), np.nan)
         counts = np.diff(np.append(starts, known.sum()))
         means = np.add.reduceat(self.scores[known], starts) / counts
-        found = np.minimum(np.searchsorted(own, places), len(own) - 1)
-        return np.where(own[found] == places, means[found], np.nan)
+        positions = np.minimum(np.searchsorted(scored, subjects), len(scored) - 1)
+        return np.where(scored[positions] == subjects, means[positions], np.nan)
 
 
 class ImportedScores:
@@ -414,9 +414,9 @@ class ImportedScores:
         return set(self.columns)
 
     def signature(self, name: str) -> str:
-        own = self.columns[name]
+        by_per = self.columns[name]
         return signature_of(
-            next(own[per] for per in (Per.CAPTIONS, Per.PAIRS, Per.SYSTEMS) if per in own).metric
+            next(by_per[per] for per in (Per.CAPTIONS, Per.PAIRS, Per.SYSTEMS) if per in by_per).metric
         )
 
     @cached_property
@@ -428,17 +428,17 @@ class ImportedScores:
         column = self.columns[name].get(Per.CAPTIONS)
         if column is None:
             raise self._refusal(name, "captions one by one")
-        return self._whole(name, self._found(column, captions), lambda row: captions[row])
+        return self._whole(name, self._scores_of(column, captions), lambda row: captions[row])
 
     def have(self, captions: Sequence[tuple[int, str]]) -> Flags:
         """Return (N,) whether all metrics by caption have a score."""
-        columns = [own[Per.CAPTIONS] for own in self.columns.values() if Per.CAPTIONS in own]
-        found: Flags = np.ones(len(captions), dtype=np.bool_)
+        columns = [by_per[Per.CAPTIONS] for by_per in self.columns.values() if Per.CAPTIONS in by_per]
+        scored: Flags = np.ones(len(captions), dtype=np.bool_)
         if columns:
-            found = np.all([~np.isnan(self._found(column, captions)) for column in columns], axis=0)
-        return found
+            scored = np.all([~np.isnan(self._scores_of(column, captions)) for column in columns], axis=0)
+        return scored
 
-    def _found(self, column: Column, captions: Sequence[tuple[int, str]]) -> Floats:
+    def _scores_of(self, column: Column, captions: Sequence[tuple[int, str]]) -> Floats:
         return self._by_names(column, [(self._images[item], text) for item, text in captions])
 
     @staticmethod
@@ -462,16 +462,16 @@ class ImportedScores:
         A preference p becomes p / 2 for the first and -p / 2 for the second, in whichever order the file has
         them; if it has both, their mean.
         """
-        own = self.columns[name]
-        if Per.CAPTIONS in own:
+        by_per = self.columns[name]
+        if Per.CAPTIONS in by_per:
             texts = [(item, side) for item, *sides in pairs for side in sides]
             return self.of_captions(name, texts).reshape(-1, 2)
-        if Per.PAIRS not in own:
+        if Per.PAIRS not in by_per:
             raise self._refusal(name, "pairs")
         named = [(self._images[item], first, second) for item, first, second in pairs]
         ways = [
-            self._by_names(own[Per.PAIRS], [order(one) for one in named])
-            for order in (lambda one: one, lambda one: (one[0], one[2], one[1]))
+            self._by_names(by_per[Per.PAIRS], [order(entry) for entry in named])
+            for order in (lambda entry: entry, lambda entry: (entry[0], entry[2], entry[1]))
         ]
         preferred = np.where(np.isnan(ways[0]), -ways[1], ways[0])
         both = ~np.isnan(ways).any(axis=0)
@@ -489,13 +489,15 @@ class ImportedScores:
             )
         return scores
 
-    def _refusal(self, name: str, asked: str) -> EvaluationError:
+    def _refusal(self, name: str, judged: str) -> EvaluationError:
         has = ", ".join(Per(per).value for per in self.columns[name])
         if Per.SYSTEMS in self.columns[name]:
             hint = "it can be compared over systems alone (`metrics compare`)"
         else:
             hint = "expected scores of captions"
-        return EvaluationError(f"Metric {name!r} has scores of {has}, and this study judges {asked}: {hint}.")
+        return EvaluationError(
+            f"Metric {name!r} has scores of {has}, and this study judges {judged}: {hint}."
+        )
 
 
 NO_SCORES = ImportedScores(None, {})
@@ -509,21 +511,21 @@ def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> Imp
         rows = rows.filter(name__in=wanted)
     import pyarrow as pa  # lazily, as above: web processes start without it
 
-    found: dict[str, dict[str, Column]] = {}
+    columns: dict[str, dict[str, Column]] = {}
     keys: dict[int, Keys] = {}
     for metric in rows.select_related("keys"):
         if metric.keys_id not in keys:
             table = pa.ipc.open_stream(metric.keys.columns).read_all()
             keys[metric.keys_id] = {name: table[name].to_numpy() for name in table.column_names}
-        found.setdefault(metric.name, {})[metric.per] = Column.of(metric, keys[metric.keys_id])
-    return ImportedScores(dataset, found) if found else NO_SCORES
+        columns.setdefault(metric.name, {})[metric.per] = Column.of(metric, keys[metric.keys_id])
+    return ImportedScores(dataset, columns) if columns else NO_SCORES
 
 
 def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
     """Raise EvaluationError for a metric imported only for other datasets and in no package."""
-    found = ImportedMetric.objects.filter(name__in=list(names))
-    own = set(found.filter(dataset=dataset).values_list("name", flat=True))
-    elsewhere = sorted(set(found.values_list("name", flat=True)) - own)
+    metrics = ImportedMetric.objects.filter(name__in=list(names))
+    of_dataset = set(metrics.filter(dataset=dataset).values_list("name", flat=True))
+    elsewhere = sorted(set(metrics.values_list("name", flat=True)) - of_dataset)
     if not elsewhere:
         return
     from evaluation.metrics.registry import package_names

@@ -137,10 +137,10 @@ def _agrees_with_rows(block: ColumnBlock) -> bool:
     )
 
 
-def _equal_columns(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
-    if pa.types.is_floating(one.type):  # Arrow's nan are not equal
-        return np.array_equal(one.to_numpy(), other.to_numpy(), equal_nan=True)
-    return bool(one.equals(other))
+def _equal_columns(column: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    if pa.types.is_floating(column.type):  # Arrow's nan are not equal
+        return np.array_equal(column.to_numpy(), other.to_numpy(), equal_nan=True)
+    return bool(column.equals(other))
 
 
 def _last_row(model: type[Model]) -> int | None:
@@ -162,8 +162,8 @@ class _Stored:
 
 
 def _read_stored(study: Study, what: str) -> _Stored:
-    found = _blocks(study, what).aggregate(last=Max("last"), rows=Sum("rows"))
-    return _Stored(found["last"] or 0, found["rows"] or 0)
+    totals = _blocks(study, what).aggregate(last=Max("last"), rows=Sum("rows"))
+    return _Stored(totals["last"] or 0, totals["rows"] or 0)
 
 
 def _blocks(study: Study, what: str) -> QuerySet[ColumnBlock]:

@@ -75,8 +75,8 @@ class _RequiredColumns(Columns):
         for needed in self.required:
             if needed not in names:
                 near = get_close_matches(needed, [str(name) for name in names], n=1)
-                found = f"no such column, but {near[0]!r}" if near else "no such column"
-                raise ImportProblem(file, line, needed, found, f"{', '.join(self.required)} in every record")
+                actual = f"no such column, but {near[0]!r}" if near else "no such column"
+                raise ImportProblem(file, line, needed, actual, f"{', '.join(self.required)} in every record")
 
 
 def read_judgment_table(
@@ -227,11 +227,11 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
     """Return the kind with the options that the values need; refuse those that none allow."""
     rule = AnswerRule(kind)
     for value in dict.fromkeys(table.values.tolist()):
-        given = int(value) if isinstance(value, float) and value.is_integer() else value
+        answer = int(value) if isinstance(value, float) and value.is_integer() else value
         try:
-            rule.check_number(given, more=table.says_answers)
+            rule.check_number(answer, more=table.says_answers)
         except ValueError as error:
-            raise ImportProblem(path, None, "value", *refused(given, error, kind)) from None
+            raise ImportProblem(path, None, "value", *refused(answer, error, kind)) from None
     return rule.kind
 
 
@@ -240,8 +240,8 @@ def _read_content(record: Record) -> Content:
     ids = [_read_optional(record, name, read_name) for name in names]
     texts = [_read_optional(record, f"{name}_text", read_text) for name in names]
     if record.textual:
-        ids = [one and unguard_formula(one) for one in ids]
-        texts = [one and unguard_formula(one) for one in texts]
+        ids = [identifier and unguard_formula(identifier) for identifier in ids]
+        texts = [text and unguard_formula(text) for text in texts]
     return Content(_read_optional(record, "image", read_name), (ids[0], ids[1], ids[2]), _strip_texts(*texts))
 
 
@@ -314,6 +314,6 @@ def _refuse_duplicates(path: Path, table: FileJudgments, lines: NDArray[np.int64
             first = seen.setdefault(int(keys[row]), row)
             if first != row:
                 unit, worker = table.unit_names[table.units[row]], table.worker_names[table.workers[row]]
-                found = f"a second answer of {quoted(worker)} on unit {quoted(unit)}"
+                actual = f"a second answer of {quoted(worker)} on unit {quoted(unit)}"
                 expected = f"one answer a worker and unit (the first is on line {lines[first]})"
-                raise ImportProblem(path, int(lines[row]), "worker", found, expected)
+                raise ImportProblem(path, int(lines[row]), "worker", actual, expected)

@@ -70,8 +70,8 @@ def worker_rows(study: Study) -> list[WorkerRow]:
     finished = Assignment.objects.filter(study=study).finished()
     simulated = Exists(finished.filter(simulated=True, worker=OuterRef("pk")))
     rows = Worker.objects.filter(pk__in=finished.values("worker")).annotate(made_up=simulated)
-    found = [WorkerRow(*row) for row in rows.values_list("pk", "name", "anonymous", "made_up")]
-    return sorted(found, key=lambda row: (row.name, row.pk))
+    workers = [WorkerRow(*row) for row in rows.values_list("pk", "name", "anonymous", "made_up")]
+    return sorted(workers, key=lambda row: (row.name, row.pk))
 
 
 def is_anonymous(study: Study) -> bool:
@@ -195,14 +195,14 @@ def load_judgments(
         )
     )
     # Sorted here by name: database collations differ.
-    people = np.array(sorted(names, key=lambda one: names[one]), dtype=np.int64)
+    people = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
     order = _positions_of_current(study, rows, newest)
     order = order[np.argsort(rows["pk"].to_numpy()[order])]
-    place = places_in(units.all.pk, rows["unit"].to_numpy()[order])
+    unit_index = places_in(units.all.pk, rows["unit"].to_numpy()[order])
     person = places_in(people, rows["worker"].to_numpy()[order])
-    assert not (place < 0).any(), "judgments are of the study's own units"
-    sorting = np.argsort(place * len(people) + person, kind="stable")
-    order, place, person = order[sorting], place[sorting], person[sorting]
+    assert not (unit_index < 0).any(), "judgments are of the study's own units"
+    sorting = np.argsort(unit_index * len(people) + person, kind="stable")
+    order, unit_index, person = order[sorting], unit_index[sorting], person[sorting]
     pk, unit, worker, value, seconds, flags = (
         rows[name].to_numpy()[order] for name in ("pk", "unit", "worker", "value", "seconds", "flags")
     )
@@ -211,16 +211,16 @@ def load_judgments(
     if (flags >= OPEN).any():
         records = _control_records(study, control_tallies(study), threshold)
     else:
-        on_controls = np.flatnonzero(units.control[place] & ~units.withdrawn[place])
+        on_controls = np.flatnonzero(units.control[unit_index] & ~units.withdrawn[unit_index])
         tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
         records = _control_records(study, tallies, threshold)
-    out = np.array([one for one, record in records.items() if not record.used], dtype=np.int64)
-    used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
+    out = np.array([worker_id for worker_id, record in records.items() if not record.used], dtype=np.int64)
+    used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[unit_index] & ~np.isin(worker, out)
     used &= ~np.isin(pk, _judgments_of_unconfirmed_work(study))
     answer: tuple[Any, ...] = ()
     if (flags >= OPEN).any():
         answers = _open_answers(study, newest)
-        answer = tuple(answers.get(one) for one in pk.tolist())
+        answer = tuple(answers.get(judgment) for judgment in pk.tolist())
     side = flags % SET_ASIDE
     by_far = KINDS[study.protocol].two_sided and (value >= MUCH).any()
     of_unit = value % MUCH if by_far else value
@@ -229,16 +229,22 @@ def load_judgments(
         unit=unit,
         worker=worker,
         value=of_unit,
-        said=value,
+        full_value=value,
         answer=answer,
-        control=units.control[place],
+        control=units.control[unit_index],
         used=used,
         left=(side > 0) & (of_unit == side),
         sided=(side > 0) & ((of_unit == FIRST) | (of_unit == SECOND)),
         seconds=seconds,
         records=records,
         data_hash=_hash_judgments(
-            units.all.key, [names[one] for one in people.tolist()], place, person, value, answer, used
+            units.all.key,
+            [names[worker_id] for worker_id in people.tolist()],
+            unit_index,
+            person,
+            value,
+            answer,
+            used,
         ),
     )
 
@@ -267,22 +273,22 @@ def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
 def _hash_judgments(
     units: pa.Array,
     names: list[str],
-    place: Ints,
+    unit_index: Ints,
     person: Ints,
     value: Floats,
     answer: Sequence[Any],
     used: Flags,
 ) -> str:
     known, code = np.unique(value, return_inverse=True) if answer else encode(value)
-    answers: list[Any] = [None if np.isnan(one) else int(one) for one in known.tolist()]
-    given = [row for row, one in enumerate(answer) if one is not None]
-    code[given] = len(answers) + np.arange(len(given))
+    answers: list[Any] = [None if np.isnan(number) else int(number) for number in known.tolist()]
+    open_rows = [row for row, open_answer in enumerate(answer) if open_answer is not None]
+    code[open_rows] = len(answers) + np.arange(len(open_rows))
     data_hash = DataHash()
     data_hash.add_coded(
         units,
         names,
-        [*answers, *(answer[row] for row in given)],
-        (place, person, code, used.astype(np.int64)),
+        [*answers, *(answer[row] for row in open_rows)],
+        (unit_index, person, code, used.astype(np.int64)),
     )
     return data_hash.hexdigest()
 
@@ -322,7 +328,7 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]
         .iterator(ROWS_AT_ONCE)
     }
     rows = zip(
-        table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
+        table.unit[counted].tolist(), table.worker[counted].tolist(), table.answers_of(counted), strict=True
     )
     return [IncludedJudgment(unit=units[unit], worker=worker, answer=answer) for unit, worker, answer in rows]
 
@@ -358,8 +364,8 @@ def images_of(study: Study, units: Sequence[UnitRow]) -> Ints:
     units = Units.of(units)
     by_pair = len(units) > 0 and bool((units.pair >= 0).all())  # pairs are fewer
     pairs = CandidatePair.objects.filter(study=study).values_list("pk", "item_id")
-    own = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id")
-    rows = (pairs if by_pair else own).order_by().iterator(ROWS_AT_ONCE)
+    items = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id")
+    rows = (pairs if by_pair else items).order_by().iterator(ROWS_AT_ONCE)
     wanted = units.pair if by_pair else units.pk
     table = np.fromiter((cell for row in rows for cell in row), dtype=np.int64).reshape(-1, 2)
     return np.asarray(table[places_in(table[:, 0], wanted), 1], dtype=np.int64)
@@ -368,10 +374,10 @@ def images_of(study: Study, units: Sequence[UnitRow]) -> Ints:
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
     """Return judged units that passed the filter, and audited ones."""
     rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
-    found: tuple[set[int], set[int]] = set(), set()
+    by_audit: tuple[set[int], set[int]] = set(), set()
     for pk, audited in rows.iterator(ROWS_AT_ONCE):
-        found[audited].add(pk)
-    return found
+        by_audit[audited].add(pk)
+    return by_audit
 
 
 def full_depth_units(study: Study) -> set[int] | None:
@@ -475,7 +481,7 @@ def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str], Ints]:
     for metric, pair, kind, image, first, second in rows.values_list(*names).iterator(ROWS_AT_ONCE):
         kinds[pair], images[pair] = kind, image
         right.setdefault(metric, []).append(first > second if winners[pair] == 1 else second > first)
-    flags = {metric: np.array(own, dtype=bool) for metric, own in right.items()}
+    flags = {metric: np.array(outcomes, dtype=bool) for metric, outcomes in right.items()}
     return flags, list(kinds.values()), np.array(list(images.values()), dtype=np.int64)
 
 
@@ -519,12 +525,12 @@ def material_of(study: Study) -> Material:
         .values("pair", "item")
         .annotate(n=Count("reference", distinct=True))
     )
-    found = shown.aggregate(least=Min("n"), most=Max("n"))
+    references = shown.aggregate(least=Min("n"), most=Max("n"))
     return Material(
         units=counts["units"],
         pairs=pairs,
         images=counts["images"],
-        references=(found["least"] or 0, found["most"] or 0),
+        references=(references["least"] or 0, references["most"] or 0),
     )
 
 
@@ -567,10 +573,10 @@ def included_votes(
         if moment is not None:
             withdrawn = unit in moment.withdrawn
         used = not set_aside and not withdrawn and worker not in unused and assignment not in unconfirmed
-        given = value if answer is None else answer
-        tally.add(key, name, given, used=used, control=control, presented=presented)
+        vote = value if answer is None else answer
+        tally.add(key, name, vote, used=used, control=control, presented=presented)
         if used and not control:
-            yield unit, worker, name, given
+            yield unit, worker, name, vote
 
 
 def votes_of_table(table: JudgmentTable) -> Votes:
@@ -598,15 +604,15 @@ def control_rule(study: Study) -> Value:
 
 def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
     """Return uncommon signature fields, now or at ``moment``."""
-    found: dict[str, Value] = {}
+    fields: dict[str, Value] = {}
     if answers := KINDS[study.protocol].setting(design_of(study)) if KINDS[study.protocol].two_sided else "":
-        found["answers"] = answers
+        fields["answers"] = answers
     if draws_at_claim(study):
-        found["drawn"] = f"live,even-{design_of(study).arena.even:g}"
+        fields["drawn"] = f"live,even-{design_of(study).arena.even:g}"
     if chosen := design_of(study).chosen:
-        found["chosen"] = f"{chosen.method},{chosen.budget}-of-{chosen.population}-{chosen.per}"
+        fields["chosen"] = f"{chosen.method},{chosen.budget}-of-{chosen.population}-{chosen.per}"
     if stops_early(study):
-        found["stopping"] = stopping_in_words(design_of(study))
+        fields["stopping"] = stopping_in_words(design_of(study))
     if moment is None:
         decided = Adjudication.objects.filter(
             study=study, state=Adjudication.State.DECIDED, value__isnull=False
@@ -614,7 +620,7 @@ def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str
     else:
         decided = len(moment.decisions)
     if decided:
-        found["adjudicated"] = decided
+        fields["adjudicated"] = decided
     if study.simulated:
-        found["people"] = "simulated"
-    return found
+        fields["people"] = "simulated"
+    return fields

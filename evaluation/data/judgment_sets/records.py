@@ -42,7 +42,7 @@ class JudgmentTable:
         pk: (N,) int64, ascending row ids, in arrival order.
         unit, worker: (N,) int64 row ids.
         value: (N,) float64 in the unit's order; nan for open answers; for two candidates the side alone.
-        said: (N,) float64, the same with strength and confidence (preferences.py).
+        full_value: (N,) float64, the same with strength and confidence (preferences.py).
         answer: N open answers in the unit's order, None for values; () if all are values.
         control: (N,) bool, on control items.
         used: (N,) bool, excluded neither by an import nor by the control rule.
@@ -56,7 +56,7 @@ class JudgmentTable:
     unit: Ints
     worker: Ints
     value: Floats
-    said: Floats
+    full_value: Floats
     answer: tuple[Any, ...]
     control: Flags
     used: Flags
@@ -74,10 +74,10 @@ class JudgmentTable:
         """Return (N,) bool: used judgments, except on control items."""
         return self.used & ~self.control
 
-    def given(self, keep: Flags) -> list[Any]:
+    def answers_of(self, keep: Flags) -> list[Any]:
         """Return the answers of the rows ``keep``: whole numbers, or open ones."""
         return [
-            self.answer[row] if np.isnan(self.said[row]) else int(self.said[row])
+            self.answer[row] if np.isnan(self.full_value[row]) else int(self.full_value[row])
             for row in np.flatnonzero(keep).tolist()
         ]
 
@@ -145,15 +145,15 @@ class Units(Sequence[UnitRow]):
             yield from self._rows(slice(start, start + UNITS_AT_ONCE))
 
     @overload
-    def __getitem__(self, place: int) -> UnitRow: ...
+    def __getitem__(self, index: int) -> UnitRow: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[UnitRow]: ...
+    def __getitem__(self, index: slice) -> list[UnitRow]: ...
 
-    def __getitem__(self, place: int | slice) -> UnitRow | list[UnitRow]:
-        if isinstance(place, slice):
-            return self._rows(place)
-        return self._rows(slice(place, place + 1 or None))[0]
+    def __getitem__(self, index: int | slice) -> UnitRow | list[UnitRow]:
+        if isinstance(index, slice):
+            return self._rows(index)
+        return self._rows(slice(index, index + 1 or None))[0]
 
     def _rows(self, some: slice) -> list[UnitRow]:
         pairs = (None if pair == NO_PAIR else pair for pair in self.pair[some].tolist())
@@ -161,9 +161,9 @@ class Units(Sequence[UnitRow]):
         columns = self.pk[some].tolist(), self.key[some].to_pylist(), kinds, pairs
         return list(map(UnitRow, *columns))
 
-    def at(self, places: Ints) -> Units:
-        key = self.key.take(places)
-        return Units(self.pk[places], key, self.kind[places], self.kinds, self.pair[places])
+    def at(self, positions: Ints) -> Units:
+        key = self.key.take(positions)
+        return Units(self.pk[positions], key, self.kind[positions], self.kinds, self.pair[positions])
 
 
 def texts_of(column: pa.Array) -> Iterator[str]:
@@ -346,20 +346,21 @@ def judgment_signature(
 class Difference:
     field: str
     stated: Value
-    found: Value
+    current: Value
 
     def __str__(self) -> str:
-        return f"{self.field}: stated {_value_text(self.stated)}, found {_value_text(self.found)}"
+        return f"{self.field}: stated {_value_text(self.stated)}, found {_value_text(self.current)}"
 
 
-def differences(stated: Signature, found: Signature) -> list[Difference]:
+def differences(stated: Signature, current: Signature) -> list[Difference]:
     """Compare all fields, even protocol and version, in the order of ``stated``."""
-    one = {"protocol": stated.name, **stated.fields, "v": stated.version}
-    two = {"protocol": found.name, **found.fields, "v": found.version}
+    stated_fields = {"protocol": stated.name, **stated.fields, "v": stated.version}
+    current_fields = {"protocol": current.name, **current.fields, "v": current.version}
     return [
-        Difference(name, one.get(name), two.get(name))
-        for name in dict.fromkeys((*one, *two))
-        if one.get(name) != two.get(name) or (name in one) != (name in two)
+        Difference(name, stated_fields.get(name), current_fields.get(name))
+        for name in dict.fromkeys((*stated_fields, *current_fields))
+        if stated_fields.get(name) != current_fields.get(name)
+        or (name in stated_fields) != (name in current_fields)
     ]
 
 
@@ -388,7 +389,7 @@ class Content:
             if self.image is None or first is None or (two_sided and second is None):
                 continue
             # The other ids may be known although this one is not.
-            if reference and shown is None and any(one is not None for one in (self.ids[0], self.texts[0])):
+            if reference and shown is None and (self.ids[0] is not None or self.texts[0] is not None):
                 continue
             turned = two_sided and second is not None and first > second
             pair = (second, first) if turned else (first, second)
@@ -439,8 +440,10 @@ class Source:
         if self.kind is not None and turned.any():
             value = value.copy()
             rows = np.flatnonzero(turned[self.unit])
-            value[rows] = [self.kind.sides.to_canonical(int(one), side=True) for one in value[rows].tolist()]
-        names = [str(one) for one in range(count)]
+            value[rows] = [
+                self.kind.sides.to_canonical(int(answer), side=True) for answer in value[rows].tolist()
+            ]
+        names = [str(number) for number in range(count)]
         contents = [Content()] * count
         for group, content in zip(groups.tolist(), self.contents, strict=False):
             contents[group] = content
@@ -456,20 +459,20 @@ class Source:
             anonymous=self.anonymous,
         )
 
-    def limited_to(self, kept: Flags) -> Source:
-        rows = kept[self.unit]
+    def limited_to(self, units: Flags) -> Source:
+        rows = units[self.unit]
         return replace(
             self, unit=self.unit[rows], rater=self.rater[rows], value=self.value[rows], full_depth=None
         )
 
     def scores(self) -> Floats:
         """Return (U,) scores; nan without judgments."""
-        found = np.full(len(self.units), np.nan)
+        scores = np.full(len(self.units), np.nan)
         if len(self.unit):
             value = first_chosen(self.value.astype(np.float64)) if self.two_sided else self.value
             means = mean_grade(self.unit, value)
-            found[means.units] = means.mean
-        return found
+            scores[means.units] = means.mean
+        return scores
 
     def consensus(self) -> dict[int, Any]:
         """Return unit -> consensus, omitting ties."""
@@ -479,9 +482,11 @@ class Source:
             votes = majority_vote(self.unit, self.value.tolist())
             winners = zip(votes.units.tolist(), votes.winner.tolist(), strict=True)
             labels = votes.labels.tolist()
-            return {unit: labels[place] for unit, place in winners if place >= 0}
-        found = self.kind.aggregation.consensus(self.unit.tolist(), [int(one) for one in self.value.tolist()])
-        return {unit: float(one.value) for unit, one in found.items() if one.value is not None}
+            return {unit: labels[index] for unit, index in winners if index >= 0}
+        consensus = self.kind.aggregation.consensus(
+            self.unit.tolist(), [int(answer) for answer in self.value.tolist()]
+        )
+        return {unit: float(winner.value) for unit, winner in consensus.items() if winner.value is not None}
 
 
 def first_chosen(side: Floats) -> Floats:

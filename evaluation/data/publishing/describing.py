@@ -32,7 +32,7 @@ TEMPLATES = text_templates(Path(__file__).parent / "templates")
 # A JSON string is one of YAML too, but for characters that YAML refuses or takes for the end of a line.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 TEMPLATES.filters["json"] = lambda text: _UNPRINTABLE.sub(
-    lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False)
+    lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False)
 )
 Place = Deposit.Place
 SAMPLE = 512  # bytes from which Hugging Face guesses how to store a file
@@ -154,7 +154,7 @@ def plan_of(
     url, host = address_of(to, sandbox=sandbox)
     last = Deposit.objects.filter(release__study=release.study_id).order_by("-pk").first()
     before = last.given if last is not None else {}
-    said = {
+    statements = {
         "creators": creators or before.get("creators", ""),
         "keywords": keywords or before.get("keywords", ""),
         "papers": papers or before.get("papers", ""),
@@ -162,11 +162,13 @@ def plan_of(
     if to == Place.HUGGINGFACE and not repository:
         there = Deposit.objects.filter(release__study=release.study_id, host=host).order_by("-pk").first()
         repository = there.repository if there is not None else ""
-    people, related = read_creators(said["creators"]), read_papers(said["papers"])
-    words = [word for one in said["keywords"].split(",") if (word := " ".join(one.split()))]
+    people, related = read_creators(statements["creators"]), read_papers(statements["papers"])
+    subjects = [" ".join(part.split()) for part in statements["keywords"].split(",") if part.strip()]
     licence = LICENCES[release.licence].get(to, release.licence.lower())
     with closing(_open_bundle(bundle, release)) as reader:
-        facts = _collect_facts(release, reader, people, words or [*KEYWORDS, release.study.protocol], related)
+        facts = _collect_facts(
+            release, reader, people, subjects or [*KEYWORDS, release.study.protocol], related
+        )
         members = [name for name in files_at(to, reader) if name in reader.names]
         files = [_content(release_name(release.study, release.version), partial(_read_file, bundle))]
         files += [_content(name, partial(_read_member, bundle, name)) for name in members]
@@ -189,7 +191,7 @@ def plan_of(
         licence=licence or release.licence,
         metadata=_zenodo_metadata(facts, licence) if to == Place.ZENODO else {},
         files=tuple(files),
-        given={**said, "cleared": cleared},
+        given={**statements, "cleared": cleared},
         refused=tuple(_refusals(release, to, repository, people, cleared=cleared)),
     )
 
@@ -220,7 +222,7 @@ def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
 
 def read_creators(text: str) -> list[dict[str, str]]:
     """Return each creator's family, given, orcid and affiliation. Raise PublishingError."""
-    found = []
+    creators = []
     for line in re.split(r"[;\n]", text):
         if not (line := " ".join(line.split())):
             continue
@@ -235,8 +237,8 @@ def read_creators(text: str) -> list[dict[str, str]]:
             raise PublishingError(
                 f"{person['orcid']} is no ORCID iD: its last digit does not follow from the others."
             )
-        found.append(person)
-    return found
+        creators.append(person)
+    return creators
 
 
 def _check_digit(orcid: str) -> str:
@@ -250,20 +252,20 @@ def _check_digit(orcid: str) -> str:
 
 def read_papers(text: str) -> list[dict[str, str]]:
     """Return each paper's identifier and scheme. Raise PublishingError."""
-    found = []
+    papers = []
     for word in text.replace(",", " ").split():
         if match := _DOI.fullmatch(word):
-            found.append({"identifier": match[1].rstrip("."), "scheme": "doi"})
+            papers.append({"identifier": match[1].rstrip("."), "scheme": "doi"})
         elif match := _ARXIV.fullmatch(word):
-            found.append({"identifier": f"arXiv:{match[1]}", "scheme": "arxiv"})
+            papers.append({"identifier": f"arXiv:{match[1]}", "scheme": "arxiv"})
         elif word.startswith("https://"):
-            found.append({"identifier": word, "scheme": "url"})
+            papers.append({"identifier": word, "scheme": "url"})
         else:
             raise PublishingError(
                 f"The paper {word!r} cannot be read; expected a DOI, such as 10.1162/tacl_a_00449, "
                 "arXiv:2401.12345, or an https address."
             )
-    return found
+    return papers
 
 
 def _open_bundle(bundle: Path, release: Release) -> BundleReader:
@@ -306,7 +308,7 @@ def _collect_facts(
         "datasheet": re.sub(r"(?m)^#", "##", reader.text("datasheet.md").partition("\n")[2].strip()),
         "licence_name": LICENCES[release.licence]["name"],
         "licence_address": LICENCES[release.licence]["address"],
-        "size": next((words for most, words in SIZES if _count_rows(manifest, FIRST_TABLE) < most), "n>1M"),
+        "size": next((label for most, label in SIZES if _count_rows(manifest, FIRST_TABLE) < most), "n>1M"),
         # one that is only reserved leads nowhere
         "doi": next((doi for _h, doi, pk, _v, state in dois if pk == release.pk and state == "public"), ""),
         "earlier": [doi for _h, doi, pk, _v, state in dois if pk < release.pk and state == "public"][:1],
@@ -321,57 +323,59 @@ def _count_rows(manifest: Mapping[str, Any], name: str) -> int:
 def _tables(facts: Mapping[str, Any]) -> list[tuple[str, int]]:
     """Return non-empty tables, judgments first: `datasets` cannot load an empty file."""
     files = facts["manifest"]["files"]
-    found = [
+    tables = [
         (name, files[name]["rows"]) for name in files if name.endswith(".jsonl") and files[name].get("rows")
     ]
-    return sorted(found, key=lambda one: (one[0] != FIRST_TABLE, one[0]))
+    return sorted(tables, key=lambda table: (table[0] != FIRST_TABLE, table[0]))
 
 
 def _zenodo_metadata(facts: Mapping[str, Any], licence: str) -> dict[str, Any]:
     """Return the metadata of InvenioRDM (https://inveniordm.docs.cern.ch/reference/metadata/)."""
     release: Release = facts["release"]
     related = [
-        {**one, "relation_type": {"id": "issupplementto"}, "resource_type": {"id": "publication-article"}}
-        for one in facts["papers"]
+        {**paper, "relation_type": {"id": "issupplementto"}, "resource_type": {"id": "publication-article"}}
+        for paper in facts["papers"]
     ]
     related += [
         {"identifier": doi, "scheme": "doi", "relation_type": {"id": "isnewversionof"}}
         for doi in facts["earlier"]
     ]
     own_licence = {"title": {"en": facts["licence_name"]}, "link": facts["licence_address"]}
-    made: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "title": facts["title"],
         "publication_date": facts["manifest"]["released_on"],
         "publisher": "Zenodo",
         "resource_type": {"id": "dataset"},
-        "creators": [_invenio_person(one) for one in facts["people"]],
+        "creators": [_invenio_person(creator) for creator in facts["people"]],
         "description": _description(facts),
         "rights": [{"id": licence} if licence else own_licence],
         "version": release.version,
         "subjects": [{"subject": word} for word in facts["keywords"]],
     }
     if facts["language"] in LANGUAGES:
-        made["languages"] = [{"id": LANGUAGES[facts["language"]]}]
+        metadata["languages"] = [{"id": LANGUAGES[facts["language"]]}]
     if related:
-        made["related_identifiers"] = related
-    return made
+        metadata["related_identifiers"] = related
+    return metadata
 
 
-def _invenio_person(one: Mapping[str, str]) -> dict[str, Any]:
-    if not one["given"]:
-        made: dict[str, Any] = {"person_or_org": {"type": "organizational", "name": one["family"]}}
+def _invenio_person(creator: Mapping[str, str]) -> dict[str, Any]:
+    if not creator["given"]:
+        person: dict[str, Any] = {"person_or_org": {"type": "organizational", "name": creator["family"]}}
     else:
-        made = {
+        person = {
             "person_or_org": {
                 "type": "personal",
-                "family_name": one["family"],
-                "given_name": one["given"],
-                "identifiers": [{"scheme": "orcid", "identifier": one["orcid"]}] if one["orcid"] else [],
+                "family_name": creator["family"],
+                "given_name": creator["given"],
+                "identifiers": [{"scheme": "orcid", "identifier": creator["orcid"]}]
+                if creator["orcid"]
+                else [],
             }
         }
-    if one["affiliation"]:
-        made["affiliations"] = [{"name": one["affiliation"]}]
-    return made
+    if creator["affiliation"]:
+        person["affiliations"] = [{"name": creator["affiliation"]}]
+    return person
 
 
 def _description(facts: Mapping[str, Any]) -> str:
@@ -415,7 +419,7 @@ def _refusals(
 def erased_since(release: Release) -> str:
     """Return why a release must no longer be published: somebody in it was erased; else ""."""
     for erasure in Erasure.objects.filter(study=release.study_id).iterator():
-        before = [one["sha256"] for one in erasure.content.get("releases", ())]
+        before = [entry["sha256"] for entry in erasure.content.get("releases", ())]
         if release.sha256 in before and not erasure.content.get("retention"):
             return _(
                 "Somebody was erased after release %(version)s was made, and what they said may stand in it; "
@@ -457,19 +461,19 @@ def _read_member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
 
 def plan_in_words(plan: Plan) -> list[str]:
     """Describe a plan, a line per fact."""
-    made = plan.metadata
+    metadata = plan.metadata
     lines = [
         f"Release {plan.release.version} of {plan.release.study.slug}, to {plan.url}"
         + (f" as {plan.repository}" if plan.repository else ""),
         "It would be made public." if plan.publish else "It would stay a draft that only its owners see.",
         f"Licence: {plan.release.licence}, there {plan.licence}",
         f"Creators: {plan.given['creators'] or 'none'}",
-        *(f"Papers: {plan.given['papers']}" for _one in [1] if plan.given["papers"]),
+        *([f"Papers: {plan.given['papers']}"] if plan.given["papers"] else []),
         "Files:",
         *(f"  {thousands(file.size):>13} bytes  {file.sha256}  {file.name}" for file in plan.files),
     ]
-    if made:
-        lines += ["Description:", *json.dumps(made, ensure_ascii=False, indent=1).splitlines()]
+    if metadata:
+        lines += ["Description:", *json.dumps(metadata, ensure_ascii=False, indent=1).splitlines()]
     else:
         lines += ["README.md:", *b"".join(plan.files[0].open()).decode().splitlines()]
-    return [*lines, *(f"Refused: {one}" for one in plan.refused)]
+    return [*lines, *(f"Refused: {reason}" for reason in plan.refused)]

@@ -88,7 +88,7 @@ def _create_repository(site: Site, repository: str) -> bool:
 
 def _check_own(site: Site, deposit: Deposit, info: Mapping[str, Any]) -> None:
     """Raise PublishingError if the repository holds files of no release of the study."""
-    there = {str(one.get("rfilename")) for one in info.get("siblings") or []} - THERE_FROM_THE_START
+    there = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []} - THERE_FROM_THE_START
     if there and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
         raise PublishingError(
             f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
@@ -104,9 +104,9 @@ def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
 
 def _stale_files(deposit: Deposit, plan: Plan, info: Mapping[str, Any]) -> list[str]:
     """Return files of the study's earlier releases missing in this one; a version's tag keeps them."""
-    there = {str(one.get("rfilename")) for one in info.get("siblings") or []}
+    there = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []}
     ours = {
-        one["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for one in sent
+        file["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for file in sent
     }
     return sorted((ours & there) - {file.name for file in plan.files})
 
@@ -114,7 +114,7 @@ def _stale_files(deposit: Deposit, plan: Plan, info: Mapping[str, Any]) -> list[
 def _has_all_files(site: Site, path: str, files: tuple[Content, ...]) -> bool:
     """Return whether the main branch has all files, by hash."""
     try:
-        found = site.call(
+        entries = site.call(
             "POST",
             f"{path}/paths-info/main",
             what="to list the files",
@@ -122,26 +122,26 @@ def _has_all_files(site: Site, path: str, files: tuple[Content, ...]) -> bool:
         )
     except NotAtArchive:  # nothing was ever committed
         return False
-    there = {one.get("path"): one for one in found}
+    there = {entry.get("path"): entry for entry in entries}
     return all(
-        (one := there.get(file.name)) is not None
-        and (one["lfs"].get("oid") == file.sha256 if one.get("lfs") else one.get("oid") == file.git)
+        (entry := there.get(file.name)) is not None
+        and (entry["lfs"].get("oid") == file.sha256 if entry.get("lfs") else entry.get("oid") == file.git)
         for file in files
     )
 
 
 def _commit(site: Site, repository: str, plan: Plan, stale: Iterable[str], parent: str) -> None:
     path, files = f"api/datasets/{quote(repository)}", plan.files
-    asked = [
+    listed = [
         {"path": file.name, "size": file.size, "sample": base64.b64encode(file.sample).decode()}
         for file in files
     ]
-    found = site.call("POST", f"{path}/preupload/main", what="to take the files", body={"files": asked})
-    modes = {one["path"]: one["uploadMode"] for one in found["files"]}
+    reply = site.call("POST", f"{path}/preupload/main", what="to take the files", body={"files": listed})
+    modes = {entry["path"]: entry["uploadMode"] for entry in reply["files"]}
     large = [file for file in files if modes.get(file.name) == "lfs" or file.size > LARGEST_IN_COMMIT]
     _send_large(site, repository, large)
-    words = f"Release {plan.release.version}"
-    header = {"summary": words, "description": "", **({"parentCommit": parent} if parent else {})}
+    summary = f"Release {plan.release.version}"
+    header = {"summary": summary, "description": "", **({"parentCommit": parent} if parent else {})}
     sent = {file.name for file in large}
 
     def content() -> Iterator[bytes]:
@@ -196,7 +196,7 @@ def _send_large(site: Site, repository: str, files: list[Content]) -> None:
     if not files:
         return
     by_hash = {file.sha256: file for file in files}
-    found = site.call(
+    reply = site.call(
         "POST",
         f"datasets/{quote(repository)}.git/info/lfs/objects/batch",
         what="the large files",
@@ -208,21 +208,21 @@ def _send_large(site: Site, repository: str, files: list[Content]) -> None:
         },
         headers={"Accept": LFS, "Content-Type": LFS},
     )
-    for one in found["objects"]:
-        file = by_hash[one["oid"]]
-        if error := one.get("error"):
+    for entry in reply["objects"]:
+        file = by_hash[entry["oid"]]
+        if error := entry.get("error"):
             why = str(error.get("message"))[:LONGEST_DETAIL]
             raise PublishingError(f"{site.host} does not take {file.name}: {why}.")
-        actions = one.get("actions") or {}
+        actions = entry.get("actions") or {}
         if upload := actions.get("upload"):
             _send_parts(site, file, upload)
         if verify := actions.get("verify"):
-            address, told = str(verify["href"]), {"oid": file.sha256, "size": file.size}
+            address, body = str(verify["href"]), {"oid": file.sha256, "size": file.size}
             if site.is_own(address):  # asks for the token, unlike the stores of files
                 path, headers = address.removeprefix(f"{site.url}/"), {"Content-Type": LFS, "Accept": LFS}
-                site.call("POST", path, what=file.name, body=told, headers=headers)
+                site.call("POST", path, what=file.name, body=body, headers=headers)
             else:
-                _report_upload(site, file, address, told, verify.get("header") or {})
+                _report_upload(site, file, address, body, verify.get("header") or {})
 
 
 def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
@@ -233,7 +233,7 @@ def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
         length = {"Content-Length": str(file.size)}
         site.put(upload["href"], what=file.name, content=file.open, headers={**header, **length})
         return
-    addresses = [header[name] for name in sorted((one for one in header if one.isdigit()), key=int)]
+    addresses = [header[name] for name in sorted((name for name in header if name.isdigit()), key=int)]
     if len(addresses) != ceil(file.size / size):
         raise PublishingError(
             f"{site.host} gave {len(addresses)} addresses for {file.name}, which has {ceil(file.size / size)} parts."

@@ -91,16 +91,16 @@ class PublishReleaseRequest(Parameters):
     scope="exports",
     once="always",
 )
-def publish_release(*, study: Study, to: str, version: str = "", **given: Any) -> dict[str, Any]:
+def publish_release(*, study: Study, to: str, version: str = "", **options: Any) -> dict[str, Any]:
     """Give a release to Zenodo or Hugging Face, as a draft; without `send`, the job's result is what would be sent."""
     release = release_to_publish(study, version)
     release_file(release)
-    address_of(to, sandbox=given["sandbox"])
-    check_given(to, **given)
-    return {"version": release.version, "to": to, **given}
+    address_of(to, sandbox=options["sandbox"])
+    check_options(to, **options)
+    return {"version": release.version, "to": to, **options}
 
 
-def check_given(
+def check_options(
     to: str, *, creators: str = "", papers: str = "", publish: bool = False, **others: Any
 ) -> None:
     read_creators(creators)

@@ -116,8 +116,8 @@ class Site(Caller):
             raise PublishingError(
                 f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
             )
-        found, _ = self._repeated(method, address, what, content, headers, again=True)
-        return found
+        reply, _ = self._repeated(method, address, what, content, headers, again=True)
+        return reply
 
     def is_own(self, address: str) -> bool:
         return address.startswith(f"{self.url}/")
@@ -139,8 +139,8 @@ class Site(Caller):
                 backoff = settings.PUBLISHING_BACKOFF_SECONDS * 2 ** (number - 1)
                 time.sleep(min(max(backoff, wait), LONGEST_WAIT))
                 before_next()
-            status, found, written, why = self._once(method, address, content, headers)
-            wait = seconds_to_wait(found)
+            status, reply, written, why = self._once(method, address, content, headers)
+            wait = seconds_to_wait(reply)
             refused_unread = status == HTTPStatus.TOO_MANY_REQUESTS or (
                 status == 0 and why.startswith("cannot")
             )
@@ -159,7 +159,7 @@ class Site(Caller):
                 raise ArchiveConflict
             if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
                 raise PublishingError(f"{self.host} refuses {what} ({status}): {_detail(written)}")
-            return found, written
+            return reply, written
         raise PublishingError(
             f"{self.host} {why}, {MOST_TRIES} times over. Send it again later: it goes on where it stopped."
         )
@@ -193,21 +193,21 @@ class Site(Caller):
 
 def _detail(written: bytes) -> str:
     try:
-        found = load_json(written)
-        said = str(found.get("message") or found.get("error") or "")
-        said = " ".join([said, *problems_of(found)])
+        body = load_json(written)
+        detail = str(body.get("message") or body.get("error") or "")
+        detail = " ".join([detail, *problems_of(body)])
     except (ValueError, AttributeError):
-        said = written.decode(errors="replace")
-    return " ".join(said.replace("\0", "").split())[:LONGEST_DETAIL] or "it does not say why"
+        detail = written.decode(errors="replace")
+    return " ".join(detail.replace("\0", "").split())[:LONGEST_DETAIL] or "it does not say why"
 
 
-def problems_of(found: Mapping[str, Any]) -> list[str]:
+def problems_of(body: Mapping[str, Any]) -> list[str]:
     """Return InvenioRDM's problems in a draft or error as ``field: message``."""
-    listed = found.get("errors")
+    listed = body.get("errors")
     return [
-        f"{one.get('field', '')}: {' '.join(map(str, one.get('messages') or [one.get('message', '')]))}"
-        for one in (listed if isinstance(listed, list) else [])
-        if isinstance(one, dict)
+        f"{error.get('field', '')}: {' '.join(map(str, error.get('messages') or [error.get('message', '')]))}"
+        for error in (listed if isinstance(listed, list) else [])
+        if isinstance(error, dict)
     ]
 
 

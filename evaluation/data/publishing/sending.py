@@ -55,7 +55,7 @@ def release_to_publish(study: Study, version: str = "") -> Release:
 
 
 def plan_publication(
-    *, study: Study, to: str, version: str = "", bundle: Path | None = None, **given: Any
+    *, study: Study, to: str, version: str = "", bundle: Path | None = None, **options: Any
 ) -> Plan:
     """Return what would be sent; send nothing. ``bundle`` is the release's file if not stored here."""
     release = release_to_publish(study, version)
@@ -64,7 +64,7 @@ def plan_publication(
             f"The file of release {release.version} is not kept here; expected it with --bundle, SHA-256 "
             f"{release.sha256}."
         )
-    return plan_of(release=release, bundle=bundle or release_file(release), to=to, **given)
+    return plan_of(release=release, bundle=bundle or release_file(release), to=to, **options)
 
 
 def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = no_progress) -> SentRelease:
@@ -138,11 +138,11 @@ def _store_values(deposit: Deposit, plan: Plan, values: dict[str, Any]) -> None:
 
     Without values, check that this run may still publish: no other run came so far, and nobody was erased.
     """
-    before, asked = deposit.state, deposit.asked_at
+    before, asked_at = deposit.state, deposit.asked_at
     with transaction.atomic():
         if not values and (why := erased_since(plan.release)):
             raise PublishingError(why)
-        rows = Deposit.objects.filter(pk=deposit.pk, state=before, asked_at=asked)
+        rows = Deposit.objects.filter(pk=deposit.pk, state=before, asked_at=asked_at)
         if not (rows.update(**values) if values else rows.exists()):
             raise DataConflict(
                 "Another run sends this release at this moment; nothing more was done by this one."
@@ -160,14 +160,14 @@ def _is_logged(deposit: Deposit) -> bool:
     return events.exists()
 
 
-def _log(deposit: Deposit, plan: Plan, what: str, words: str) -> None:
+def _log(deposit: Deposit, plan: Plan, what: str, status: str) -> None:
     release = deposit.release
     doi = f", DOI {deposit.doi}" if deposit.doi else ""
     cleared = " Its texts may be given away, by the word of who sent it." if plan.given["cleared"] else ""
     note_event(
         study=release.study,
         what=what,
-        sentence=f"Release {release.version} {words} at {deposit.address}{doi}.{cleared}",
+        sentence=f"Release {release.version} {status} at {deposit.address}{doi}.{cleared}",
         version=release.version,
         deposit=deposit.pk,
         sha256=release.sha256,

@@ -84,7 +84,7 @@ def state_of_record(site: Site, deposit: Deposit) -> str:
 def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
     """Note that the record is public. Raise PublishingError if it is not."""
     try:
-        found = site.call("GET", f"api/records/{deposit.remote}", what="to read the record", headers=JSON)
+        record = site.call("GET", f"api/records/{deposit.remote}", what="to read the record", headers=JSON)
     except NotAtArchive:
         if state_of_record(site, deposit) == State.GONE:
             note(state=State.GONE)
@@ -96,7 +96,7 @@ def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
         ) from None
     note(
         state=State.PUBLIC,
-        doi=_doi_of(found) or deposit.doi,
+        doi=_doi_of(record) or deposit.doi,
         address=f"{site.url}/records/{deposit.remote}",
         finished_at=timezone.now(),
     )
@@ -106,10 +106,10 @@ def _create_record(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None
     """Create the record, or a new version of the study's last one, exactly once."""
     before = _last_deposit(site, deposit)
     if before is not None:
-        found = site.call(
+        record = site.call(
             "POST", f"api/records/{before.remote}/versions", what="to begin a new version", headers=JSON
         )
-        remote = str(found["id"])
+        remote = str(record["id"])
         other = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
         if other is not None:
             raise PublishingError(
@@ -124,7 +124,7 @@ def _create_record(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None
     note(state=State.CREATING, asked_at=timezone.now())
     body = {"access": _ACCESS, "files": {"enabled": True}, "metadata": _with_mark(plan.metadata, deposit)}
     try:
-        found = site.call(
+        record = site.call(
             "POST",
             "api/records",
             what="to create the record",
@@ -133,7 +133,7 @@ def _create_record(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None
             again=False,
             before_next=lambda: note(asked_at=timezone.now()),
         )
-        remote = str(found["id"])
+        remote = str(record["id"])
     except UnclearOutcome:
         remote = _find_lost_record(site, deposit)
     if not remote:
@@ -150,14 +150,14 @@ def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
     others = others.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
     for other in others.select_related("release").order_by("-release_id"):
         if other.state != State.PUBLIC:
-            found = state_of_record(site, other)
-            if found == State.DRAFT:
+            state = state_of_record(site, other)
+            if state == State.DRAFT:
                 raise PublishingError(
                     f"Release {other.release.version} is still a draft at {site.host}; expected it to be published "
                     "or removed there first, so that this one becomes its next version."
                 )
-            Deposit.objects.filter(pk=other.pk).update(state=found)
-            if found == State.GONE:
+            Deposit.objects.filter(pk=other.pk).update(state=state)
+            if state == State.GONE:
                 continue
         return other
     return None
@@ -165,17 +165,17 @@ def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
 
 def _find_lost_record(site: Site, deposit: Deposit) -> str:
     """Return the id of a record created by a lost call, or ""; new records are listed with delay."""
-    asked: datetime = deposit.asked_at or timezone.now()
-    ends = asked.timestamp() + settings.PUBLISHING_SETTLE_SECONDS
+    asked_at: datetime = deposit.asked_at or timezone.now()
+    ends = asked_at.timestamp() + settings.PUBLISHING_SETTLE_SECONDS
     mark = deposit.mark.urn
     while True:
-        found = site.call(
+        reply = site.call(
             "GET", f"api/user/records?sort=newest&size={LISTED}", what="to list your records", headers=JSON
         )
-        for one in found.get("hits", {}).get("hits", []):
-            marks = [other.get("identifier") for other in one.get("metadata", {}).get("identifiers") or []]
+        for record in reply.get("hits", {}).get("hits", []):
+            marks = [other.get("identifier") for other in record.get("metadata", {}).get("identifiers") or []]
             if mark in marks:
-                return str(one["id"])
+                return str(record["id"])
         if time.time() >= ends:
             return ""
         time.sleep(min(LOOK_EVERY, max(ends - time.time(), 0.0)))
@@ -192,12 +192,12 @@ def _describe(site: Site, deposit: Deposit, plan: Plan, draft: Mapping[str, Any]
         "metadata": _with_mark(plan.metadata, deposit),
         "pids": draft.get("pids") or {},  # a draft that is written without it loses its reserved DOI
     }
-    found: dict[str, Any] = site.call(
+    reply: dict[str, Any] = site.call(
         "PUT", f"api/records/{deposit.remote}/draft", what="the description", body=body, headers=JSON
     )
-    if problems := problems_of(found):
+    if problems := problems_of(reply):
         raise PublishingError(f"{site.host} does not take the description: {'; '.join(problems)[:500]}.")
-    return found
+    return reply
 
 
 def _doi_of(record: Mapping[str, Any]) -> str:
@@ -206,22 +206,22 @@ def _doi_of(record: Mapping[str, Any]) -> str:
 
 def _reserve_doi(site: Site, path: str) -> str:
     try:
-        found = site.call("POST", f"{path}/draft/pids/doi", what="to reserve a DOI", headers=JSON)
+        draft = site.call("POST", f"{path}/draft/pids/doi", what="to reserve a DOI", headers=JSON)
     except ArchiveConflict:  # an earlier call did it
-        found = site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
-    return _doi_of(found)
+        draft = site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
+    return _doi_of(draft)
 
 
 def _send_files(site: Site, path: str, files: tuple[Content, ...], progress: Progress) -> None:
     """Send incomplete files; keep files added by hand."""
     listed = site.call("GET", f"{path}/draft/files", what="to list the files", headers=JSON)
-    there = {one["key"]: one for one in listed.get("entries") or []}
+    entries = {entry["key"]: entry for entry in listed.get("entries") or []}
     total, done = sum(file.size for file in files) or 1, 0
     for file in files:
-        one = there.get(file.name)
-        if one is None or not _is_complete(one, file):
+        entry = entries.get(file.name)
+        if entry is None or not _is_complete(entry, file):
             progress(0.15 + 0.75 * done / total, f"sending {file.name}")
-            _send_file(site, path, file, started=one is not None)
+            _send_file(site, path, file, started=entry is not None)
         done += file.size
 
 
@@ -234,17 +234,17 @@ def _send_file(site: Site, path: str, file: Content, *, started: bool) -> None:
     site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}], headers=JSON)
     kind = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
     site.call("PUT", f"{key}/content", what=what, content=file.open, headers={**JSON, **kind})
-    found = site.call("POST", f"{key}/commit", what=what, headers=JSON)
-    if not _is_complete(found, file):
+    entry = site.call("POST", f"{key}/commit", what=what, headers=JSON)
+    if not _is_complete(entry, file):
         raise PublishingError(
-            f"{site.host} got another {file.name} than was sent: {found.get('size')} bytes with "
-            f"{found.get('checksum')}, expected {file.size} bytes with md5:{file.md5}. Send the release again."
+            f"{site.host} got another {file.name} than was sent: {entry.get('size')} bytes with "
+            f"{entry.get('checksum')}, expected {file.size} bytes with md5:{file.md5}. Send the release again."
         )
 
 
-def _is_complete(found: Mapping[str, Any], file: Content) -> bool:
+def _is_complete(entry: Mapping[str, Any], file: Content) -> bool:
     return (
-        found.get("status") == "completed"
-        and found.get("checksum") == f"md5:{file.md5}"
-        and int(found.get("size") or 0) == file.size
+        entry.get("status") == "completed"
+        and entry.get("checksum") == f"md5:{file.md5}"
+        and int(entry.get("size") or 0) == file.size
     )

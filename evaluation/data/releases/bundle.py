@@ -92,28 +92,32 @@ class BundleReader:
 
     def problems(self) -> list[str]:
         """Describe contradictions between files and checksums."""
-        found = [f"{name} is there more than once." for name in set(self.names) if self.names.count(name) > 1]
+        problems = [
+            f"{name} is there more than once." for name in set(self.names) if self.names.count(name) > 1
+        ]
         if SUMS not in self.names:
-            return [*found, f"{SUMS} is missing."]
+            return [*problems, f"{SUMS} is missing."]
         text = self.text(SUMS)
         parts = [line.partition("  ") for line in text.split("\n")[:-1]]
         sums = {name: digest for digest, _, name in parts}
         if _sums(sums) != text:
-            found.append(
+            problems.append(
                 f"{SUMS} was changed: expected a hash, two blanks and a file's name a line, by name."
             )
         for name in sorted(set(self.names) - {SUMS} | set(sums)):
             if name not in sums:
-                found.append(f"{name} stands in the bundle but not in {SUMS}.")
+                problems.append(f"{name} stands in the bundle but not in {SUMS}.")
             elif name not in self.names:
-                found.append(f"{name} is missing.")
+                problems.append(f"{name} is missing.")
             else:
                 digest = self._digest(name)
                 if digest != sums[name]:
-                    found.append(f"{name} was changed: {digest or 'it cannot be read'}, stated {sums[name]}.")
+                    problems.append(
+                        f"{name} was changed: {digest or 'it cannot be read'}, stated {sums[name]}."
+                    )
         if MANIFEST not in sums:
-            found.append(f"{MANIFEST} is not listed in {SUMS}.")
-        return found
+            problems.append(f"{MANIFEST} is not listed in {SUMS}.")
+        return problems
 
     def _digest(self, name: str) -> str:
         digest = hashlib.sha256()

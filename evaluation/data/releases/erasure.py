@@ -127,7 +127,7 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
     """Compare a release's judgments with the study's rows and erasure commitments. Raise VerificationError."""
     left = Counter(_row_key(row) for row in JudgmentRows(study, take_snapshot(study)))
     erasures = Erasure.objects.filter(study=study)
-    known = Counter(one for erasure in erasures for one in erasure.content.get("commitments", ()))
+    known = Counter(digest for erasure in erasures for digest in erasure.content.get("commitments", ()))
     here = proved = missing = 0
     for row in _rows_of_bundle(bundle):
         key = _row_key(row)
@@ -135,11 +135,12 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
             left[key] -= 1
             here += 1
             continue
-        found = next((one for receipt in receipts if known[one := commitment_to(receipt, row)]), None)
-        if found is None:
+        digests = (commitment_to(receipt, row) for receipt in receipts)
+        commitment = next((digest for digest in digests if known[digest]), None)
+        if commitment is None:
             missing += 1
         else:
-            known[found] -= 1
+            known[commitment] -= 1
             proved += 1
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
     release = Release.objects.filter(study=study, sha256=digest).first()
@@ -153,8 +154,8 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
 
 
 def _row_key(row: dict[str, Any]) -> str:
-    said = [row["unit"], row["value"], row.get("answer"), to_the_minute(row["submitted_at"])]
-    return json.dumps(said, sort_keys=True)
+    key = [row["unit"], row["value"], row.get("answer"), to_the_minute(row["submitted_at"])]
+    return json.dumps(key, sort_keys=True)
 
 
 def _rows_of_bundle(bundle: Path) -> Iterator[dict[str, Any]]:

@@ -44,7 +44,7 @@ OF_CAPTION = ("caption", "text", "image", "document")
 OF_PROPOSAL = ("system", "task", "image", "caption", "query", "rank", "original")
 # In bundles from before systems ranked images for captions.
 OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
-OWN_WORDS = frozenset({"unit", "text", *TEXTS})  # unique per row: not worth interning
+UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # unique per row: not worth interning
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class CompactRows:
     """Rows of a table; repeated strings are interned."""
 
     table: type[CompactRow]
-    words: dict[str, str]
+    interned: dict[str, str]
     rows: list[Any] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -138,10 +138,10 @@ class CompactRows:
             self.append(row)
 
     def _shared(self, name: str, value: Any) -> Any:
-        if isinstance(value, str) and name not in OWN_WORDS:
-            return self.words.setdefault(value, value)
+        if isinstance(value, str) and name not in UNIQUE_COLUMNS:
+            return self.interned.setdefault(value, value)
         if isinstance(value, list):
-            return [self._shared(name, one) for one in value]
+            return [self._shared(name, element) for element in value]
         return value
 
 
@@ -172,26 +172,26 @@ class ReleasedRows:
     same_words: dict[int, str] = field(default_factory=dict)
     work: dict[str, _Work] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
-    _asked_again: set[str] = field(default_factory=set)
+    _repeated: set[str] = field(default_factory=set)
     _people: dict[str, int] = field(default_factory=dict)
     _simulated: set[str] = field(default_factory=set)
     _columns: tuple[array[int], array[int]] = field(default_factory=lambda: (array("q"), array("q")))
     _flags: array[int] = field(default_factory=lambda: array("b"))
     _values: array[float] = field(default_factory=lambda: array("d"))
-    _said: array[float] = field(default_factory=lambda: array("d"))
+    _full_values: array[float] = field(default_factory=lambda: array("d"))
     _seconds: array[float] = field(default_factory=lambda: array("d"))
     _answers: list[Any] = field(default_factory=list)
     _tally: JudgmentTally = field(default_factory=JudgmentTally)
 
     def __post_init__(self) -> None:
-        words: dict[str, str] = {}
+        interned: dict[str, str] = {}
         kind = self.settings.kind
         texts = TEXTS if kind.is_open or kind.results else ()
-        self.units = CompactRows(_make_row_class(*OF_UNIT, *texts), words)
-        self.pairs = CompactRows(_make_row_class(*OF_PAIR), words)
-        self.scores = CompactRows(_make_row_class(*OF_SCORE), words)
-        self.captions = CompactRows(_make_row_class(*OF_CAPTION), words)
-        self.proposals = CompactRows(_make_row_class(*OF_PROPOSAL), words)
+        self.units = CompactRows(_make_row_class(*OF_UNIT, *texts), interned)
+        self.pairs = CompactRows(_make_row_class(*OF_PAIR), interned)
+        self.scores = CompactRows(_make_row_class(*OF_SCORE), interned)
+        self.captions = CompactRows(_make_row_class(*OF_CAPTION), interned)
+        self.proposals = CompactRows(_make_row_class(*OF_PROPOSAL), interned)
 
     def add_unit(self, row: Row) -> None:
         if "same_words" in row:
@@ -199,7 +199,7 @@ class ReleasedRows:
         self._places[row["unit"]] = len(self.units)
         self.units.append(row)
         if row["repeats"]:
-            self._asked_again.add(row["repeats"])
+            self._repeated.add(row["repeats"])
 
     def add_proposal(self, row: Row) -> None:
         self.old_proposals = self.old_proposals or "task" not in row
@@ -211,32 +211,32 @@ class ReleasedRows:
         if row["invalidated"]:
             self.invalidated += 1
             return
-        place, kind = self._places[row["unit"]], self.settings.kind
-        unit, name, presented = self.units[place], row["worker"], row["presented"] or ""
-        given = row["answer"] if kind.is_open else row["value"]
+        number, kind = self._places[row["unit"]], self.settings.kind
+        unit, name, presented = self.units[number], row["worker"], row["presented"] or ""
+        answer = row["answer"] if kind.is_open else row["value"]
         used, control = bool(row["used"]), bool(unit["control"])
-        self._tally.add(row["unit"], name, given, used=used, control=control, presented=presented)
+        self._tally.add(row["unit"], name, answer, used=used, control=control, presented=presented)
         if kind.is_open:
-            given = kind.exchange.from_file(given, content=unit["content"] or {})
-        self._answers.append(given if kind.is_open else None)
-        outcome = kind.outcome_of(given)
+            answer = kind.exchange.from_file(answer, content=unit["content"] or {})
+        self._answers.append(answer if kind.is_open else None)
+        outcome = kind.outcome_of(answer)
         on_left = outcome == (1 if presented == FIRST_LEFT else 2)
         sided = bool(presented) and outcome in (FIRST, SECOND)
         person = self._people.setdefault(name, len(self._people))
         if row["simulated"]:
             self._simulated.add(name)
-        for column, cell in zip(self._columns, (place, person), strict=True):
+        for column, cell in zip(self._columns, (number, person), strict=True):
             column.append(cell)
         self._flags.append(USED * used | LEFT * (bool(presented) and on_left) | SIDED * sided)
         self._values.append(np.nan if kind.is_open else float(outcome))
-        self._said.append(np.nan if kind.is_open else float(given))
+        self._full_values.append(np.nan if kind.is_open else float(answer))
         self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
         work = self.work.setdefault(
             row["assignment"], _Work(person, _seconds_between(row["accepted_at"], row["submitted_at"]))
         )
         work.judgments += 1
-        if control or row["unit"] in self._asked_again:
-            work.answers[place] = given
+        if control or row["unit"] in self._repeated:
+            work.answers[number] = answer
 
     def table(self) -> JudgmentTable:
         unit, worker = (np.array(column, dtype=np.int64) for column in self._columns)
@@ -247,7 +247,7 @@ class ReleasedRows:
             unit=unit,
             worker=worker,
             value=np.array(self._values, dtype=np.float64),
-            said=np.array(self._said, dtype=np.float64),
+            full_value=np.array(self._full_values, dtype=np.float64),
             answer=tuple(self._answers),
             control=control[unit] if len(unit) else np.zeros(0, dtype=bool),
             used=(flags & USED) > 0,
@@ -258,11 +258,11 @@ class ReleasedRows:
         )
 
     def people(self) -> list[WorkerRow]:
-        found = [
+        people = [
             WorkerRow(number, name, anonymous=name.startswith(ANONYMOUS), simulated=name in self._simulated)
             for name, number in self._people.items()
         ]
-        return sorted(found, key=lambda row: row.name)
+        return sorted(people, key=lambda row: row.name)
 
     def wall_times(self) -> dict[int, list[float]]:
         """Return worker -> seconds per judgment of each assignment, none from cut or unknown times."""
@@ -275,14 +275,14 @@ class ReleasedRows:
         return times
 
     def on_controls(self) -> list[tuple[int, Any, Any, str]]:
-        """Return (person, given, expected, kind of control item), without withdrawn controls.
+        """Return (person, answer, expected, kind of control item), without withdrawn controls.
 
         A repeated unit expects the same person's first answer.
         """
         kind, rows = self.settings.kind, []
         for work in self.work.values():
-            for place, given in work.answers.items():
-                unit = self.units[place]
+            for number, answer in work.answers.items():
+                unit = self.units[number]
                 if not unit["control"] or unit["struck"]:
                     continue
                 expected, sort = unit["expected"], unit["control_kind"] or ""
@@ -292,21 +292,24 @@ class ReleasedRows:
                 elif expected is not None:
                     expected = kind.exchange.from_file(expected, content=unit["content"] or {})
                 if expected is not None:
-                    rows.append((work.person, given, expected, sort))
+                    rows.append((work.person, answer, expected, sort))
         return rows
 
     def judged(self, table: JudgmentTable) -> list[IncludedJudgment]:
         counted = table.counted
         images: dict[str, int] = {}
-        things = [
+        units = [
             _unit_of(number, row, images.setdefault(row["image"], len(images)))
             for number, row in enumerate(self.units)
         ]
         rows = zip(
-            table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
+            table.unit[counted].tolist(),
+            table.worker[counted].tolist(),
+            table.answers_of(counted),
+            strict=True,
         )
         return [
-            IncludedJudgment(unit=things[unit], worker=worker, answer=answer) for unit, worker, answer in rows
+            IncludedJudgment(unit=units[unit], worker=worker, answer=answer) for unit, worker, answer in rows
         ]
 
     def signature(self) -> str:

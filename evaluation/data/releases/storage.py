@@ -79,12 +79,12 @@ def stored_releases(study: Study) -> list[Release]:
 
 
 def find_release(study: Study, version: str) -> Release:
-    found = Release.objects.filter(study=study, version=version).first()
-    if found is None:
+    release = Release.objects.filter(study=study, version=version).first()
+    if release is None:
         raise NotThere(
             _("Study %(slug)r has no release %(version)r.") % {"slug": study.slug, "version": version}
         )
-    return found
+    return release
 
 
 def release_name(study: Study, version: str) -> str:
@@ -94,7 +94,7 @@ def release_name(study: Study, version: str) -> str:
 def next_version(study: Study) -> str:
     """Return the next free version after the highest recent one: 1.0, 1.1, ..."""
     newest = study.releases.order_by("-pk").values_list("version", flat=True)[:NEWEST]
-    known = [tuple(map(int, one.split("."))) for one in newest]
+    known = [tuple(map(int, version.split("."))) for version in newest]
     if not known:
         return "1.0"
     major, minor, *_ = max(known)

@@ -222,7 +222,7 @@ def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
     """Yield systems' proposals for images of the judged splits, list by list."""
     found = proposals_of(study)
     texts = [str(one) for one in found.texts]
-    columns = (found.system, found.image, found.text, found.asker, found.place, found.original)
+    columns = (found.system, found.image, found.text, found.asker, found.position, found.original)
     for system, image, text, asker, place, original in zip(*(one.tolist() for one in columns), strict=True):
         yield {
             "system": found.systems[system],

@@ -187,7 +187,7 @@ def exact_cut(cut: float) -> float:
 
 def _first_captions(proposals: Proposals, judged: JudgedTexts) -> dict[str, dict[int, float]]:
     """Return system -> image -> consensus of its first caption, if judged."""
-    rows = np.flatnonzero(~proposals.search & (proposals.place == 1))
+    rows = np.flatnonzero(~proposals.search & (proposals.position == 1))
     values = judged.look_up(proposals.image[rows], proposals.text[rows])
     known = ~np.isnan(values)
     first: dict[str, dict[int, float]] = {}

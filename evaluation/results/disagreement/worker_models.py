@@ -96,7 +96,7 @@ def _by_confidence(
     """Weigh votes by confidence; `levels` has how often answers of each are those of most others, and their weight."""
     if not kind.two_sided:
         return {"reason": NOT_ASKED}
-    confidences = confidences_of(table.said[table.counted])
+    confidences = confidences_of(table.full_value[table.counted])
     if len(confidences) and np.isnan(confidences).all():
         return {"reason": NOT_ASKED}
     fits: list[Any] = []

@@ -135,7 +135,7 @@ def strengths_of(
     covariates = None
     if control == LENGTH:
         covariates = _length_difference(*texts)[place]
-    preferences = np.nan_to_num(preferences_of(table.said[rows]), nan=0.0)
+    preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
     # What was chosen by usefulness, or drawn by the answers so far, counts by one over its chance.
     chosen, inverse = design_of(study).chosen, None
     if chosen and weights == WEIGHTS[0]:
@@ -170,7 +170,7 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     counted = table.counted
     owners, options = _options_of(study)
-    given = table.given(counted)
+    given = table.answers_of(counted)
     shown = [options[unit] for unit in table.unit[counted].tolist()]
     best = [row[one["best"] - 1] for row, one in zip(shown, given, strict=True)]
     if len({name for row in set(map(tuple, shown)) for option in row for name in owners[option]}) < 2:

@@ -139,7 +139,7 @@ _FORMATS = (
         "what most people mark, and the mean score, a text a line", _SPANS, consensus.SpanLines,
     ),
 )  # fmt: skip
-FORMATS = {one.name: one for one in _FORMATS}
+FORMATS = {file_format.name: file_format for file_format in _FORMATS}
 
 
 def format_named(name: str) -> Format:
@@ -152,7 +152,7 @@ def format_named(name: str) -> Format:
 
 
 def formats_for(study: Study) -> list[Format]:
-    return [one for one in FORMATS.values() if not one.fits(study)]
+    return [file_format for file_format in FORMATS.values() if not file_format.fits(study)]
 
 
 def check_fits(study: Study, chosen: Format) -> None:

@@ -88,17 +88,17 @@ class Qrels(LineParts):
         assert kind.relevance is not None  # the format refuses other kinds
         if decisions:
             work.counts.setdefault("adjudicated", 0)
-        places = [place for place, unit in enumerate(units) for _ in unit.values]
+        positions = [position for position, unit in enumerate(units) for _ in unit.values]
         values = [value for unit in units for value in unit.values]
-        found = kind.aggregation.consensus(places, values) if values else {}
-        for place, unit in enumerate(units):
+        consensus = kind.aggregation.consensus(positions, values) if values else {}
+        for position, unit in enumerate(units):
             decision = decisions.get(unit.pk)
-            if place not in found and decision is None:
+            if position not in consensus and decision is None:
                 yield None
                 continue
             if decision is not None:
                 work.counts["adjudicated"] += 1
-            value = found[place].value if decision is None else float(decision)
+            value = consensus[position].value if decision is None else float(decision)
             assert value is not None  # these kinds have no ties
             image, caption = (
                 _check_no_blank(unit.image, what="image"),
@@ -136,16 +136,16 @@ FLICKR8K = {(0, 1): _crowd_columns, (1, 2, 3, 4): _expert_columns}
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
     """Return image -> multiset of tags R_j (MC12 §3.2), merged by ``stems`` as in the paper."""
     return {
-        unit.item.name: Counter(stemmed(found.answer) if stems else found.answer)
-        for unit, found in _consensus_of_all(study)
+        unit.item.name: Counter(stemmed(consensus.answer) if stems else consensus.answer)
+        for unit, consensus in _consensus_of_all(study)
     }
 
 
 def content_gold(study: Study) -> dict[str, list[set[int]]]:
     """Return image -> 0-based boxes named by each description (the sets G_m of WG15 eq. 1-3)."""
     gold: dict[str, list[set[int]]] = {}
-    for unit, found in _consensus_of_all(study):
-        gold.setdefault(unit.item.name, []).append(set(box_numbers(found.answer, unit.content["boxes"])))
+    for unit, consensus in _consensus_of_all(study):
+        gold.setdefault(unit.item.name, []).append(set(box_numbers(consensus.answer, unit.content["boxes"])))
     return gold
 
 
@@ -160,33 +160,33 @@ class GoldLines(Encoding):
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         for some, answers in work.answers():
             lines = 0
-            for unit, found in _consensus_of(work.study, list(answers.items())):
-                write_line(file, self.row(unit, found))
+            for unit, consensus in _consensus_of(work.study, list(answers.items())):
+                write_line(file, self.row(unit, consensus))
                 lines += 1
             work.counts[self.lines] += lines
             work.counts["left_out"] += Unit.objects.filter(pk__in=some, control=False).count() - lines
 
     @abstractmethod
-    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]: ...
+    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]: ...
 
 
 class KeywordLines(GoldLines):
     lines = "images"
 
-    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
+    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
         return {
             "image": unit.item.name,
             "unit": unit.key,
-            "workers": found.n,
-            "keywords": found.answer,
-            "stems": stemmed(found.answer),
+            "workers": consensus.n,
+            "keywords": consensus.answer,
+            "stems": stemmed(consensus.answer),
         }
 
 
 class GroundingLines(GoldLines):
     lines = "descriptions"
 
-    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
+    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
         labels = {box["id"]: box["label"] for box in unit.content["boxes"]}
         caption = unit.first
         assert caption is not None  # every unit of its kind has one
@@ -196,26 +196,26 @@ class GroundingLines(GoldLines):
             "unit": unit.key,
             "caption_id": caption.key,
             "caption": caption.text,
-            "workers": found.n,
-            "tie": found.tie,
+            "workers": consensus.n,
+            "tie": consensus.tie,
             "links": [
                 {
                     **link,
                     "text": tokens[link["word"]],
                     "label": labels[link["box"]],
-                    "votes": found.votes[f"{link['word']}:{link['box']}"],
+                    "votes": consensus.votes[f"{link['word']}:{link['box']}"],
                 }
-                for link in found.answer
+                for link in consensus.answer
             ],
-            "boxes": boxes_named(found.answer),
-            "box_numbers": box_numbers(found.answer, unit.content["boxes"]),
+            "boxes": boxes_named(consensus.answer),
+            "box_numbers": box_numbers(consensus.answer, unit.content["boxes"]),
         }
 
 
 class SpanLines(GoldLines):
     lines = "texts"
 
-    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
+    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
         caption = unit.first
         assert caption is not None  # every unit of its kind has one
         return {
@@ -223,11 +223,11 @@ class SpanLines(GoldLines):
             "unit": unit.key,
             "caption_id": caption.key,
             "caption": caption.text,
-            "workers": found.n,
-            "score": found.value,
+            "workers": consensus.n,
+            "score": consensus.value,
             "spans": [
                 {**span, "text": caption.text[span["start"] : span["end"]] if span["end"] else ""}
-                for span in found.answer["spans"]
+                for span in consensus.answer["spans"]
             ],
         }
 
@@ -238,16 +238,16 @@ def _consensus_of_all(study: Study) -> Iterator[tuple[Unit, Consensus]]:
 
 
 def _consensus_of(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tuple[Unit, Consensus]]:
-    answers = [(unit, given) for unit, own in some for given in own]
+    answers = [(unit, answer) for unit, unit_answers in some for answer in unit_answers]
     if not answers:
         return
-    found = KINDS[study.protocol].aggregation.consensus(
-        [unit for unit, _ in answers], [given for _, given in answers]
+    consensus = KINDS[study.protocol].aggregation.consensus(
+        [unit for unit, _ in answers], [answer for _, answer in answers]
     )
     units = Unit.objects.select_related("item", "first").in_bulk([unit for unit, _ in some])
     for unit, _ in some:
-        if unit in found:
-            yield units[unit], found[unit]
+        if unit in consensus:
+            yield units[unit], consensus[unit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,13 +316,13 @@ class WrittenCaptions(Encoding):
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         for some in batched(work.pieces, UNITS_AT_ONCE):
-            for one in written_captions(work.study, work.moment, units=some):
+            for caption in written_captions(work.study, work.moment, units=some):
                 row = {
-                    "image": one.image,
-                    "caption": one.text,
-                    "caption_id": one.key,
-                    **({"split": one.split} if one.split else {}),
-                    "worker": one.worker_id,
+                    "image": caption.image,
+                    "caption": caption.text,
+                    "caption_id": caption.key,
+                    **({"split": caption.split} if caption.split else {}),
+                    "worker": caption.worker_id,
                 }
                 write_line(file, row)
                 work.counts["captions"] += 1
@@ -350,28 +350,28 @@ class Reliability(Encoding):
         for some, answers in work.votes():
             units = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
             for pk, key in units.values_list("pk", "key"):
-                own = answers.get(pk, [])
-                file.write_text(f"{json.dumps([key, own], separators=(',', ':'))}\n")
+                votes = answers.get(pk, [])
+                file.write_text(f"{json.dumps([key, votes], separators=(',', ':'))}\n")
                 work.counts["units"] += 1
-                work.counts["values"] += len(own)
+                work.counts["values"] += len(votes)
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         scratch = work.folder / "turned"
         scratch.unlink(missing_ok=True)  # of a join that was stopped
-        with closing(sqlite3.connect(scratch, isolation_level=None)) as place:
+        with closing(sqlite3.connect(scratch, isolation_level=None)) as database:
             for name in ("journal_mode", "synchronous"):
-                place.execute(f"PRAGMA {name} = OFF")
-            place.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
-            place.execute("BEGIN")
+                database.execute(f"PRAGMA {name} = OFF")
+            database.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
+            database.execute("BEGIN")
             file.write_text("worker")
             for batch in batched(enumerate(read_lines(parts)), ROWS_AT_ONCE):
                 file.write_text(f",{csv_line(guard_formula(key) for _, (key, _) in batch)}")
-                place.executemany(
+                database.executemany(
                     "INSERT INTO cells VALUES (?, ?, ?)",
-                    ((worker, column, value) for column, (_, own) in batch for worker, value in own),
+                    ((worker, column, value) for column, (_, votes) in batch for worker, value in votes),
                 )
             file.write_text("\r\n")
-            for name, cells in _worker_lines(place):
+            for name, cells in _worker_lines(database):
                 file.write_text(csv_line([guard_formula(name)]))
                 at = -1
                 for some in batched(cells, ROWS_AT_ONCE):
@@ -384,13 +384,13 @@ class Reliability(Encoding):
                 work.counts["lines"] += 1
 
 
-def _worker_lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
-    workers = [worker for (worker,) in place.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
+def _worker_lines(database: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
+    workers = [worker for (worker,) in database.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
     names = names_in_order(workers)
-    place.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, place INTEGER)")
-    place.executemany("INSERT INTO ranks VALUES (?, ?)", ((worker, at) for at, worker in enumerate(names)))
-    rows = place.execute(
-        "SELECT place, column, value FROM cells JOIN ranks USING (worker) ORDER BY place, column"
+    database.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, position INTEGER)")
+    database.executemany("INSERT INTO ranks VALUES (?, ?)", ((worker, at) for at, worker in enumerate(names)))
+    rows = database.execute(
+        "SELECT position, column, value FROM cells JOIN ranks USING (worker) ORDER BY position, column"
     )
     for name, (_, group) in zip(names.values(), groupby(rows, key=itemgetter(0)), strict=True):
         yield name, ((column, value) for _, column, value in group)

@@ -64,10 +64,10 @@ class JudgedSystems:
         """Drop systems without judgments, then images without captions."""
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))
-        found = JudgedSystems(_keep_numbers(self.systems, rows), _keep_numbers(self.segments, columns))
+        judged = JudgedSystems(_keep_numbers(self.systems, rows), _keep_numbers(self.segments, columns))
         for name in ("caption", "total", "votes"):
-            setattr(found, name, getattr(self, name)[np.ix_(rows, columns)])
-        return found
+            setattr(judged, name, getattr(self, name)[np.ix_(rows, columns)])
+        return judged
 
     @property
     def means(self) -> Floats:
@@ -116,15 +116,15 @@ class Mtme(Encoding):
         assert self._begun is not None
         decisions, kind = work.moment.decisions, KINDS[work.study.protocol]
         count = _cells_of_pairs if kind.compares_pairs else _cells_of_captions
-        for _, found in work.answers():
+        for _, included in work.answers():
             answers = {
-                unit: [decisions[unit]] * len(given) if unit in decisions else given
-                for unit, given in found.items()
+                unit: [decisions[unit]] * len(unit_answers) if unit in decisions else unit_answers
+                for unit, unit_answers in included.items()
             }
             if kind.is_open:  # an answer's number is what its agreement is measured on
                 answers = {
-                    unit: [kind.aggregation.codes(None, one)[""] for one in given]
-                    for unit, given in answers.items()
+                    unit: [kind.aggregation.codes(None, answer)[""] for answer in unit_answers]
+                    for unit, unit_answers in answers.items()
                 }
             cells, left_out = count(self._begun, answers)
             file.write(np.array(cells, dtype=np.float64).tobytes())
@@ -141,9 +141,9 @@ class Mtme(Encoding):
             board = self._begun or _collect_systems(work.study, work.prepared["systems"])
             for path in sorted(work.folder.glob(f"*.{CELLS}")):
                 cells = np.fromfile(path, dtype=np.float64).reshape(-1, 4)
-                place = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
-                np.add.at(board.total, place, cells[:, 2])
-                np.add.at(board.votes, place, cells[:, 3])
+                indices = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
+                np.add.at(board.total, indices, cells[:, 2])
+                np.add.at(board.votes, indices, cells[:, 3])
             self._begun, judged = None, board.judged()
             if not judged.votes.any():
                 raise ExportError(
@@ -155,12 +155,12 @@ class Mtme(Encoding):
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         scored = list(parts)
         board, references = self._read(work)
-        study, place = work.study, work.folder / "folder"
-        shutil.rmtree(place, ignore_errors=True)  # of a join that was stopped
+        study, scratch = work.study, work.folder / "folder"
+        shutil.rmtree(scratch, ignore_errors=True)  # of a join that was stopped
         design = design_of(study)
         of = design.source.language.replace("-", "_") if design.source.show else ""
         languages = f"{of or 'img'}-{design.language.replace('-', '_') or 'en'}"
-        folder = place / study.slug
+        folder = scratch / study.slug
         outputs, metrics = folder / "system-outputs" / languages, folder / "metric-scores" / languages
         for path in (outputs, metrics, *(folder / name for name in ("documents", "human-scores", "sources"))):
             path.mkdir(parents=True)
@@ -176,12 +176,12 @@ class Mtme(Encoding):
         if loaders.marks_errors(study):
             _write_ratings(stem, board, names, work)
         for metric in DEFAULT_METRICS:
-            found = (
-                (names[one["system"]], np.array(one["images"][metric]), one["corpus"][metric])
-                for one in _in_order(scored, board)
+            metric_scores = (
+                (names[line["system"]], np.array(line["images"][metric]), line["corpus"][metric])
+                for line in _in_order(scored, board)
             )
-            _write_score_files(metrics / f"{metric}-all", found)
-        _zip_folder(place, file)
+            _write_score_files(metrics / f"{metric}-all", metric_scores)
+        _zip_folder(scratch, file)
         work.counts |= {
             "systems": len(board.systems),
             "segments": len(board.segments),
@@ -191,19 +191,19 @@ class Mtme(Encoding):
 
 
 def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str, Any]]:
-    places: dict[int, tuple[Path, int]] = {}
+    offsets: dict[int, tuple[Path, int]] = {}
     for path in parts:
         with path.open("rb") as lines:
-            at = 0
+            offset = 0
             for line in lines:
-                places[int(line[: line.index(b",")].rpartition(b" ")[2])] = path, at
-                at += len(line)
+                offsets[int(line[: line.index(b",")].rpartition(b" ")[2])] = path, offset
+                offset += len(line)
     for pk in board.systems:
-        path, at = places[pk]
+        path, offset = offsets[pk]
         with path.open("rb") as lines:
-            lines.seek(at)
-            found: dict[str, Any] = json.loads(lines.readline())
-        yield found
+            lines.seek(offset)
+            scores: dict[str, Any] = json.loads(lines.readline())
+        yield scores
 
 
 def judged_items(study: Study) -> QuerySet[Item]:
@@ -231,9 +231,9 @@ def _add_systems_of_pairs(study: Study, board: JudgedSystems) -> None:
     missing = board.caption == 0
     for item, first, second, *systems in rows.values_list(*fields).iterator(ROWS_AT_ONCE):
         for system, caption in zip(systems, (first, second), strict=True):
-            place = board.systems.get(system), board.segments.get(item)
-            if None not in place and missing[place]:
-                board.caption[place] = caption  # the first pair's, which comes last
+            cell = board.systems.get(system), board.segments.get(item)
+            if None not in cell and missing[cell]:
+                board.caption[cell] = caption  # the first pair's, which comes last
 
 
 # (system, segment, sum, number), and the number of omitted answers.
@@ -244,10 +244,10 @@ def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[floa
     cells: list[tuple[float, ...]] = []
     left_out = 0
     for pk, item, caption in Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first"):
-        segment, given = board.segments[item], answers[pk]
+        segment, votes = board.segments[item], answers[pk]
         systems = np.flatnonzero(board.caption[:, segment] == caption).tolist()
-        cells += [(system, segment, sum(given), len(given)) for system in systems]
-        left_out += 0 if systems else len(given)
+        cells += [(system, segment, sum(votes), len(votes)) for system in systems]
+        left_out += 0 if systems else len(votes)
     return cells, left_out
 
 
@@ -259,16 +259,17 @@ def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]
         "pk", "pair__item", "pair__first", "pair__second", "pair__first_system", "pair__second_system"
     )
     for pk, item, first, second, *systems in units:
-        segment, given = board.segments[item], answers[pk]
-        for system, caption, own in zip(systems, (first, second), (FIRST, SECOND), strict=True):
+        segment, votes = board.segments[item], answers[pk]
+        for system, caption, side in zip(systems, (first, second), (FIRST, SECOND), strict=True):
             row = board.systems.get(system)
             if row is None or board.caption[row, segment] != caption:
-                left_out += len(given)
+                left_out += len(votes)
             else:
                 won = sum(
-                    1.0 if one % MUCH == own else 0.5 * (one % MUCH not in (FIRST, SECOND)) for one in given
+                    1.0 if vote % MUCH == side else 0.5 * (vote % MUCH not in (FIRST, SECOND))
+                    for vote in votes
                 )
-                cells.append((row, segment, won, len(given)))
+                cells.append((row, segment, won, len(votes)))
     return cells, left_out
 
 
@@ -276,9 +277,9 @@ def _number_rows(rows: Iterable[int]) -> dict[int, int]:
     return {pk: number for number, pk in enumerate(rows)}
 
 
-def _keep_numbers(numbers: Mapping[int, int], kept: Ints) -> dict[int, int]:
+def _keep_numbers(numbers: Mapping[int, int], positions: Ints) -> dict[int, int]:
     rows = list(numbers)
-    return _number_rows(rows[place] for place in kept.tolist())
+    return _number_rows(rows[position] for position in positions.tolist())
 
 
 def _on_one_line(text: str | None) -> str:
@@ -286,26 +287,26 @@ def _on_one_line(text: str | None) -> str:
 
 
 def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[int, str]:
-    used, found = set(taken), {}
+    used, names = set(taken), {}
     for pk, text in rows:
         name = "_".join(text.replace("/", " ").replace("\\", " ").split()).lstrip(".") or "unnamed"
         number = 1
-        while (given := name if number == 1 else f"{name}_{number}") in used:
+        while (unique := name if number == 1 else f"{name}_{number}") in used:
             number += 1
-        used.add(given)
-        found[pk] = given
-    return found
+        used.add(unique)
+        names[pk] = unique
+    return names
 
 
 def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: str, *, sources: bool) -> None:
     """Write one image or source text per line; its document defaults to itself, its domain is the split."""
     rows = judged_items(study).values_list("pk", "name", "split", "text", "fields").iterator(ROWS_AT_ONCE)
-    found = [row for row in rows if row[0] in board.segments]
-    names = _names((pk, name) for pk, name, *_ in found)
+    images = [row for row in rows if row[0] in board.segments]
+    names = _names((pk, name) for pk, name, *_ in images)
     with ExitStack() as stack:
         texts = stack.enter_context(_open_text(folder / "sources" / f"{languages}.txt"))
         documents = stack.enter_context(_open_text(folder / "documents" / f"{languages}.docs"))
-        for pk, name, split, text, fields in found:
+        for pk, name, split, text, fields in images:
             document = "_".join(dict(fields).get("document", "").split()) or names[pk]
             texts.write(f"{_on_one_line(text if sources else name)}\n")
             documents.write(f"{'_'.join(split.split()) or 'all'}\t{document}\n")
@@ -317,38 +318,40 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
 
     Offsets refer to lines with single blanks, as mt-metrics-eval reads them. Omissions have null offsets.
     """
-    given = dict(loaders.counted_answers(work.study, work.moment))
+    answers = dict(loaders.counted_answers(work.study, work.moment))
     cells: dict[tuple[int, int], list[Any]] = {}
-    units = Unit.objects.filter(pk__in=given).order_by("position", "pk")
+    units = Unit.objects.filter(pk__in=answers).order_by("position", "pk")
     for pk, item, caption, text in units.values_list("pk", "item", "first", "first__text").iterator(
         ROWS_AT_ONCE
     ):
         segment = board.segments.get(item)
         if segment is None:
             continue
-        rated = [_errors(text, answer["spans"]) for answer in given[pk]]
+        rated = [_errors(text, answer["spans"]) for answer in answers[pk]]
         for system in np.flatnonzero(board.caption[:, segment] == caption).tolist():
             cells.setdefault((system, segment), []).extend(rated)
     for rater in range(max(map(len, cells.values()), default=0)):
         with _open_text(stem.with_name(f"{stem.name}.rater{rater + 1}.seg.rating")) as file:
             for pk, system in board.systems.items():
                 for segment in range(len(board.segments)):
-                    own = cells.get((system, segment), [])
-                    told = (
-                        json.dumps({"errors": own[rater]}, ensure_ascii=False) if rater < len(own) else "None"
+                    ratings = cells.get((system, segment), [])
+                    rating = (
+                        json.dumps({"errors": ratings[rater]}, ensure_ascii=False)
+                        if rater < len(ratings)
+                        else "None"
                     )
-                    file.write(f"{names[pk]}\t{told}\n")
+                    file.write(f"{names[pk]}\t{rating}\n")
 
 
 def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
-    def place(at: int | None) -> int | None:
-        return None if at is None else len(_on_one_line(f"{text[:at]}|")) - 1
+    def line_offset(offset: int | None) -> int | None:
+        return None if offset is None else len(_on_one_line(f"{text[:offset]}|")) - 1
 
     return [
         {
-            "start": place(span["start"]),
-            "end": place(span["end"]),
+            "start": line_offset(span["start"]),
+            "end": line_offset(span["end"]),
             "category": span.get("category", ""),
             "severity": span["severity"],
             "score": MQM.weight(span),
@@ -364,7 +367,7 @@ class References:
 
     @classmethod
     def of(cls, study: Study, board: JudgedSystems) -> References:
-        found: list[list[str]] = [[] for _ in board.segments]
+        texts: list[list[str]] = [[] for _ in board.segments]
         rows = (
             Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)
             .order_by("item__position", "item_id", "position", "pk")
@@ -372,12 +375,12 @@ class References:
         )
         for item, text in rows.iterator(ROWS_AT_ONCE):
             if item in board.segments:
-                found[board.segments[item]].append(_on_one_line(text))
-        if not any(found):
+                texts[board.segments[item]].append(_on_one_line(text))
+        if not any(texts):
             raise ExportError(
                 f"mt-metrics-eval wants references, and the judged images of study {study.slug!r} have none."
             )
-        return cls(found)
+        return cls(texts)
 
     def write(self, folder: Path, languages: str) -> int:
         """Write one file per reference position; return their number."""
@@ -385,8 +388,8 @@ class References:
         most = max(map(len, self.texts))
         for number in range(most):
             with _open_text(folder / f"{languages}.ref{number + 1}.txt") as file:
-                for own in self.texts:
-                    file.write(f"{own[number] if number < len(own) else NO_TEXT}\n")
+                for references in self.texts:
+                    file.write(f"{references[number] if number < len(references) else NO_TEXT}\n")
         return most
 
     def scores(self, board: JudgedSystems, system: int) -> dict[str, Any]:
@@ -395,26 +398,26 @@ class References:
         Documents are the images; the score is 0 without a caption or a reference.
         """
         captions = board.caption[board.systems[system]]
-        known = [[line for line in own if line != NO_TEXT] for own in self.texts]
-        there = np.flatnonzero((captions != 0) & np.array([bool(own) for own in known]))
-        documents = [own for own in known if own]
+        known = [[line for line in lines if line != NO_TEXT] for lines in self.texts]
+        there = np.flatnonzero((captions != 0) & np.array([bool(lines) for lines in known]))
+        documents = [lines for lines in known if lines]
         texts = [text or "" for text in _texts(captions[there])]
-        own = [known[place] for place in there.tolist()]
+        references = [known[segment] for segment in there.tolist()]
         whole = None if len(there) == len(documents) else documents
-        found = score(texts, own, DEFAULT_METRICS, document_corpus=whole)
+        scored = score(texts, references, DEFAULT_METRICS, document_corpus=whole)
         images = {name: np.zeros(len(known)) for name in DEFAULT_METRICS}
-        for name, one in found.scores.items():
-            images[name][there] = one.images
+        for name, metric_score in scored.scores.items():
+            images[name][there] = metric_score.images
         return {
-            "corpus": {name: float(one.corpus) for name, one in found.scores.items()},
+            "corpus": {name: float(metric_score.corpus) for name, metric_score in scored.scores.items()},
             "images": {name: values.tolist() for name, values in images.items()},
         }
 
 
 def _texts(captions: Ints) -> Iterator[str | None]:
     for some in batched(captions.tolist(), ROWS_AT_ONCE // 4):
-        found = dict(Caption.objects.filter(pk__in=set(some)).values_list("pk", "text"))
-        yield from (found.get(pk) for pk in some)
+        texts = dict(Caption.objects.filter(pk__in=set(some)).values_list("pk", "text"))
+        yield from (texts.get(pk) for pk in some)
 
 
 def _write_outputs(board: JudgedSystems, names: Mapping[int, str], folder: Path) -> None:
@@ -433,9 +436,9 @@ def _write_score_files(stem: Path, systems: Iterable[tuple[str, Floats, float]])
         _open_text(stem.with_name(f"{stem.name}.seg.score")) as segments,
         _open_text(stem.with_name(f"{stem.name}.sys.score")) as whole,
     ):
-        for name, scores, own in systems:
-            segments.writelines(f"{name}\t{_cell(one)}\n" for one in scores.tolist())
-            whole.write(f"{name}\t{_cell(own)}\n")
+        for name, scores, system_score in systems:
+            segments.writelines(f"{name}\t{_cell(score)}\n" for score in scores.tolist())
+            whole.write(f"{name}\t{_cell(system_score)}\n")
 
 
 def _cell(value: float) -> str:

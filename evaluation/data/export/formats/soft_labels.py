@@ -37,13 +37,13 @@ class SoftLabelLines(Encoding):
             work.counts["left_out"] += len(shown) - len(units)
             if not units:
                 continue
-            codes = [place for place, unit in enumerate(units) for _ in answers[unit.pk]]
+            codes = [index for index, unit in enumerate(units) for _ in answers[unit.pk]]
             values = [kind.outcome_of(value) for unit in units for value in answers[unit.pk]]
             plain = soft_labels(codes, values, labels=labels, correction="none")
             corrected = soft_labels(codes, values, labels=labels, correction=CORRECTED)
-            for place, unit in enumerate(units):
+            for index, unit in enumerate(units):
                 names = [f"{label:g}" for label in labels]
-                several = plain.judgments[place] > 1
+                several = plain.judgments[index] > 1
                 write_line(
                     file,
                     {
@@ -57,11 +57,11 @@ class SoftLabelLines(Encoding):
                                 ("second", unit.second),
                             )
                         },
-                        "n": int(plain.judgments[place]),
-                        "votes": dict(zip(names, plain.counts[place].tolist(), strict=True)),
-                        "distribution": dict(zip(names, plain.shares[place].tolist(), strict=True)),
-                        "entropy": float(plain.entropy[place]) if several else None,
-                        "entropy_corrected": float(corrected.entropy[place]) if several else None,
+                        "n": int(plain.judgments[index]),
+                        "votes": dict(zip(names, plain.counts[index].tolist(), strict=True)),
+                        "distribution": dict(zip(names, plain.shares[index].tolist(), strict=True)),
+                        "entropy": float(plain.entropy[index]) if several else None,
+                        "entropy_corrected": float(corrected.entropy[index]) if several else None,
                     },
                 )
                 work.counts["lines"] += 1
