@@ -5,9 +5,9 @@ from __future__ import annotations
 from common.errors import QuorumError
 
 
-def as_sentence(words: object) -> str:
+def as_sentence(error: object) -> str:
     """Return an error of the numeric packages as a sentence."""
-    text = str(words)
+    text = str(error)
     return f"{text[:1].upper()}{text[1:]}."
 
 

@@ -66,9 +66,9 @@ MOST_FLIPPED = 100
 
 
 def aggregate(run: Run, *, study: str, **how: Any) -> None:
-    found = find_study(study)
-    extend_blocks(found)
-    aggregation = compute_aggregation(study=found, **how, progress=run.progress)
+    study_row = find_study(study)
+    extend_blocks(study_row)
+    aggregation = compute_aggregation(study=study_row, **how, progress=run.progress)
     with run.commit() as result:
         result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
@@ -100,29 +100,29 @@ def compare_metrics(run: Run, *, study: str, first: str, second: str, tokenizer:
     )
 
 
-def select_items(run: Run, *, study: str, method: str, **asked: Any) -> None:
+def select_items(run: Run, *, study: str, method: str, **options: Any) -> None:
     draft = find_study(study)
-    found = None
+    choice = None
     if method != ALL:
-        found = compute_choice(study=draft, method=method, **asked, progress=run.progress)
+        choice = compute_choice(study=draft, method=method, **options, progress=run.progress)
     with run.commit() as result:
-        store_choice(study=draft, choice=found, by=acting_person())
-        result |= {"items": found["chosen"]["budget"], "units": len(found["only"])} if found else {}
+        store_choice(study=draft, choice=choice, by=acting_person())
+        result |= {"items": choice["chosen"]["budget"], "units": len(choice["only"])} if choice else {}
 
 
-def weigh_back(run: Run, *, study: str, **asked: Any) -> dict[str, Any]:
-    return weighed_back(study=find_study(study), **asked, progress=run.progress)
+def weigh_back(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
+    return weighed_back(study=find_study(study), **options, progress=run.progress)
 
 
-def choice_savings(run: Run, *, study: str, **asked: Any) -> dict[str, Any]:
-    return savings_of_choice(study=find_study(study), **asked, progress=run.progress)
+def choice_savings(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
+    return savings_of_choice(study=find_study(study), **options, progress=run.progress)
 
 
 def ask_judge(
     run: Run, *, study: str, budget: str, price_in: str = "0", price_out: str = "0", **values: Any
 ) -> dict[str, Any]:
     """Ask a model. A rerun continues where a killed run stopped."""
-    asked = ask_model(
+    answers = ask_model(
         study=find_study(study),
         progress=run.progress,
         budget=Decimal(budget),
@@ -130,13 +130,13 @@ def ask_judge(
         price_out=Decimal(price_out),
         **values,
     )
-    return {"answered": asked.answered, "failed": asked.failed, "left": asked.left, "why": asked.why}
+    return {"answered": answers.answered, "failed": answers.failed, "left": answers.left, "why": answers.why}
 
 
 def compare_judges(run: Run, *, study: str, **values: Any) -> None:
-    found = judges_beside_people(study=find_study(study), progress=run.progress, **values)
+    comparison = judges_beside_people(study=find_study(study), progress=run.progress, **values)
     with run.commit() as result:
-        result |= {"analysis": store_comparison(found).pk, "judges": len(found.result["judges"])}
+        result |= {"analysis": store_comparison(comparison).pk, "judges": len(comparison.result["judges"])}
 
 
 @contextmanager
@@ -174,7 +174,7 @@ def plan_power(
     first: str = "",
     second: str = "",
 ) -> None:
-    found = find_study(study) if study else None
+    study_row = find_study(study) if study else None
     source: dict[str, str] = {}
     if pilot:
         run.progress(0.0, "reading the pilot")
@@ -183,13 +183,17 @@ def plan_power(
         )
         assumptions, source = assumptions | estimates.assumptions, estimates.source
     read = read_assumptions(assumptions)
-    plan = compute_plan(assumptions=read, design=design_of(found) if found else None, progress=run.progress)
+    plan = compute_plan(
+        assumptions=read, design=design_of(study_row) if study_row else None, progress=run.progress
+    )
     with run.commit() as result:
         result |= {"designs": len(plan["tried"])}
-        if found is None:
+        if study_row is None:
             result |= {"plan": plan, "settings": read.model_dump(mode="json") | source}
         else:
-            result |= {"analysis": store_plan(study=found, assumptions=read, result=plan, pilot=source).pk}
+            result |= {
+                "analysis": store_plan(study=study_row, assumptions=read, result=plan, pilot=source).pk
+            }
 
 
 def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
@@ -197,83 +201,87 @@ def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
 
     Every step is a transaction, so an interrupted rehearsal continues.
     """
-    found, asked = find_study(study), Crowd(**crowd)
-    if found.state == Study.State.DRAFT:
+    study_row, people = find_study(study), Crowd(**crowd)
+    if study_row.state == Study.State.DRAFT:
         run.progress(0.0, "generating HITs")
-        generate_hits(study=found)
+        generate_hits(study=study_row)
     report = let_crowd_answer(
-        study=found, crowd=asked, progress=lambda share, words: run.progress(0.7 * share, words)
+        study=study_row, crowd=people, progress=lambda share, message: run.progress(0.7 * share, message)
     )
     rehearsal = compute_rehearsal(
-        study=found,
-        crowd=asked,
+        study=study_row,
+        crowd=people,
         report=report,
-        progress=lambda share, words: run.progress(0.7 + 0.3 * share, words),
+        progress=lambda share, message: run.progress(0.7 + 0.3 * share, message),
     )
     with run.commit() as result:
         result |= {"analysis": store_rehearsal(rehearsal).pk, **asdict(report)}
 
 
 def board(run: Run, *, study: str) -> None:
-    found = find_study(study)
-    extend_blocks(found)
-    computed = compute_snapshot(study=found, progress=run.progress)
+    study_row = find_study(study)
+    extend_blocks(study_row)
+    computed = compute_snapshot(study=study_row, progress=run.progress)
     with run.commit():
         store_snapshot(computed)
         _delete_earlier_jobs(run, kind="board", args__study=study)
 
 
 def report(run: Run, *, study: str, multiverse: bool = False) -> None:
-    found = find_study(study)
+    study_row = find_study(study)
     with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
-        made, file = report_for_download(
-            study=found, job_id=run.job_id, multiverse=multiverse, progress=run.progress
+        computed, file = report_for_download(
+            study=study_row, job_id=run.job_id, multiverse=multiverse, progress=run.progress
         )
         with run.commit() as result:
-            result |= {"analysis": store_report(study=found, report=made, file=file).pk, "file": file}
+            result |= {"analysis": store_report(study=study_row, report=computed, file=file).pk, "file": file}
 
 
 def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
     """Write a bundle to the export folder; its row is stored with the job's end."""
-    found = find_study(study)
-    path = place_for_release(study=found, version=version, job_id=run.job_id, run=run.name)
+    study_row = find_study(study)
+    path = place_for_release(study=study_row, version=version, job_id=run.job_id, run=run.name)
     written = write_release(
-        study=found, terms=Terms(version=version, **terms), path=path, progress=run.progress
+        study=study_row, terms=Terms(version=version, **terms), path=path, progress=run.progress
     )
     with ExitStack() as undone:
         undone.callback(path.unlink, missing_ok=True)
         with run.commit() as result:
-            made = record_release(study=found, bundle=written, file=path.name)
-            result |= {"version": made.version, "sha256": made.sha256, "bytes": made.size}
+            row = record_release(study=study_row, bundle=written, file=path.name)
+            result |= {"version": row.version, "sha256": row.sha256, "bytes": row.size}
         undone.pop_all()
 
 
 def verify_release(run: Run, *, study: str, version: str) -> dict[str, Any]:
     run.progress(0.1, "computing its figures again")
-    found = verify_bundle(release_file(find_release(find_study(study), version)))
-    return {"checked": found.checked, "count": found.count, "differences": list(found.differences)}
+    verdict = verify_bundle(release_file(find_release(find_study(study), version)))
+    return {"checked": verdict.checked, "count": verdict.count, "differences": list(verdict.differences)}
 
 
 def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[str, Any]:
     of_study = find_study(study)
     run.progress(0.1, "reading both")
-    found = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
-    return {**found, "consensus": found["consensus"][:MOST_FLIPPED], "flipped": len(found["consensus"])}
+    differences = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
+    return {
+        **differences,
+        "consensus": differences["consensus"][:MOST_FLIPPED],
+        "flipped": len(differences["consensus"]),
+    }
 
 
 def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
     """Send a release to an archive, or return the plan. A rerun continues where a killed run stopped."""
     run.progress(0.01, "reading the release")
-    found = find_study(study)
+    study_row = find_study(study)
     asker = acting_person()
-    if send and (asker is None or not has_right(asker, Right.OWN, found)):  # the job may have waited long
+    if send and (asker is None or not has_right(asker, Right.OWN, study_row)):  # the job may have waited long
         raise PublishingError("Nothing was sent: who asked for it is no owner of the study any more.")
-    plan = plan_publication(study=found, **values)
+    plan = plan_publication(study=study_row, **values)
     if not send:
         return {"plan": plan.as_json(), "words": plan_in_words(plan)}
     sent = give_release(plan=plan, progress=run.progress)
     return {
-        "words": [sent.words()],
+        "words": [sent.summary()],
         "state": sent.deposit.state,
         "doi": sent.deposit.doi,
         "address": sent.deposit.address,
@@ -287,7 +295,7 @@ def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **ho
         scores = read_scores(files.path, metrics)
         with run.commit() as result:
             done = store_imported_scores(dataset=dataset, files=scores, by=user, **how)
-            result["notes"] = [done.words()]
+            result["notes"] = [done.summary()]
     uploads.discard_upload(upload)
 
 
@@ -295,15 +303,15 @@ def import_predictions(run: Run, *, study: str, upload: str, name: str) -> None:
     with uploads.open_upload(upload) as files:
         predictions = read_whole(files.path)
         with run.commit() as result:
-            words = store_predictions(
+            sentence = store_predictions(
                 study=find_study(study), name=name, predictions=predictions, by=acting_person()
             )
-            result["notes"] = [words]
+            result["notes"] = [sentence]
     uploads.discard_upload(upload)
 
 
 def submit_captions(run: Run, *, upload: str, challenge: str, about: dict[str, Any]) -> None:
-    found, user = find_challenge(challenge), acting_person()
+    challenge_row, user = find_challenge(challenge), acting_person()
     assert user is not None, "an account asked for it"
 
     def chunks(file: BinaryIO) -> Iterator[bytes]:
@@ -313,10 +321,12 @@ def submit_captions(run: Run, *, upload: str, challenge: str, about: dict[str, A
             yield chunk
 
     with uploads.open_upload(upload) as files, files.path.open("rb") as file:
-        captions = read_captions(chunks(file), positions_of(found))
+        captions = read_captions(chunks(file), positions_of(challenge_row))
         with run.commit() as result:
-            made, _ = store_captions(challenge=found, user=user, about=About(**about), captions=captions)
-            result["submission"] = made.pk
+            submission, _ = store_captions(
+                challenge=challenge_row, user=user, about=About(**about), captions=captions
+            )
+            result["submission"] = submission.pk
     uploads.discard_upload(upload)
 
 

@@ -51,8 +51,8 @@ class ConsensusAdmin(ReadOnlyAdmin):
     @display(description="value", ordering="value")
     def value_short(self, consensus: Consensus) -> str:
         if consensus.value is None and consensus.answer and consensus.unit is not None:
-            said = KINDS[consensus.study.protocol].consensus_in_words(consensus.answer, unit=consensus.unit)
-            return Truncator("; ".join(said)).chars(LONGEST_ANSWER) or "–"
+            parts = KINDS[consensus.study.protocol].consensus_in_words(consensus.answer, unit=consensus.unit)
+            return Truncator("; ".join(parts)).chars(LONGEST_ANSWER) or "–"
         return in_short(consensus.value)
 
     @display(description="share", ordering="share")
@@ -86,8 +86,8 @@ class MetricFilter(WordsFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Read names from the few analyses, not the many scores."""
         rows = visible_rows(Analysis.objects.filter(what=Analysis.What.META_EVALUATION), request.user)
-        found = {name for names in rows.values_list("settings__metrics", flat=True) for name in names or ()}
-        return [(name, name) for name in sorted(found)]
+        metrics = {name for names in rows.values_list("settings__metrics", flat=True) for name in names or ()}
+        return [(name, name) for name in sorted(metrics)]
 
 
 @admin.register(MetricScore)

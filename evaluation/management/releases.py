@@ -79,8 +79,8 @@ class ProveRelease(QuorumCommand):
             study=find_study(options["study"]), bundle=options["bundle"], receipts=options["receipt"]
         )
         if not origin.holds:
-            raise CommandError(origin.words())
-        self.say(origin.words())
+            raise CommandError(origin.summary())
+        self.say(origin.summary())
 
 
 class Verify(QuorumCommand):
@@ -226,10 +226,10 @@ class PublishRelease(OperationCommand):
             return
         with progress_bar() as progress:
             sent = publish_release(plan=plan, progress=progress)
-        self.say(sent.words())
+        self.say(sent.summary())
 
 
-_LIST = "; ".join(f"{one.name}: {one.what}" for one in FORMATS.values())
+_LIST = "; ".join(f"{file_format.name}: {file_format.what}" for file_format in FORMATS.values())
 
 
 class ExportJudgments(OperationCommand):

@@ -450,7 +450,7 @@ class ImportScores(QuorumCommand):
         dataset = find_dataset(options["dataset"])
         values = ScoresRequest.read(as_text(ScoresRequest(), options))
         files = read_scores(options["path"], values.pop("metric", []), format=options["format"])
-        self.say(import_scores(dataset=dataset, files=files, **values).words())
+        self.say(import_scores(dataset=dataset, files=files, **values).summary())
 
 
 class WeighBack(OperationCommand):

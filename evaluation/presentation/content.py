@@ -87,8 +87,8 @@ class Table:
         """Return headings and unrounded rows; a column with intervals becomes value, low, high and n."""
         heads: list[str] = []
         rows: list[list[Any]] = [[] for _ in self.rows]
-        for place, column in enumerate(self.columns):
-            cells = [row[place] for row in self.rows]
+        for index, column in enumerate(self.columns):
+            cells = [row[index] for row in self.rows]
             head = column.name.removesuffix(", %") if column.shows == "share" else column.name
             with_intervals = any(isinstance(cell, Estimate) for cell in cells)
             heads += [head, f"{head} low", f"{head} high", f"{head} n"] if with_intervals else [head]
@@ -118,17 +118,17 @@ def plain_table(
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    words: str
+    label: str
     value: float
     dashed: bool = True
     low: float | None = None
     high: float | None = None
 
 
-def levels_of(words: str, found: Estimate) -> list[Level]:
-    if found.value is None:
+def levels_of(label: str, estimate: Estimate) -> list[Level]:
+    if estimate.value is None:
         return []
-    return [Level(words, found.value, dashed=False, low=found.low, high=found.high)]
+    return [Level(label, estimate.value, dashed=False, low=estimate.low, high=estimate.high)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +300,9 @@ class Report:
     multiverse: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "multiverse"}
+        return {
+            member.name: getattr(self, member.name) for member in fields(self) if member.name != "multiverse"
+        }
 
     @property
     def plots(self) -> list[Plot]:
@@ -383,6 +385,6 @@ def p_in_text(p: float) -> str:
     return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
 
 
-def estimate_of(found: Mapping[str, Any] | None) -> Estimate:
-    found = found or {}
-    return Estimate(found.get("value"), found.get("low"), found.get("high"), found.get("n"))
+def estimate_of(figure: Mapping[str, Any] | None) -> Estimate:
+    figure = figure or {}
+    return Estimate(figure.get("value"), figure.get("low"), figure.get("high"), figure.get("n"))

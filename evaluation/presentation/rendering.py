@@ -54,7 +54,7 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
     def escaped(value: Any) -> Any:
         return value if escape is None or isinstance(value, Markup) else escape(str(value))
 
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=False,  # noqa: S701 (not HTML)
         finalize=escaped,
@@ -63,7 +63,7 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {
+    environment.filters |= {
         "coefficient": coefficient,
         "counted": counted,
         "fixed": lambda value, digits: f"{value:.{digits}f}",
@@ -75,7 +75,7 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
         "shown": format_cell,
         "thousands": lambda value: f"{value:,}",
     }
-    return made
+    return environment
 
 
 TEMPLATES = text_templates(FOLDER / "templates")
@@ -108,7 +108,7 @@ def section(
 
 
 def table(
-    words: str,
+    key: str,
     rows: Iterable[Sequence[Cell]],
     columns: Iterable[tuple[str, str]] = (),
     *,
@@ -122,13 +122,13 @@ def table(
         name: of the table's files; default: ``words``.
         values: for the templates of title and note.
     """
-    found = WORDS["tables"][words]
+    entry = WORDS["tables"][key]
     return Table(
-        name or words,
-        fill_template(found["title"], values),
-        tuple(Column(*one) for one in columns or found["columns"]),
+        name or key,
+        fill_template(entry["title"], values),
+        tuple(Column(*column) for column in columns or entry["columns"]),
         tuple(tuple(row) for row in rows),
-        fill_template(found.get("note", ""), values),
+        fill_template(entry.get("note", ""), values),
     )
 
 
@@ -148,17 +148,17 @@ def markdown(text: str) -> str:
 
 def tex(text: str) -> str:
     """Escape for LaTeX; characters that Latin fonts lack become code points."""
-    made = []
+    letters = []
     for letter in re.sub(r"[^\S\u00a0]", " ", text):
         if letter in TEX:
-            made.append(TEX[letter])
+            letters.append(TEX[letter])
         elif letter < " " or letter == "\x7f":
             continue
         elif letter <= LAST_LATIN:
-            made.append(letter)
+            letters.append(letter)
         else:
-            made.append(rf"\texttt{{U+{ord(letter):04X}}}")
-    return "".join(made)
+            letters.append(rf"\texttt{{U+{ord(letter):04X}}}")
+    return "".join(letters)
 
 
 def _breakable(signature: str) -> Markup:
@@ -168,7 +168,7 @@ def _breakable(signature: str) -> Markup:
 
 def _environments() -> dict[str, Environment]:
     templates = FOLDER / "templates"
-    made = {
+    environments = {
         "html": text_templates(templates, escape=escape),
         "md": text_templates(templates, escape=markdown),
         "tex": text_templates(templates, escape=tex).overlay(
@@ -176,9 +176,9 @@ def _environments() -> dict[str, Environment]:
             comment_start_string="<#", comment_end_string="#>",
         ),
     }  # fmt: skip
-    made["md"].filters["escaped"] = markdown
-    made["tex"].filters |= {"escaped": tex, "breakable": _breakable}
-    return made
+    environments["md"].filters["escaped"] = markdown
+    environments["tex"].filters |= {"escaped": tex, "breakable": _breakable}
+    return environments
 
 
 _ENVIRONMENTS = _environments()

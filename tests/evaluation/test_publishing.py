@@ -185,7 +185,7 @@ def test_a_draft_at_zenodo_has_the_very_bytes_a_doi_and_what_is_said_of_them(
 
     again = send(study, publish=True)  # goes on with the draft
     assert again.deposit.state == Deposit.State.PUBLIC
-    assert again.words() == f"Release 1.0 is public at {zenodo.url}/records/1000, DOI 10.5072/zenodo.1000."
+    assert again.summary() == f"Release 1.0 is public at {zenodo.url}/records/1000, DOI 10.5072/zenodo.1000."
     assert record["published"]
     assert zenodo.asked("POST /api/records$") == 1
     assert zenodo.asked("PUT .*/content") == 3

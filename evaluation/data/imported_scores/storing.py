@@ -75,7 +75,7 @@ class ImportResult:
     same: tuple[str, ...]
     left_out: int
 
-    def words(self) -> str:
+    def summary(self) -> str:
         sentences = [
             _("%(name)s: %(known)s scores of %(per)s (%(better)s is better).")
             % {

@@ -35,7 +35,7 @@ class SentRelease:
     deposit: Deposit
     files: int
 
-    def words(self) -> str:
+    def summary(self) -> str:
         deposit = self.deposit
         release, doi = deposit.release, deposit.doi
         if deposit.state == State.PUBLIC:

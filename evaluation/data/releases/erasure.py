@@ -110,7 +110,7 @@ class Origin:
     def holds(self) -> bool:
         return bool(self.version) and self.missing <= self.erased - self.committed
 
-    def words(self) -> str:
+    def summary(self) -> str:
         which = (
             _("The file is release %(version)s, byte for byte.") % {"version": self.version}
             if self.version

@@ -69,10 +69,10 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return figure
 
 
-def name_axis(figure: Figure, words: str, foot: float) -> None:
+def name_axis(figure: Figure, label: str, foot: float) -> None:
     """Label the horizontal axis at its right end, above ``foot`` free inches."""
     height = figure.get_size_inches()[1]
-    figure.text(0.97, (0.09 + foot) / height, words, **SOFT, va="bottom", ha="right")
+    figure.text(0.97, (0.09 + foot) / height, label, **SOFT, va="bottom", ha="right")
 
 
 def new_plot(
@@ -117,14 +117,14 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
         label.set_color(ACCENT if dot.accent else INK)
 
 
-def draw_level(axes: Axes, value: float, words: str, *, dashed: bool = True, align: str = "center") -> None:
+def draw_level(axes: Axes, value: float, label: str, *, dashed: bool = True, align: str = "center") -> None:
     axes.axvline(value, **LEVEL, linestyle=DASH if dashed else "solid", zorder=1)
     small = SOFT | {"fontsize": SMALL - 1}
-    axes.text(value, 1.0, words, transform=axes.get_xaxis_transform(), ha=align, va="bottom", **small)
+    axes.text(value, 1.0, label, transform=axes.get_xaxis_transform(), ha=align, va="bottom", **small)
 
 
 def write_beside(
-    axes: Axes, words: str, place: tuple[float, float], offset: tuple[float, float], **style: Any
+    axes: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **style: Any
 ) -> None:
     """Write words ``offset`` points from a place, even outside the axes; names may hold $ signs."""
     usual: dict[str, Any] = {
@@ -133,16 +133,16 @@ def write_beside(
         "annotation_clip": False,
         "parse_math": False,
     }
-    axes.annotate(words, place, xytext=offset, textcoords="offset points", **usual | style)
+    axes.annotate(text, point, xytext=offset, textcoords="offset points", **usual | style)
 
 
-def draw_coefficients(dots: Sequence[Dot], words: str, *, height: float, left: float) -> tuple[Figure, Axes]:
+def draw_coefficients(dots: Sequence[Dot], label: str, *, height: float, left: float) -> tuple[Figure, Axes]:
     figure, axes = new_plot(height)
     axes.set_xlim(min(-0.03, *(dot.low or 0.0 for dot in dots)) - 0.02, 1.02)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", ".25", ".50", ".75", "1"])
     draw_dots(axes, dots)
     draw_level(axes, 0.0, _("chance"))
-    axes.set_xlabel(words, **SOFT)
+    axes.set_xlabel(label, **SOFT)
     figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
     return figure, axes
 
@@ -204,10 +204,10 @@ def _as_attributes(match: re.Match[str]) -> str:
     for declaration in match.group(1).split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))
         if key == "font":
-            found: Any = re.match(r"(?:(bold|\d00)\s+)?([\d.]+)px", value)
-            attributes |= {"font-size": found.group(2), "font-family": FONTS}
-            if found.group(1):
-                attributes["font-weight"] = found.group(1)
+            font: Any = re.match(r"(?:(bold|\d00)\s+)?([\d.]+)px", value)
+            attributes |= {"font-size": font.group(2), "font-family": FONTS}
+            if font.group(1):
+                attributes["font-weight"] = font.group(1)
         elif key:
             attributes[key] = value
     return "".join(f' {key}="{value}"' for key, value in attributes.items())

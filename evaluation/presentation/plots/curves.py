@@ -46,11 +46,11 @@ def curves_figure(drawing: Curves, foot: float) -> Canvas:
     height = 0.75 + 2.6 * down + foot
     figure = new_figure(height)
     grid = figure.subplots(down, across, squeeze=False)
-    for place, axes in enumerate(grid.ravel()):
-        if place >= len(drawing.panels):
+    for index, axes in enumerate(grid.ravel()):
+        if index >= len(drawing.panels):
             axes.set_axis_off()
             continue
-        _curve_panel(axes, drawing.panels[place], drawing.log, single=across == 1)
+        _curve_panel(axes, drawing.panels[index], drawing.log, single=across == 1)
     figure.text(0.01, 1 - 0.1 / height, drawing.up, **SOFT, va="top")
     name_axis(figure, drawing.across, foot)
     figure.subplots_adjust(
@@ -91,25 +91,25 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
             style = LEVEL | {"linewidth": 1.2, "linestyle": DASH if bound.dashed else "solid"}
             axes.plot(*zip(*known, strict=True), **style, zorder=1, clip_on=False)
             ends.append((known[-1][1], shorten(bound.label, 20), INK, ""))
-    for place, curve in enumerate(panel.curves):
+    for index, curve in enumerate(panel.curves):
         known = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y is not None]
         if not known:
             continue
-        colour, marker = OKABE_ITO[place % len(OKABE_ITO)], MARKERS[place % len(MARKERS)]
+        colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
         xs, ys = zip(*known, strict=True)
         axes.plot(xs, ys, color=colour, linewidth=1.6, marker=marker, markersize=4, clip_on=False)
         ends.append((ys[-1], shorten(curve.label, 20 if single else 16), colour, marker))
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
         axes.invert_xaxis()  # label levels from the strictest on, where curves are farthest apart
-    ends += [(level.value, shorten(level.words, 18), INK, "") for level in panel.levels]
+    ends += [(level.value, shorten(level.label, 18), INK, "") for level in panel.levels]
     _direct_labels(axes, ends)
 
 
 def _thin_ticks(ticks: Sequence[float]) -> list[str]:
     texts: list[str] = []
     before = 0.0
-    for place, tick in enumerate(ticks):
-        last = place == len(ticks) - 1
+    for index, tick in enumerate(ticks):
+        last = index == len(ticks) - 1
         crowded = before and tick / before < 1.45
         if last and crowded:
             texts[-1] = ""
@@ -123,22 +123,22 @@ def _direct_labels(axes: Axes, ends: list[End]) -> None:
     low, high = axes.get_ylim()
     gap = (high - low) * 0.088
     ordered = sorted(ends)
-    places: list[float] = []
+    heights: list[float] = []
     for value, *_label in ordered:
-        places.append(max(value, places[-1] + gap) if places else value)
-    over = places[-1] - high if places else 0.0
+        heights.append(max(value, heights[-1] + gap) if heights else value)
+    over = heights[-1] - high if heights else 0.0
     if over > 0:  # back down from the top
-        places[-1] = high
-        for place in range(len(places) - 2, -1, -1):
-            places[place] = min(places[place], places[place + 1] - gap)
+        heights[-1] = high
+        for index in range(len(heights) - 2, -1, -1):
+            heights[index] = min(heights[index], heights[index + 1] - gap)
     beside = axes.get_yaxis_transform() + ScaledTranslation(SIGN / 72, 0, axes.figure.dpi_scale_trans)
-    for (_value, words, colour, marker), height in zip(ordered, places, strict=True):
+    for (_value, label, colour, marker), height in zip(ordered, heights, strict=True):
         if marker:
             axes.plot(
                 [1.0], [height], marker=marker, color=colour, markersize=4, clip_on=False, transform=beside
             )
         write_beside(
-            axes, words, (1.0, height), (SIGN + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),
+            axes, label, (1.0, height), (SIGN + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),
             fontsize=SMALL - 1.5, va="center", alpha=1.0 if marker else SOFT_OPACITY,
         )  # fmt: skip
 
@@ -178,8 +178,8 @@ def power_figure(result: Mapping[str, Any]) -> str:
     # End at the last number of pairs: a line's label may be at the same height.
     most = max(row["pairs"] for row in result["tried"])
     axes.plot([0, most], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
-    words, small = _("wanted: %(n)s") % {"n": _percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}
-    axes.text(0.0, result["wanted"], words, transform=axes.get_yaxis_transform(), va="bottom", **small)
+    label, small = _("wanted: %(n)s") % {"n": _percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}
+    axes.text(0.0, result["wanted"], label, transform=axes.get_yaxis_transform(), va="bottom", **small)
     axes.set_ylim(0, 1.03)
     axes.set_xlim(left=0)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
@@ -206,7 +206,7 @@ def power_sentence(result: Mapping[str, Any]) -> str:
             "power": _percent(most["power"]),
             "interval": _interval(most),
         }
-    words = _(
+    sentence = _(
         "%(design)s find the difference in %(power)s of studies (%(interval)s); in %(wrong)s the wrong one is ahead."
     ) % {
         "design": design_in_words(best),
@@ -215,14 +215,14 @@ def power_sentence(result: Mapping[str, Any]) -> str:
         "wrong": _percent(best["wrong"], 1),
     }
     if result["fewer_votes"] is not None:
-        words += " " + _("One vote less would find it in %(power)s.") % {
+        sentence += " " + _("One vote less would find it in %(power)s.") % {
             "power": _percent(result["fewer_votes"]["power"])
         }
     if result["half_the_pairs"] is not None:
-        words += " " + _("Half the pairs would find it in %(power)s.") % {
+        sentence += " " + _("Half the pairs would find it in %(power)s.") % {
             "power": _percent(result["half_the_pairs"]["power"])
         }
-    return words
+    return sentence
 
 
 def _percent(share: float, digits: int = 0) -> str:
@@ -257,7 +257,7 @@ def design_in_words(row: Mapping[str, Any]) -> str:
 
 def _name(key: tuple[int, int], shown: list[tuple[int, int]]) -> str:
     votes = ngettext("%(n)s vote", "%(n)s votes", key[1]) % {"n": key[1]}
-    if all(one[0] == 1 for one in shown):
+    if all(other[0] == 1 for other in shown):
         return votes
     references = ngettext("%(n)s ref", "%(n)s refs", key[0]) % {"n": key[0]}
     return f"{references}, {votes}"

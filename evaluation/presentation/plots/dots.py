@@ -46,16 +46,16 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
     low, high = _range(drawing)
     labels = [shorten(label) for label in drawing.labels]
     narrow = len(drawing.panels) > 2
-    for place, (axes, panel) in enumerate(zip(panels, drawing.panels, strict=True)):
+    for index, (axes, panel) in enumerate(zip(panels, drawing.panels, strict=True)):
         quiet_axes(axes)
         axes.set_xlim(low, high)
         dots = [
-            Dot(label, one.value, one.low, one.high, accent=whole in drawing.accent)
-            for label, whole, one in zip(labels, drawing.labels, panel.estimates, strict=True)
+            Dot(label, estimate.value, estimate.low, estimate.high, accent=whole in drawing.accent)
+            for label, whole, estimate in zip(labels, drawing.labels, panel.estimates, strict=True)
         ]
-        draw_dots(axes, dots, named=place == 0)
+        draw_dots(axes, dots, named=index == 0)
         _draw_x_ticks(axes, drawing, narrow=narrow)
-        _draw_levels(axes, panel.levels, first=place == 0, last=place == len(panels) - 1, narrow=narrow)
+        _draw_levels(axes, panel.levels, first=index == 0, last=index == len(panels) - 1, narrow=narrow)
         _write_heading(axes, panel, above)
     left = 0.035 + 0.0108 * max(len(label) for label in labels)
     figure.subplots_adjust(
@@ -73,8 +73,8 @@ def _range(drawing: Dots) -> tuple[float, float]:
     values = [
         value
         for panel in drawing.panels
-        for one in panel.estimates
-        for value in (one.value, one.low, one.high)
+        for estimate in panel.estimates
+        for value in (estimate.value, estimate.low, estimate.high)
         if value is not None
     ]
     values += [level.value for panel in drawing.panels for level in panel.levels]
@@ -114,7 +114,7 @@ def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool
             align = "left" if share < 0.2 else "right" if share > (0.5 if narrow else 0.8) else "center"
             line = 2 if level.dashed else line + LINE
             write_beside(
-                axes, level.words, (level.value, 1.0), (0, line), ha=align, va="bottom",
+                axes, level.label, (level.value, 1.0), (0, line), ha=align, va="bottom",
                 xycoords=axes.get_xaxis_transform(), fontsize=SMALL - 1, alpha=SOFT_OPACITY,
             )  # fmt: skip
 
@@ -147,7 +147,7 @@ def specifications_figure(drawing: Specifications, foot: float) -> Canvas:
     height = HEAD + CURVE + GAP + matrix + 0.1 + foot
     figure = new_figure(height)
     label = max((len(label) for label, _ in drawing.choices), default=0)
-    option = max((len(one) for _, options in drawing.choices for one in options), default=0)
+    option = max((len(option_name) for _, options in drawing.choices for option_name in options), default=0)
     left = max(0.6, 0.1 + LETTER * (label + option + 2))
     box = (left / WIDTH, (WIDTH - left - 0.15) / WIDTH)
     curve = figure.add_axes((box[0], (height - HEAD - CURVE) / height, box[1], CURVE / height))
@@ -164,21 +164,20 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     axes.spines["bottom"].set_visible(False)
     axes.set_xlim(-1, len(drawing.estimates))
     axes.axhline(drawing.level.value, **LEVEL, linestyle=DASH, zorder=1)
-    places: list[float] = []
+    positions: list[float] = []
     ends: list[float] = []
-    for place, one in enumerate(drawing.estimates):
-        if one.low is not None and one.high is not None:
-            places += [place, place, math.nan]
-            ends += [one.low, one.high, math.nan]
+    for position, estimate in enumerate(drawing.estimates):
+        if estimate.low is not None and estimate.high is not None:
+            positions += [position, position, math.nan]
+            ends += [estimate.low, estimate.high, math.nan]
     width = 1.6 if len(drawing.estimates) < 100 else 0.8
-    axes.plot(places, ends, color=INK, alpha=FAINT_OPACITY, linewidth=width)
-    values = [math.nan if one.value is None else one.value for one in drawing.estimates]
+    axes.plot(positions, ends, color=INK, alpha=FAINT_OPACITY, linewidth=width)
+    values = [math.nan if estimate.value is None else estimate.value for estimate in drawing.estimates]
     size = 4.5 if len(values) < 60 else 2.6
-    for held, colour, shape in ((True, INK, "o"), (False, WARN, "v")):
-        there = [place for place, one in enumerate(drawing.holds) if one is held]
-        axes.plot(
-            there, [values[place] for place in there], shape, color=colour, markersize=size, markeredgewidth=0
-        )
+    for state, colour, shape in ((True, INK, "o"), (False, WARN, "v")):
+        drawn = [position for position, holds in enumerate(drawing.holds) if holds is state]
+        heights = [values[position] for position in drawn]
+        axes.plot(drawn, heights, shape, color=colour, markersize=size, markeredgewidth=0)
     if drawing.reported is not None:
         at = drawing.reported
         axes.axvline(at, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
@@ -190,7 +189,7 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
             fontsize=SMALL - 1.5, color=ACCENT,
         )  # fmt: skip
     write_beside(
-        axes, drawing.level.words, (1.0, drawing.level.value), (0, 1), xycoords=axes.get_yaxis_transform(),
+        axes, drawing.level.label, (1.0, drawing.level.value), (0, 1), xycoords=axes.get_yaxis_transform(),
         ha="right", va="bottom", fontsize=SMALL - 1.5, alpha=SOFT_OPACITY,
     )  # fmt: skip
     axes.set_xticks([])
@@ -223,16 +222,16 @@ def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float
                 axes, name, (0, middle), (-5, 0), xycoords=("axes fraction", "data"), ha="right", va="center",
                 fontsize=SMALL - 1.5,
             )  # fmt: skip
-            _draw_marks(axes, [place for place, one in enumerate(taken) if one == option], middle)
+            _draw_marks(axes, [index for index, position in enumerate(taken) if position == option], middle)
         top += len(options) + APART / OPTION
 
 
-def _draw_marks(axes: Axes, places: Sequence[int], middle: float) -> None:
+def _draw_marks(axes: Axes, positions: Sequence[int], middle: float) -> None:
     """Draw a stroke at each place as one path, which keeps the file small."""
     across: list[float] = []
     up: list[float] = []
-    for place in places:
-        across += [place, place, math.nan]
+    for position in positions:
+        across += [position, position, math.nan]
         up += [middle - MARK, middle + MARK, math.nan]
     axes.axhline(middle, color=INK, alpha=0.08, linewidth=0.8, zorder=0)
     width = max(0.9, min(4.0, 260 / max(1, axes.get_xlim()[1])))

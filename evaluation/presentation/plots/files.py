@@ -45,17 +45,17 @@ def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
         case Specifications() as drawing:
             figure = specifications_figure(drawing, foot)
     height = figure.get_size_inches()[1]
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         figure.text(  # the gid is for page_svg
             0.01,
-            (0.04 + STAMP_LINE * (len(lines) - 1 - place)) / height,
+            (0.04 + STAMP_LINE * (len(lines) - 1 - index)) / height,
             line,
             fontsize=STAMP_SIZE,
             color=INK,
             alpha=SOFT_OPACITY,
             va="bottom",
             parse_math=False,
-            gid=f"mark-{place}",
+            gid=f"mark-{index}",
         )
     return figure
 

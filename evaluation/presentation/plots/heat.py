@@ -103,8 +103,8 @@ def heat_figure(drawing: Heat, foot: float) -> Canvas:
     down = -(-len(drawing.panels) // sizes.across)
     height = STAMP + panel_height * down + foot + 0.12
     figure = new_figure(height, sizes.width)
-    for place, panel in enumerate(drawing.panels):
-        row, column = divmod(place, sizes.across)
+    for index, panel in enumerate(drawing.panels):
+        row, column = divmod(index, sizes.across)
         left = column * sizes.width / sizes.across + sizes.label
         top = height - STAMP - row * panel_height - HEAD
         wide, tall = (
@@ -150,7 +150,7 @@ def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> 
     _draw_cells(axes, cells)
     longest = max(map(len, panel.columns))
     axes.set_xticks(
-        [place + 0.5 for place in range(len(panel.columns))],
+        [column + 0.5 for column in range(len(panel.columns))],
         [shorten(name, LONGEST_TICK) for name in panel.columns],
         rotation=90 if longest > 4 or longest * len(panel.columns) > LETTERS_SIDE_BY_SIDE else 0,
         parse_math=False,
@@ -184,18 +184,18 @@ def _cell_text(value: float, shows: str) -> str:
 
 
 def _level_label(level: Level, shows: str) -> str:
-    return f"{level.words} {percent(level.value) if shows == 'share' else _cell_text(level.value, shows)}"
+    return f"{level.label} {percent(level.value) if shows == 'share' else _cell_text(level.value, shows)}"
 
 
 def _scale_marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
     placed: list[tuple[float, str, int, str]] = []
     ends: list[float] = []  # how far each line is filled
-    for level in sorted(panel.levels, key=lambda one: one.value):
+    for level in sorted(panel.levels, key=lambda level: level.value):
         share = min(1.0, max(0.0, (level.value - least) / (1.0 - least)))
         length = LETTER * (SMALL - 1.5) * len(_level_label(level, panel.shows)) / wide
         align = "left" if share < length / 2 else "right" if share > 1 - length / 2 else "center"
         start = share - {"left": 0.0, "center": length / 2, "right": length}[align]
-        line = next((place for place, end in enumerate(ends) if start >= end + 0.03), len(ends))
+        line = next((index for index, end in enumerate(ends) if start >= end + 0.03), len(ends))
         ends[line : line + 1] = [start + length]
         placed.append((share, _level_label(level, panel.shows), line, align))
     return placed
@@ -219,8 +219,8 @@ def _draw_scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None
         wider = 1.2 if step < BAR_STEPS - 1 else 1.0  # no hairline of the paper between two
         steps.append((step / BAR_STEPS, 0, wider / BAR_STEPS, _colour(value, least)))
     _draw_cells(axes, steps)
-    dashed = [level.dashed for level in sorted(panel.levels, key=lambda one: one.value)]
-    for (share, words, line, align), is_floor in zip(_scale_marks(panel, least, wide), dashed, strict=True):
+    dashed = [level.dashed for level in sorted(panel.levels, key=lambda level: level.value)]
+    for (share, label, line, align), is_floor in zip(_scale_marks(panel, least, wide), dashed, strict=True):
         axes.plot(
             [share, share],
             [-0.35, 1.5],
@@ -232,7 +232,7 @@ def _draw_scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None
         )
         write_beside(
             axes,
-            words,
+            label,
             (share, 0),
             (0, -4 - 72 * LINE * line),
             ha=align,
@@ -245,10 +245,10 @@ def _draw_scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None
 def _colour(value: float, least: float) -> str:
     scale = AROUND if least < 0 else RISING
     share = min(1.0, max(0.0, (value - least) / (1.0 - least))) * (len(scale) - 1)
-    place = min(int(share), len(scale) - 2)
-    mix = share - place
+    stop = min(int(share), len(scale) - 2)
+    mix = share - stop
     parts = [
-        round(int(scale[place][at : at + 2], 16) * (1 - mix) + int(scale[place + 1][at : at + 2], 16) * mix)
+        round(int(scale[stop][at : at + 2], 16) * (1 - mix) + int(scale[stop + 1][at : at + 2], 16) * mix)
         for at in (1, 3, 5)
     ]
     return "#" + "".join(f"{part:02x}" for part in parts)

@@ -80,7 +80,7 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
     def read(path: Path) -> str:
         return import_scores(
             dataset=study.dataset, files=read_scores(path, metrics), by=user, **values
-        ).words()
+        ).summary()
 
     import_or_queue(request, upload, read, kind="import_scores", args=args)
 
