@@ -141,7 +141,7 @@ def check_live_studies(
     try:
         slugs = list(
             Study.objects.filter(
-                place="mturk-live", publications__state__in=["planned", "published", "expired"]
+                platform="mturk-live", publications__state__in=["planned", "published", "expired"]
             )
             .distinct()
             .order_by("slug")

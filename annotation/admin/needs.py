@@ -94,7 +94,7 @@ add_needs(
             state=Publication.State.PUBLISHED,
             study__state=Study.State.OPEN,
             expires_at__lt=timezone.now() + SOON,
-            held__gt=0,
+            held_slots__gt=0,
         ),
         button="Offer it longer",
         right=Right.CHANGE,

@@ -336,6 +336,7 @@ class BudgetSerializer(RowSerializer[Budget]):
     """Integer cents."""
 
     study = Related("study.slug")
+    place = Related("platform")
     left_cents = serializers.IntegerField(read_only=True)
 
     class Meta:
@@ -352,14 +353,14 @@ class BudgetResource(Resource):
     reading, scope = "annotation.view_budget", "money"
     queryset = Budget.objects.select_related("study")
     serializer_class = BudgetSerializer
-    filterset_class = filters_of(Budget, "place", study=study_filter())
+    filterset_class = filters_of(Budget, study=study_filter(), place="platform")
 
 
 class LedgerSerializer(RowSerializer[LedgerEntry]):
     """A move of money, in cents."""
 
     study = Related("budget.study.slug")
-    place = Related("budget.place")
+    place = Related("budget.platform")
     currency = Related("budget.currency")
     by = Related("by.username", optional=True)
 
@@ -382,14 +383,14 @@ class LedgerResource(Resource):
         "what",
         "door",
         study=study_filter(field_name="budget__study"),
-        place="budget__place",
+        place="budget__platform",
         by="by__username",
     )
 
 
 def budget_currency() -> Subquery:
-    """Return the currency of a row's study at its place."""
-    budgets = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
+    """Return the currency of a row's study at its platform."""
+    budgets = Budget.objects.filter(study=OuterRef("study"), platform=OuterRef("platform"))
     return Subquery(budgets.values("currency")[:1])
 
 
@@ -397,8 +398,12 @@ class PublicationSerializer(RowSerializer[Publication]):
     """An external HIT."""
 
     study = Related("study.slug")
+    place = Related("platform")
     hit = Related("hit.key", optional=True)
     currency = serializers.CharField(read_only=True, allow_null=True)
+    held = serializers.IntegerField(
+        source="held_slots", read_only=True, help_text="Places whose price is reserved still."
+    )
 
     class Meta:
         model = Publication
@@ -414,13 +419,14 @@ class PublicationResource(Resource):
     reading, scope = "annotation.view_publication", "money"
     queryset = Publication.objects.select_related("study", "hit").annotate(currency=budget_currency())
     serializer_class = PublicationSerializer
-    filterset_class = filters_of(Publication, "place", "state", study=study_filter(), hit="hit__key")
+    filterset_class = filters_of(Publication, "state", study=study_filter(), hit="hit__key", place="platform")
 
 
 class SessionSerializer(RowSerializer[CrowdSession]):
     """A piece of paid work; never the crowd's own id of the person."""
 
     study = Related("study.slug")
+    place = Related("platform")
     worker = Related("worker.name")
 
     class Meta:
@@ -437,13 +443,16 @@ class SessionResource(Resource):
     reading, scope = "annotation.view_crowdsession", "money"
     queryset = CrowdSession.objects.select_related("study", "worker")
     serializer_class = SessionSerializer
-    filterset_class = filters_of(CrowdSession, "place", "status", study=study_filter(), worker="worker__name")
+    filterset_class = filters_of(
+        CrowdSession, "status", study=study_filter(), worker="worker__name", place="platform"
+    )
 
 
 class CrowdCallSerializer(RowSerializer[CrowdCall]):
     """An outbox message to a crowd; never the crowd's own id of a person."""
 
     study = Related("study.slug")
+    place = Related("platform")
     worker = Related("worker.name", optional=True)
     made_by = Related("made_by.username", optional=True)
     currency = serializers.CharField(read_only=True, allow_null=True)
@@ -468,5 +477,5 @@ class CrowdCallResource(Resource):
     )
     serializer_class = CrowdCallSerializer
     filterset_class = filters_of(
-        CrowdCall, "place", "kind", "state", study=study_filter(), worker="worker__name"
+        CrowdCall, "kind", "state", study=study_filter(), worker="worker__name", place="platform"
     )

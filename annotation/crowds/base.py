@@ -177,7 +177,7 @@ class CrowdBackend(ABC):
     def serves(self, design: StudyDesign) -> bool:
         return design.crowd.backend == self.name
 
-    def place(self, design: StudyDesign) -> str:
+    def platform(self, design: StudyDesign) -> str:
         """Return the place of a study's rows: the crowd, and sandbox or live."""
         return self.name
 

@@ -28,11 +28,11 @@ from annotation.crowds.people import error_of_call, installation_word
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, Worker, at_crowd
 from annotation.money.ledger import (
     OverBudget,
-    hold_places,
+    hold_slots,
     pay_session,
     release_call,
-    release_places,
     release_rejected,
+    release_slots,
     reserve_again,
     reserve_for_call,
     spend_bonus,
@@ -88,7 +88,7 @@ def write_message(
         key=key,
         defaults={
             "study": study,
-            "place": study.place,
+            "platform": study.platform,
             "kind": kind.value,
             "publication": publication,
             "session": session,
@@ -148,11 +148,11 @@ def _ask_about(
     study: Study, worker: Worker, kind: Ability, *, why: str, by: User | None, after: Ability
 ) -> CrowdCall:
     """Write one message until the opposite was asked for."""
-    number = CrowdCall.objects.filter(place=study.place, worker=worker, kind=after).count()
+    number = CrowdCall.objects.filter(platform=study.platform, worker=worker, kind=after).count()
     return write_message(
         study=study,
         kind=kind,
-        key=call_key(kind, study.place, worker.pk, number),
+        key=call_key(kind, study.platform, worker.pk, number),
         worker=worker,
         why=why.strip(),
         by=by,
@@ -167,14 +167,14 @@ def ask_to_qualify(
     if not name:
         raise WrongState(_("Nobody was qualified: say which qualification."))
     before = CrowdCall.objects.filter(
-        place=study.place, worker=worker, kind=Ability.QUALIFY, payload__qualification=name
+        platform=study.platform, worker=worker, kind=Ability.QUALIFY, payload__qualification=name
     )
     changes = before.exclude(payload__value=value).count()  # given again after it was taken away
     again = [changes] if changes else []
     return write_message(
         study=study,
         kind=Ability.QUALIFY,
-        key=call_key(Ability.QUALIFY, study.place, worker.pk, name, value, *again),
+        key=call_key(Ability.QUALIFY, study.platform, worker.pk, name, value, *again),
         worker=worker,
         payload={"qualification": name, "value": value},
         by=by,
@@ -201,7 +201,7 @@ def ask_to_write(
         write_message(
             study=study,
             kind=Ability.MESSAGE,
-            key=call_key(Ability.MESSAGE, study.place, worker.pk, subject, text),
+            key=call_key(Ability.MESSAGE, study.platform, worker.pk, subject, text),
             worker=worker,
             payload={"subject": subject, "text": text},
             by=by,
@@ -229,8 +229,8 @@ def release_unfilled(*, publication: Publication) -> int:
     waiting = CrowdSession.objects.filter(
         publication=locked, status__in=UNDECIDED_SESSIONS, booked=""
     ).count()
-    unfilled = max(0, locked.held - waiting)
-    released = release_places(publication=locked, places=unfilled)
+    unfilled = max(0, locked.held_slots - waiting)
+    released = release_slots(publication=locked, places=unfilled)
     if not waiting:
         Publication.objects.filter(pk=locked.pk).update(state=Publication.State.FINISHED)
     return unfilled if released else 0
@@ -262,7 +262,7 @@ def _published(call: CrowdCall) -> None:
         expires_at=until or publication.expires_at,
     )
     _reserve_again(call)
-    hold_places(
+    hold_slots(
         call=call,
         publication=publication,
         places=publication.places,
@@ -284,7 +284,7 @@ def _extended(call: CrowdCall) -> None:
     until = parse_datetime(call.payload.get("expires_at", "") or "")
     decided = publication.sessions.exclude(booked="").count()
     # a second request before the first was sent finds the slots reserved
-    empty = max(0, publication.places + places - publication.held - decided)
+    empty = max(0, publication.places + places - publication.held_slots - decided)
     Publication.objects.filter(pk=publication.pk).update(
         places=F("places") + places,
         screen_outs=F("screen_outs") + more,
@@ -295,7 +295,7 @@ def _extended(call: CrowdCall) -> None:
         _reserve_again(call)
         paid = publication.entries.filter(what="screened-out").count()
         unpaid = max(0, publication.screen_outs + more - publication.screen_outs_held - paid)
-        hold_places(
+        hold_slots(
             call=call,
             publication=publication,
             places=min(places + reopened, empty),
@@ -469,7 +469,7 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
     if not wanted:
         return ""
     try:
-        balance = backend.fetch_balance(study.place)
+        balance = backend.fetch_balance(study.platform)
     except TryLater as problem:
         return f"The account's balance could not be asked: {problem}"
     if balance is None or balance >= wanted:
@@ -485,7 +485,7 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
 def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> CrowdCall | None:
     now = timezone.now()
     spent = [pk for pk, times in tried.items() if times >= TRIES]
-    calls = CrowdCall.objects.filter(_open(now), study=study, place=study.place)
+    calls = CrowdCall.objects.filter(_open(now), study=study, platform=study.platform)
     calls = calls.exclude(pk__in=spent).exclude(kind__in=skipped).select_related("publication", "session")
     due = calls.filter(next_at__lte=now).order_by("pk").first()
     if due is not None:
@@ -622,7 +622,7 @@ def _note(call: CrowdCall, outcome: str, by: User | None) -> None:
     note_event(
         study=call.study,
         what="looked",
-        sentence=f"Somebody looked at {call.place} after the call {call.key}: {outcome}.",
+        sentence=f"Somebody looked at {call.platform} after the call {call.key}: {outcome}.",
         by=by,
         call=call.pk,
     )

@@ -244,7 +244,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
     backend, design = backend_of(study), design_of(study)
     calls = CrowdCall.objects.filter(study=study)
     spending = at_crowd(Budget, study).first()
-    asks = bool(study.place) and backend.sends_people and context["may_review"]
+    asks = bool(study.platform) and backend.sends_people and context["may_review"]
     refusal = take_refusal(request, study)
     counted = cached_figures(study, FIGURES)
     figures = required_figures(counted)
@@ -264,7 +264,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "design": design,
         "can": {ability.value for ability in backend.can},
         "cannot": [_(label) for ability, label in CANNOT.items() if ability not in backend.can],
-        "where": backend.entrance_in_words(study) if study.place else "",
+        "where": backend.entrance_in_words(study) if study.platform else "",
         "counted": counted,
         "forecast": figures.forecast,
         "spending": spending,
@@ -375,8 +375,8 @@ def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
     names = {*workers.requires, *workers.forbids, *filter(None, [workers.grants])}
     if not names:
         return []
-    platform = "" if comes_by_the_link(study.place) else study.place
-    rows = Qualification.objects.filter(name__in=names, worker__place=platform)
+    platform = "" if comes_by_the_link(study.platform) else study.platform
+    rows = Qualification.objects.filter(name__in=names, worker__platform=platform)
     return list(rows.values_list("name").annotate(n=Count("pk")).order_by("name"))
 
 
@@ -413,7 +413,7 @@ add_page(
 
 
 def _syncs(study: Study) -> bool:
-    return bool(study.place) and Ability.LIST in backend_of(study).can
+    return bool(study.platform) and Ability.LIST in backend_of(study).can
 
 
 add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
@@ -436,8 +436,18 @@ add_operation(money_operations.repeat_call, name="call-was-not-done", label="It 
 
 @admin.register(Publication)
 class PublicationAdmin(ReadOnlyAdmin):
-    list_display = ("__str__", study_column, "place", "hit", "state", "places", "held", "price", "until")
-    list_filter = ("place", "state", "study")
+    list_display = (
+        "__str__",
+        study_column,
+        "platform",
+        "hit",
+        "state",
+        "places",
+        "held_slots",
+        "price",
+        "until",
+    )
+    list_filter = ("platform", "state", "study")
     list_select_related = ("study", "hit")
     search_fields = ("=external_id", "=token", "=hit__key")
 
@@ -454,7 +464,7 @@ class PublicationAdmin(ReadOnlyAdmin):
 class CrowdSessionAdmin(ReadOnlyAdmin):
     list_display = ("external_id", study_column, "worker", "status", "confirmed", "booked", "handed_in")
     ordering = ("-pk",)
-    list_filter = ("place", "status", "confirmed", "study")
+    list_filter = ("platform", "status", "confirmed", "study")
     list_select_related = ("study", "worker")
     search_fields = ("=external_id", "=worker__name")
     exclude = ("receipt",)  # the worker controls every sign of it
@@ -468,7 +478,7 @@ class CrowdSessionAdmin(ReadOnlyAdmin):
 class CrowdCallAdmin(ReadOnlyAdmin):
     list_display = ("when", study_column, "kind", "worker", "state", "problem", "why", "made_by")
     ordering = ("-pk",)
-    list_filter = ("place", "kind", "state", "study")
+    list_filter = ("platform", "kind", "state", "study")
     list_select_related = ("study", "worker", "made_by")
     search_fields = ("=key", "=worker__name", "=session__external_id")
 
@@ -481,7 +491,7 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 class LedgerEntryAdmin(ReadOnlyAdmin):
     list_display = ("when", "study", "what", "reserved", "spent", "who", "key")
     ordering = ("-pk",)
-    list_filter = ("what", "budget__place", "budget__study")
+    list_filter = ("what", "budget__platform", "budget__study")
     list_select_related = ("budget__study", "by")
     search_fields = ("=key",)
 
@@ -491,7 +501,10 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
 
     @display(description=gettext_lazy("study"))
     def study(self, entry: LedgerEntry) -> str:
-        return _("%(study)s at %(place)s") % {"study": entry.budget.study.slug, "place": entry.budget.place}
+        return _("%(study)s at %(place)s") % {
+            "study": entry.budget.study.slug,
+            "place": entry.budget.platform,
+        }
 
     @display(description=gettext_lazy("who, and by what"))
     def who(self, entry: LedgerEntry) -> str:

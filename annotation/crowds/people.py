@@ -83,7 +83,7 @@ def is_session_of(session: CrowdSession, name: str, erased: Collection[str]) -> 
         erased: ``erased_people`` of the session's study.
     """
     if session.worker.erased:
-        return erased_mark(session.worker.source, session.place, name) in erased
+        return erased_mark(session.worker.source, session.platform, name) in erased
     return session.worker.name == name
 
 
@@ -114,7 +114,7 @@ def error_of_call(call: CrowdCall, text: str) -> str:
         workers = design_of(call.study).workers
         people = Qualification.objects.filter(name__in=(*workers.requires, *workers.forbids))
         rows = RawId.objects.filter(
-            worker__in=people.values("worker"), worker__place=call.place, session=None
+            worker__in=people.values("worker"), worker__platform=call.platform, session=None
         )
     return without_ids(text, rows.values_list("value", flat=True))
 
@@ -122,9 +122,9 @@ def error_of_call(call: CrowdCall, text: str) -> str:
 def ids_not_passed_on(platform: str, qualification: str) -> list[str]:
     """Return the ids of people who have a qualification here that their crowd was never asked to give them."""
     requested = CrowdCall.objects.filter(
-        worker=OuterRef("worker"), place=platform, kind="qualify", payload__qualification=qualification
+        worker=OuterRef("worker"), platform=platform, kind="qualify", payload__qualification=qualification
     )
-    people = Qualification.objects.filter(~Exists(requested), name=qualification, worker__place=platform)
+    people = Qualification.objects.filter(~Exists(requested), name=qualification, worker__platform=platform)
     rows = RawId.objects.filter(worker__in=people.values("worker"), session=None).order_by("pk")
     return list(rows.values_list("value", flat=True))
 
@@ -186,7 +186,7 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     never_came = Worker.objects.filter(
         Q(qualifications__name__in=names) | Q(crowd_calls__study=study),
         source=Worker.Source.CROWD,
-        place=study.place,
+        platform=study.platform,
         participations=None,
         crowd_sessions=None,
     )

@@ -65,16 +65,16 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
         for plan, price in zip(wanted, prices, strict=True)
     ]
     total = sum(sums)
-    budget = budget_of(study, study.place)
+    budget = budget_of(study, study.platform)
     _refuse_beyond(budget, total)
     until = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
     numbers: dict[int | None, int] = dict(rows.order_by("number").values_list("hit", "number"))
     for plan, price, cents in zip(wanted, prices, sums, strict=True):
         number = numbers.get(plan.hit, 0) + 1
-        token = call_key(Ability.PUBLISH, study.place, study.pk, study.slug, plan.hit, number)
+        token = call_key(Ability.PUBLISH, study.platform, study.pk, study.slug, plan.hit, number)
         publication = Publication.objects.create(
             study=study,
-            place=study.place,
+            platform=study.platform,
             hit_id=plan.hit,
             number=number,
             token=token,
@@ -98,7 +98,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             study=study,
             what="publish",
             sentence=f"{'One publication is' if len(wanted) == 1 else f'{len(wanted)} publications are'} planned at "
-            f"{study.place}; {spell_cents(total, budget.currency)} are reserved.",
+            f"{study.platform}; {spell_cents(total, budget.currency)} are reserved.",
             by=by,
         )
     return len(wanted)
@@ -178,7 +178,7 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
 def _released_slots(publication: Publication) -> int:
     """Return the number of released slots, which reopen with more time."""
     decided = publication.sessions.exclude(booked="").count()
-    return max(0, publication.places - publication.held - decided)
+    return max(0, publication.places - publication.held_slots - decided)
 
 
 def _released_screen_outs(publication: Publication) -> int:
@@ -302,12 +302,12 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     backend.refuse(study, design)
     was = study.state
     mark_open(study=study)
-    _bind_to_place(study, backend)
+    _bind_to_platform(study, backend)
     copy_rules(study=study)
     plan_publications(study=study, by=by)
     where = backend.entrance_in_words(study)
     if was != Study.State.OPEN:
-        suffix = "" if study.place == "local" else f" at {study.place}"
+        suffix = "" if study.platform == "local" else f" at {study.platform}"
         note_event(study=study, what="opened", sentence=f"Opened{suffix}. {where}", by=by)
     return where
 
@@ -335,12 +335,12 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
     if study.state != Study.State.DRAFT:  # these look at the HITs
         checks += [
             ("crowd", partial(backend.refuse, study, design)),
-            ("crowd", partial(_refuse_another_place, study, backend.place(design))),
+            ("crowd", partial(_refuse_another_platform, study, backend.platform(design))),
         ]
         if Ability.PUBLISH in backend.can and not study.publications.exists():
             # the budget as opening would make it
             first = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
-            budget = at_crowd(Budget, study).first() if study.place else None
+            budget = at_crowd(Budget, study).first() if study.platform else None
             checks.append(("budget", partial(_refuse_beyond, budget or first, cents)))
     reasons = []
     for about, check in checks:
@@ -371,14 +371,14 @@ def _refuse_simulated(study: Study) -> None:
         )
 
 
-def _refuse_another_place(study: Study, platform: str) -> None:
-    if study.place and study.place != platform:
+def _refuse_another_platform(study: Study, platform: str) -> None:
+    if study.platform and study.platform != platform:
         raise WrongState(
             _(
                 "Study %(slug)r belongs to %(place)s and cannot be opened at %(place_2)s; "
                 "duplicate it for that."
             )
-            % {"slug": study.slug, "place": study.place, "place_2": platform}
+            % {"slug": study.slug, "place": study.platform, "place_2": platform}
         )
 
 
@@ -398,14 +398,14 @@ def _refuse_beyond(budget: Budget, cents: int) -> None:
         )
 
 
-def _bind_to_place(study: Study, backend: CrowdBackend) -> None:
+def _bind_to_platform(study: Study, backend: CrowdBackend) -> None:
     """Bind the study to its place for good: people and money of two places never mix."""
     design = design_of(study)
-    platform = backend.place(design)
-    _refuse_another_place(study, platform)
-    if not study.place:
-        study.place = platform
-        study.save(update_fields=["place"])
+    platform = backend.platform(design)
+    _refuse_another_platform(study, platform)
+    if not study.platform:
+        study.platform = platform
+        study.save(update_fields=["platform"])
         if design.crowd.budget_cents and backend.sends_people:
             budget_of(study, platform)
             set_budget(study=study, platform=platform, cents=design.crowd.budget_cents)

@@ -39,11 +39,11 @@ def give_qualification(
             "and underscores, 80 at most."
         )
     passes_on = Ability.QUALIFY in backend_of(study).can
-    if passes_on and not value and not study.place:
+    if passes_on and not value and not study.platform:
         _refuse_to_take_away(study, workers, name)
     for worker in workers:
         _record(worker, name, value)
-        if passes_on and worker.place and worker.place == study.place:
+        if passes_on and worker.platform and worker.platform == study.platform:
             ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=by)
     people = "One worker" if len(workers) == 1 else f"{len(workers)} workers"
     message = f"{people} {'got' if value else 'lost'} the qualification {name}."
@@ -52,8 +52,8 @@ def give_qualification(
 
 def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:
     """Raise WrongState if the crowd may know of the qualification, as it hears of changes through an opened study."""
-    have = Qualification.objects.filter(name=name, worker__in=workers).values("worker__place")
-    other = Study.objects.filter(place__in=have).exclude(place="").order_by("-pk").first()
+    have = Qualification.objects.filter(name=name, worker__in=workers).values("worker__platform")
+    other = Study.objects.filter(platform__in=have).exclude(platform="").order_by("-pk").first()
     if other is not None:
         raise WrongState(
             f"Nobody lost the qualification {name}: study {study.slug!r} was not opened yet, and its crowd may have "
@@ -77,11 +77,11 @@ def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
     wrong = next((raw for raw in ids if not AN_ID.fullmatch(raw)), None)
     if wrong is not None:
         raise WrongState(f"Nobody was qualified: {wrong[:60]!r} is no id of a person at {backend.title}.")
-    platform = study.place or backend.place(design_of(study))
+    platform = study.platform or backend.platform(design_of(study))
     workers = []
     for raw in ids:
         worker, _created = Worker.objects.get_or_create(
-            source=Worker.Source.CROWD, place=platform, name=pseudonym(platform, raw)
+            source=Worker.Source.CROWD, platform=platform, name=pseudonym(platform, raw)
         )
         RawId.objects.get_or_create(
             worker=worker, session=None, name=backend.person_of(design_of(study)), defaults={"value": raw}
@@ -98,5 +98,5 @@ def grant(*, assignment: Assignment) -> None:
     if not worker.is_person or Qualification.objects.filter(worker=worker, name=name).exists():
         return
     _record(worker, name, 1)
-    if Ability.QUALIFY in backend_of(study).can and worker.place:
+    if Ability.QUALIFY in backend_of(study).can and worker.platform:
         ask_to_qualify(study=study, worker=worker, qualification=name)

@@ -75,7 +75,7 @@ MINUTES_TO_STORE = 10  # lease for answers that exist already
 def person_sent(*, study: Study, raw: str, name: str) -> Worker:
     """Return the worker with the crowd's id ``raw``; ``name`` is the kind of id, such as WorkerId."""
     worker, created = Worker.objects.get_or_create(
-        source=Worker.Source.CROWD, place=study.place, name=pseudonym(study.place, raw)
+        source=Worker.Source.CROWD, platform=study.platform, name=pseudonym(study.platform, raw)
     )
     if created or not RawId.objects.filter(worker=worker, session=None, name=name).exists():
         RawId.objects.get_or_create(worker=worker, session=None, name=name, defaults={"value": raw})
@@ -86,12 +86,12 @@ def person_sent(*, study: Study, raw: str, name: str) -> Worker:
 def open_session(*, publication: Publication, worker: Worker, external_id: str) -> CrowdSession:
     """Return the worker's session of this external id; an id that passed on (psiTurk#184) ends the first session."""
     before = CrowdSession.objects.filter(
-        place=publication.place, external_id=external_id, status=Status.WORKING
+        platform=publication.platform, external_id=external_id, status=Status.WORKING
     ).exclude(worker=worker)
     for other in before:
         end_session(session=other, status=Status.RETURNED)
     session, _created = CrowdSession.objects.get_or_create(
-        place=publication.place,
+        platform=publication.platform,
         external_id=external_id,
         worker=worker,
         defaults={"study": publication.study, "publication": publication},
@@ -109,8 +109,8 @@ def receive_worker(
     Raises:
         JoinRefused, ArrivalRefused, TooMany: nothing is recorded.
     """
-    known = CrowdSession.objects.filter(place=publication.place, external_id=external_id)
-    if not known.filter(worker__name=pseudonym(publication.place, raw)).exists():
+    known = CrowdSession.objects.filter(platform=publication.platform, external_id=external_id)
+    if not known.filter(worker__name=pseudonym(publication.platform, raw)).exists():
         rate_limits.count("join", publication.study.slug)
     return _receive(publication, raw, external_id, consent=consent)
 
@@ -202,7 +202,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
     Raises:
         SlotTaken: the crowd does not know of this assignment.
     """
-    same = CrowdSession.objects.filter(place=session.place, external_id=session.external_id)
+    same = CrowdSession.objects.filter(platform=session.platform, external_id=session.external_id)
     if same.filter(status=Status.SUBMITTED, confirmed=False).exclude(pk=session.pk).exists():
         return MORE_SLOTS  # two people under one id: the crowd can name only one of them, and not yet which
     raw = RawId.objects.filter(worker=session.worker_id, session=None).first()
@@ -333,10 +333,10 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
 
 
 def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
-    study, platform = publication.study, publication.place
+    study, platform = publication.study, publication.platform
     external_id = backend.session_id(platform, work.external_id)
     name, erased = pseudonym(platform, work.worker), erased_people(study)
-    same = CrowdSession.objects.filter(place=platform, external_id=external_id, worker__place=platform)
+    same = CrowdSession.objects.filter(platform=platform, external_id=external_id, worker__platform=platform)
     for session in same.filter(Q(worker__name=name) | Q(worker__erased=True)).select_related("worker"):
         if is_session_of(session, name, erased):
             return session

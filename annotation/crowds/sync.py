@@ -30,8 +30,8 @@ from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publi
 from annotation.money.ledger import (
     OverBudget,
     ledger_sums,
-    release_places,
     release_screen_outs,
+    release_slots,
     reserved_cents,
 )
 from annotation.money.payments import decide_session
@@ -69,7 +69,7 @@ def sync_what_is_due() -> list[str]:
     every = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
     up = Publication.objects.filter(study=OuterRef("pk"), state__in=["planned", "published", "expired"])
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
-    crowds = Study.objects.exclude(place__in=["", "local"]).annotate(asks=Exists(calls))
+    crowds = Study.objects.exclude(platform__in=["", "local"]).annotate(asks=Exists(calls))
     names = [backend.name for backend in BACKENDS if Ability.DELETE in backend.can]
     over = Q(Exists(_deletable().filter(study=OuterRef("pk"))), design__crowd__backend__in=names)
     slugs = []
@@ -84,7 +84,7 @@ def sync_what_is_due() -> list[str]:
 
 def note_hint(*, platform: str, external_id: str) -> bool:
     """Record a crowd's hint about an external HIT. Return False if it is not ours."""
-    rows = Publication.objects.filter(place=platform, external_id=external_id)
+    rows = Publication.objects.filter(platform=platform, external_id=external_id)
     publication = rows.select_related("study").first()
     if publication is None:
         return False
@@ -201,7 +201,7 @@ def sync_crowd(
     """Synchronise a study with its crowd; if ``thorough``, read also external HITs without news."""
     backend = backend_of(study)
     discrepancies: list[Discrepancy] = []
-    if backend.sends_people and study.place:
+    if backend.sends_people and study.platform:
         discrepancies += _carry_out(study, wait, progress)
         if Ability.LIST in backend.can:
             comparison = _Comparison(study, backend, thorough, discrepancies)
@@ -236,8 +236,8 @@ class _Comparison:
         self.discrepancies.append(Discrepancy(kind, sentence, ids))
 
     def run(self, progress: Progress | None) -> None:
-        platform = Publication.objects.filter(place=self.study.place)
-        for external_id in self.backend.ids_with_news(self.study.place):  # one queue serves all studies
+        platform = Publication.objects.filter(platform=self.study.platform)
+        for external_id in self.backend.ids_with_news(self.study.platform):  # one queue serves all studies
             platform.filter(external_id=external_id).update(hinted_at=timezone.now())
         expire_overdue(study=self.study)
         known = list(platform.filter(study=self.study, state__in=[State.PUBLISHED, State.EXPIRED]))
@@ -267,7 +267,7 @@ class _Comparison:
         for publication in known:
             if publication.external_id not in there_are:
                 cents = spell_cents(
-                    publication.held * publication.price_cents, design_of(self.study).currency
+                    publication.held_slots * publication.price_cents, design_of(self.study).currency
                 )
                 self.note(
                     "only-here",
@@ -318,7 +318,7 @@ class _Comparison:
                 try:
                     record_work(backend=self.backend, publication=publication, work=work)
                 except IncompleteWork as problem:
-                    name = self.backend.session_id(publication.place, work.external_id)
+                    name = self.backend.session_id(publication.platform, work.external_id)
                     sentence = f"Assignment {name} of {publication.external_id} was handed in at the crowd. {problem}"
                     self.note("no-answers", sentence, publication=publication.external_id, assignment=name)
             _end_superseded(publication)
@@ -397,11 +397,11 @@ def _release_open_slots(publication: Publication, waiting: int, asked_at: dateti
     if CrowdCall.objects.filter(extending, publication=locked, kind=Ability.EXTEND).exists():
         return
     undecided = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count() + waiting
-    free = locked.held - undecided
+    free = locked.held_slots - undecided
     if free > 0:
-        release_places(publication=locked, places=free)
+        release_slots(publication=locked, places=free)
         locked.refresh_from_db()
-    finished = not locked.held and not undecided
+    finished = not locked.held_slots and not undecided
     if finished:
         release_screen_outs(publication=locked)
     locked.state = State.FINISHED if finished else State.EXPIRED
@@ -455,7 +455,7 @@ def delete_what_is_over(*, study: Study) -> int:
         return 0
     with transaction.atomic():
         over = list(
-            _deletable().filter(study=study, place=study.place).select_related("study").order_by("pk")
+            _deletable().filter(study=study, platform=study.platform).select_related("study").order_by("pk")
         )
         for publication in over:
             ask_to_delete(publication=publication)

@@ -1,7 +1,7 @@
 """External HITs, sessions of their workers, outbox messages, and raw ids from a crowd.
 
-Every row has its ``place``: the crowd, and for Mechanical Turk sandbox or live. Counters never mix two places. Backends
-(annotation.crowds) define places, not database choices, so a new crowd needs no migration.
+Every row has its ``platform``: the crowd, and for Mechanical Turk sandbox or live. Counters never mix two of them.
+Backends (annotation.crowds) define platforms, not database choices, so a new crowd needs no migration.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from annotation.models.assignments import Assignment
 from annotation.models.workers import Worker
 from judgments.models import HIT, Study
 
-PLACE_LENGTH = 20
+PLATFORM_LENGTH = 20
 TOKEN_LENGTH = 64  # of Mechanical Turk's UniqueRequestToken
 Row = TypeVar("Row", bound=models.Model)
 
 
 def at_crowd(model: type[Row], study: Study) -> models.QuerySet[Row]:
     """Return a study's rows at the crowd to which it was opened."""
-    return model._default_manager.filter(study=study, place=study.place)
+    return model._default_manager.filter(study=study, platform=study.platform)
 
 
 class Publication(models.Model):
     """An external HIT: a HIT at Mechanical Turk, a whole study at a panel.
 
     ``token`` is derived from our rows and stored before the crowd is asked, so that the HIT can be found after a lost
-    answer. ``held`` slots are paid from the budget's reservation until they are decided or released.
+    answer. ``held_slots`` are paid from the budget's reservation until they are decided or released.
     """
 
     class State(models.TextChoices):
@@ -43,7 +43,7 @@ class Publication(models.Model):
         WITHDRAWN = "withdrawn", gettext_lazy("never published")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="publications")
-    place = models.CharField(max_length=PLACE_LENGTH)
+    platform = models.CharField("place", db_column="place", max_length=PLATFORM_LENGTH)
     hit = models.ForeignKey(
         HIT,
         on_delete=models.PROTECT,
@@ -62,7 +62,9 @@ class Publication(models.Model):
     )
     state = models.CharField(max_length=9, choices=State, default=State.PLANNED)
     places = models.PositiveIntegerField(help_text="How many people it is for.")
-    held = models.PositiveIntegerField(default=0, help_text="Places whose price is reserved still.")
+    held_slots = models.PositiveIntegerField(
+        "held", db_column="held", default=0, help_text="Places whose price is reserved still."
+    )
     reward_cents = models.PositiveIntegerField(help_text="Paid to a person.")
     fee_cents = models.PositiveIntegerField(help_text="The crowd's fee on it.")
     screen_outs = models.PositiveIntegerField(
@@ -92,14 +94,14 @@ class Publication(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["place", "external_id"],
+                fields=["platform", "external_id"],
                 condition=~Q(external_id=""),
                 name="a_publication_once_per_place",
             ),
             models.UniqueConstraint(
-                fields=["study", "place", "hit", "number"], name="publications_of_a_hit_are_numbered"
+                fields=["study", "platform", "hit", "number"], name="publications_of_a_hit_are_numbered"
             ),
-            models.CheckConstraint(condition=Q(held__lte=F("places")), name="held_places_are_places"),
+            models.CheckConstraint(condition=Q(held_slots__lte=F("places")), name="held_places_are_places"),
             models.CheckConstraint(
                 condition=Q(screen_outs_held__lte=F("screen_outs")), name="held_screen_outs_are_screen_outs"
             ),
@@ -107,7 +109,7 @@ class Publication(models.Model):
                 condition=~Q(state="published") | ~Q(external_id=""), name="what_is_published_has_an_id"
             ),
         ]
-        indexes = [models.Index(fields=["study", "place", "state"], name="publications_of_a_study")]
+        indexes = [models.Index(fields=["study", "platform", "state"], name="publications_of_a_study")]
 
     def __str__(self) -> str:
         return self.external_id or self.token
@@ -141,7 +143,7 @@ class CrowdSession(models.Model):
         RELEASED = "released", gettext_lazy("given back")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_sessions")
-    place = models.CharField(max_length=PLACE_LENGTH)
+    platform = models.CharField("place", db_column="place", max_length=PLATFORM_LENGTH)
     publication = models.ForeignKey(Publication, on_delete=models.PROTECT, related_name="sessions")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="crowd_sessions")
     external_id = models.CharField(
@@ -167,13 +169,13 @@ class CrowdSession(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["place", "external_id", "worker"], name="a_session_once_per_place_id_and_worker"
+                fields=["platform", "external_id", "worker"], name="a_session_once_per_place_id_and_worker"
             ),
             models.CheckConstraint(
                 condition=~Q(booked="spent") | Q(status="approved"), name="what_is_paid_is_approved"
             ),
         ]
-        indexes = [models.Index(fields=["study", "place", "status"], name="crowd_sessions_of_a_study")]
+        indexes = [models.Index(fields=["study", "platform", "status"], name="crowd_sessions_of_a_study")]
 
     def __str__(self) -> str:
         return f"{self.external_id}: {self.status}"
@@ -193,7 +195,7 @@ class CrowdCall(models.Model):
         DROPPED = "dropped", gettext_lazy("not wanted any more")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_calls")
-    place = models.CharField(max_length=PLACE_LENGTH)
+    platform = models.CharField("place", db_column="place", max_length=PLATFORM_LENGTH)
     kind = models.CharField(max_length=12, help_text="A word of annotation.crowds.base.Ability.")
     key = models.CharField(
         max_length=TOKEN_LENGTH,

@@ -8,7 +8,7 @@ from django.db.models import F, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from annotation.models.crowds import PLACE_LENGTH, CrowdCall, CrowdSession, Publication
+from annotation.models.crowds import PLATFORM_LENGTH, CrowdCall, CrowdSession, Publication
 from common.rows import AppendOnlyRow
 from judgments.models import Study
 
@@ -17,10 +17,10 @@ CURRENCY_LENGTH = 3  # ISO 4217
 
 
 class Budget(models.Model):
-    """A study's budget at a place. Only annotation.money.ledger changes the counters, with an entry for each change."""
+    """A study's budget at a platform. Only annotation.money.ledger changes the counters, with an entry for each."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="budgets")
-    place = models.CharField(max_length=PLACE_LENGTH)
+    platform = models.CharField("place", db_column="place", max_length=PLATFORM_LENGTH)
     currency = models.CharField(max_length=CURRENCY_LENGTH, help_text="ISO 4217, such as USD.")
     budget_cents = models.PositiveBigIntegerField(default=0)
     reserved_cents = models.PositiveBigIntegerField(default=0)
@@ -31,7 +31,7 @@ class Budget(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["study", "place"], name="one_budget_per_study_and_place"),
+            models.UniqueConstraint(fields=["study", "platform"], name="one_budget_per_study_and_place"),
             models.CheckConstraint(
                 condition=Q(reserved_cents__gte=0)
                 & Q(spent_cents__gte=0)
@@ -41,7 +41,7 @@ class Budget(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.study} at {self.place}"
+        return f"{self.study} at {self.platform}"
 
     @property
     def forecast_cents(self) -> int:

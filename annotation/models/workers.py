@@ -42,9 +42,10 @@ class Worker(models.Model):
         Study, on_delete=models.CASCADE, related_name="+", null=True, blank=True,
         help_text="The study whose rehearsal or import made this worker; names repeat between them.",
     )  # fmt: skip
-    place = models.CharField(
-        max_length=20, blank=True, help_text="Which crowd sent the person; the sandbox's people are others."
-    )
+    platform = models.CharField(
+        "place", db_column="place", max_length=20, blank=True,
+        help_text="Which crowd sent the person; the sandbox's people are others.",
+    )  # fmt: skip
     anonymous = models.BooleanField(default=False)
     token_hash = models.CharField(max_length=64, blank=True)
     resume_hash = models.CharField(max_length=64, blank=True)
@@ -68,7 +69,9 @@ class Worker(models.Model):
                 fields=["name"], condition=Q(source="local"), name="local_worker_name_once"
             ),
             models.UniqueConstraint(
-                fields=["place", "name"], condition=Q(source="crowd"), name="crowd_worker_name_once_per_place"
+                fields=["platform", "name"],
+                condition=Q(source="crowd"),
+                name="crowd_worker_name_once_per_place",
             ),
             models.UniqueConstraint(
                 fields=["study", "name"],
@@ -84,7 +87,7 @@ class Worker(models.Model):
                 name="only_people_belong_to_no_study",
             ),
             models.CheckConstraint(
-                condition=(Q(source="crowd") & ~Q(place="")) | (~Q(source="crowd") & Q(place="")),
+                condition=(Q(source="crowd") & ~Q(platform="")) | (~Q(source="crowd") & Q(platform="")),
                 name="a_place_sends_the_workers_of_a_crowd",
             ),
         ]

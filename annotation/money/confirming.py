@@ -151,13 +151,13 @@ def top_ups_of(study: Study, pays: Iterable[Pay], claims: Iterable[Overclaim], w
 
 def preview_budget(*, study: Study, cents: int) -> Preview:
     """Preview a new budget; ``total_cents`` is the increase."""
-    if not study.place:
+    if not study.platform:
         raise WrongState(
             _("Nothing was changed: the budget of a study that was never opened is in its design.")
         )
     budget = at_crowd(Budget, study).first()
     before = budget.budget_cents if budget else 0
-    facts = {"place": study.place, "budget_cents": cents, "budget_cents_before": before}
+    facts = {"place": study.platform, "budget_cents": cents, "budget_cents_before": before}
     return Preview(study, "budget", max(0, cents - before), left_cents(study), facts)
 
 
@@ -314,7 +314,7 @@ def _situation(name: str, study: Study, values: dict[str, Any]) -> str:
     preview = _confirmable[name].preview
     about = {key: value for key, value in values.items() if key not in NOT_ABOUT}
     shown = preview(study=study, **about).confirm if preview is not None else ""
-    return content_key("situation", study.design, study.state, study.place, study.paused_at is None, shown)
+    return content_key("situation", study.design, study.state, study.platform, study.paused_at is None, shown)
 
 
 def confirm_request(*, request: int, by: User) -> SpendingRequest:

@@ -198,14 +198,14 @@ class Forecast:
 def forecast_of(study: Study) -> Forecast:
     """Return the forecast from HITs and prices. Published HITs keep their price, without released slots."""
     design, backend = design_of(study), backend_of(study)
-    up = Publication.objects.filter(study=study, place=study.place or backend.place(design)).exclude(
+    up = Publication.objects.filter(study=study, platform=study.platform or backend.platform(design)).exclude(
         state=Publication.State.WITHDRAWN
     )
     paid = Count("sessions", filter=Q(sessions__booked=CrowdSession.Booked.SPENT))
     rewards = fees = places = screen_outs = 0
     for publication in up.annotate(paid=paid):
         planned = publication.state == Publication.State.PLANNED
-        count = publication.places if planned else publication.held + publication.paid
+        count = publication.places if planned else publication.held_slots + publication.paid
         reward, fee = publication.reward_cents, publication.fee_cents
         places, rewards, fees = places + count, rewards + count * reward, fees + count * fee
         reserved = publication.screen_outs if planned else publication.screen_outs_held

@@ -41,7 +41,7 @@ class OverBudget(QuorumError):
 
 def budget_of(study: Study, platform: str) -> Budget:
     defaults = {"currency": lambda: design_of(study).currency}
-    return Budget.objects.get_or_create(study=study, place=platform, defaults=defaults)[0]
+    return Budget.objects.get_or_create(study=study, platform=platform, defaults=defaults)[0]
 
 
 @transaction.atomic
@@ -72,7 +72,7 @@ def set_budget(*, study: Study, platform: str, cents: int, by: User | None = Non
         sentence=f"The budget at {platform} is {spell_cents(cents, budget.currency)}, before it was "
         f"{spell_cents(budget.budget_cents, budget.currency)}." + (f" {why}" if why else ""),
         by=by,
-        place=platform,
+        platform=platform,
         cents=cents,
     )
     budget.refresh_from_db()
@@ -181,7 +181,7 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
         return
     account = by.pk if by is not None else call.made_by_id
     with one_order(call.study, account) as order:
-        budget = budget_of(call.study, call.place)
+        budget = budget_of(call.study, call.platform)
         if _book_for(call, "reserve", cents, budget, account=order.account):
             order.add(budget.currency, cents)
             _set_reservation(call, cents)
@@ -190,7 +190,7 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
 def reserve_again(*, call: CrowdCall, cents: int) -> None:
     """Reserve the cost of a call that the crowd carried out although its reservation was released."""
     if cents and not call.reserved_cents:
-        budget = budget_of(call.study, call.place)
+        budget = budget_of(call.study, call.platform)
         if _book_for(call, "reserve", cents, budget, account=call.made_by_id):
             _set_reservation(call, cents)
 
@@ -214,12 +214,12 @@ def _set_reservation(call: CrowdCall, cents: int) -> None:
 
 def release_call(*, call: CrowdCall) -> None:
     if call.reserved_cents:
-        _book_for(call, "release", -call.reserved_cents, budget_of(call.study, call.place))
+        _book_for(call, "release", -call.reserved_cents, budget_of(call.study, call.platform))
         _set_reservation(call, 0)
 
 
 def spend_bonus(*, call: CrowdCall) -> None:
-    budget = budget_of(call.study, call.place)
+    budget = budget_of(call.study, call.platform)
     cents = call.reserved_cents
     book(
         budget=budget,
@@ -233,24 +233,24 @@ def spend_bonus(*, call: CrowdCall) -> None:
     _set_reservation(call, 0)
 
 
-def hold_places(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
+def hold_slots(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
     """Turn a call's reservation into held slots and screen-outs, and release the rest."""
     Publication.objects.filter(pk=publication.pk).update(
-        held=F("held") + places, screen_outs_held=F("screen_outs_held") + screen_outs
+        held_slots=F("held_slots") + places, screen_outs_held=F("screen_outs_held") + screen_outs
     )
     more = call.reserved_cents - places * publication.price_cents - screen_outs * publication.screen_out_cents
     if more > 0:
-        _book_for(call, "release", -more, budget_of(call.study, call.place))
+        _book_for(call, "release", -more, budget_of(call.study, call.platform))
     _set_reservation(call, 0)
 
 
-def release_places(*, publication: Publication, places: int) -> bool:
+def release_slots(*, publication: Publication, places: int) -> bool:
     """Release the money of slots that nobody will fill. Return False if fewer are held."""
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
-    if places <= 0 or locked.held < places:
+    if places <= 0 or locked.held_slots < places:
         return False
     _release_unfilled(locked, places * locked.price_cents)
-    return bool(Publication.objects.filter(pk=locked.pk).update(held=F("held") - places))
+    return bool(Publication.objects.filter(pk=locked.pk).update(held_slots=F("held_slots") - places))
 
 
 def release_screen_outs(*, publication: Publication) -> None:
@@ -266,7 +266,7 @@ def release_screen_outs(*, publication: Publication) -> None:
 def _release_unfilled(publication: Publication, cents: int) -> None:
     number = LedgerEntry.objects.filter(publication=publication, what="release").count() + 1
     book(
-        budget=budget_of(publication.study, publication.place),
+        budget=budget_of(publication.study, publication.platform),
         key=f"unfilled:{publication.token}:{number}",
         what="release",
         reserved=-cents,
@@ -305,14 +305,14 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
     if _is_booked(_key(session, "reward")):
         return False
     publication = session.publication
-    paid_before = unmatched_key(session.place, session.worker.name, session.external_id)
+    paid_before = unmatched_key(session.platform, session.worker.name, session.external_id)
     if _is_booked(paid_before):  # the crowd paid it before it counted here
         _book_for_session(session, "matched", what="matched", spent=-publication.price_cents)
     rejected_before = session.booked == CrowdSession.Booked.RELEASED
-    reserved = 0 if rejected_before else _take_place(publication)
+    reserved = 0 if rejected_before else _take_slot(publication)
     with one_order(session.study, None) as order:
         if not reserved and not fact:
-            order.add(budget_of(session.study, session.place).currency, publication.price_cents)
+            order.add(budget_of(session.study, session.platform).currency, publication.price_cents)
         return _book_for_session(
             session,
             "reward",
@@ -333,7 +333,7 @@ def pay_unmatched(
 ) -> bool:
     """Spend an unmatched payment of the crowd, for the account that says so. Return False if it was booked."""
     return book(
-        budget=budget_of(publication.study, publication.place),
+        budget=budget_of(publication.study, publication.platform),
         key=key,
         what="unmatched",
         spent=publication.price_cents,
@@ -347,13 +347,13 @@ def pay_unmatched(
 def release_rejected(*, session: CrowdSession) -> bool:
     """Release the price of a rejected session. Return False if it was released."""
     publication = session.publication
-    if _is_booked(_key(session, "rejected")) or not _take_place(publication):
+    if _is_booked(_key(session, "rejected")) or not _take_slot(publication):
         return False
     return _book_for_session(session, "rejected", what="release", reserved=-publication.price_cents)
 
 
 def _book_for_session(session: CrowdSession, key: str, **booking: Any) -> bool:
-    budget = budget_of(session.study, session.place)
+    budget = budget_of(session.study, session.platform)
     key = _key(session, key)
     return book(budget=budget, key=key, publication=session.publication, session=session, **booking)
 
@@ -362,12 +362,14 @@ def _is_booked(key: str) -> bool:
     return LedgerEntry.objects.filter(key=key).exists()
 
 
-def _take_place(publication: Publication) -> int:
-    return Publication.objects.filter(pk=publication.pk, held__gt=0).update(held=F("held") - 1)
+def _take_slot(publication: Publication) -> int:
+    return Publication.objects.filter(pk=publication.pk, held_slots__gt=0).update(
+        held_slots=F("held_slots") - 1
+    )
 
 
 def _key(session: CrowdSession, what: str) -> str:
-    return f"{session.place}:{session.worker_id}:{session.external_id}:{what}"
+    return f"{session.platform}:{session.worker_id}:{session.external_id}:{what}"
 
 
 def ledger_sums(budget: Budget) -> tuple[int, int]:
@@ -380,12 +382,13 @@ def ledger_sums(budget: Budget) -> tuple[int, int]:
 
 def reserved_cents(budget: Budget) -> int:
     """Return reserved, recomputed from held slots and open calls."""
-    here = {"study": budget.study, "place": budget.place}
+    here = {"study": budget.study, "platform": budget.platform}
     rows = Publication.objects.filter(**here)
-    places = rows.filter(Q(held__gt=0) | Q(screen_outs_held__gt=0)).aggregate(
-        kept=Sum(
-            F("held") * (F("reward_cents") + F("fee_cents")) + F("screen_outs_held") * F("screen_out_cents")
+    slots = rows.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0)).aggregate(
+        cents=Sum(
+            F("held_slots") * (F("reward_cents") + F("fee_cents"))
+            + F("screen_outs_held") * F("screen_out_cents")
         )
-    )["kept"]
-    calls = CrowdCall.objects.filter(**here).aggregate(kept=Sum("reserved_cents"))["kept"]
-    return (places or 0) + (calls or 0)
+    )["cents"]
+    calls = CrowdCall.objects.filter(**here).aggregate(cents=Sum("reserved_cents"))["cents"]
+    return (slots or 0) + (calls or 0)

@@ -217,11 +217,11 @@ def budget(
     *, study: Study, by: User | None, cents: int, why: str = "", confirm: str | None = None
 ) -> Outcome:
     """Set the budget; it cannot fall below spent and reserved money."""
-    if study.place:  # ensures a row to lock
-        Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.place).pk)
+    if study.platform:  # ensures a row to lock
+        Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.platform).pk)
     current = preview_budget(study=study, cents=cents)
     check_confirmed(current, confirm)
-    set_budget(study=study, platform=study.place, cents=cents, why=why, by=by)
+    set_budget(study=study, platform=study.platform, cents=cents, why=why, by=by)
     return Outcome(_("The budget is changed."), _done(current, []))
 
 

@@ -61,7 +61,7 @@ def decide_session(
     return write_message(
         study=session.study,
         kind=kind,
-        key=call_key(kind, session.place, session.worker_id, session.external_id, number),
+        key=call_key(kind, session.platform, session.worker_id, session.external_id, number),
         session=session,
         worker=session.worker,
         payload={"override": override},
@@ -107,7 +107,7 @@ def ask_for_bonus(
     return write_message(
         study=session.study,
         kind=Ability.BONUS,
-        key=call_key(Ability.BONUS, session.place, session.worker_id, session.external_id, number),
+        key=call_key(Ability.BONUS, session.platform, session.worker_id, session.external_id, number),
         session=session,
         worker=session.worker,
         payload={"bonus_cents": cents},

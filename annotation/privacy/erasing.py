@@ -178,7 +178,7 @@ class Erased:
 
 
 def mark_of(worker: Worker) -> str:
-    return erased_mark(worker.source, worker.place, worker.name)
+    return erased_mark(worker.source, worker.platform, worker.name)
 
 
 def find_person(study: Study, name: str) -> Worker | None:
@@ -187,7 +187,7 @@ def find_person(study: Study, name: str) -> Worker | None:
     Raise NotThere if no such person ever took part.
     """
     name = name.strip()
-    names = [name, pseudonym(study.place, name)]
+    names = [name, pseudonym(study.platform, name)]
     person = people_of(study).filter(name__in=names).first()
     if person is None and erasure_of(study, name) is None:
         raise NotThere(
@@ -218,7 +218,7 @@ def erasure_of(study: Study, name: str) -> Erasure | None:
 
 
 def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
-    crowd, platform = Worker.Source.CROWD, study.place
+    crowd, platform = Worker.Source.CROWD, study.platform
     return [
         (Worker.Source.LOCAL, "", name),
         (Worker.Source.IMPORTED, "", name),
@@ -500,7 +500,7 @@ def _texts_only(study: Study, judgments: Any) -> Any:
 def _unnamed(study: Study, worker: Worker) -> QuerySet[Assignment]:
     """Return unconfirmed work: it is excluded, and must stay so."""
     work = Assignment.objects.filter(study=study, worker=worker)
-    if not study.place or Ability.LIST not in backend_of(study).can:
+    if not study.platform or Ability.LIST not in backend_of(study).can:
         return work.none()
     return work.filter(session__confirmed=False)
 
@@ -602,7 +602,7 @@ def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
             name=f"{start}-{random_code(LETTERS, 10)}",
             source=worker.source,
             study=worker.study,
-            place=worker.place,
+            platform=worker.platform,
             created_at=study.opened_at or study.created_at,
             erased=True,
         )

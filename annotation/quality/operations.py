@@ -246,7 +246,7 @@ def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
 def _decision_message(study: Study, count: int, what: str) -> str:
     """Say what was decided, or that the crowd is asked, which has the last word."""
     approved, n = what == "approved", {"n": thousands(count)}
-    if study.place and backend_of(study).sends_people:
+    if study.platform and backend_of(study).sends_people:
         sentence = (
             ngettext("One page of work is to be approved", "%(n)s pages of work are to be approved", count)
             if approved

@@ -268,7 +268,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "asked": CrowdCall.objects.filter(
             study=study, kind__in=["approve", "reject"], state__in=["waiting", "started"]
         ).count()
-        if study.place
+        if study.platform
         else 0,
         "states": [
             {"name": name, "label": _(label), "count": counts[name]} for name, label in STATE_LABELS.items()

@@ -73,7 +73,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         )
     if worker is not None and Participation.objects.filter(study=study_row, worker=worker).exists():
         return redirect("annotation:work", slug)
-    if not comes_by_the_link(study_row.place):
+    if not comes_by_the_link(study_row.platform):
         return render(request, "annotation/not_open.html", {"study": study_row, "why": "sent"})
     if worker is not None and worker.source != Worker.Source.LOCAL:
         worker = None  # a panel's worker of another study is a new worker here

@@ -197,7 +197,7 @@ def example_picture(request: HttpRequest, slug: str, number: int) -> HttpRespons
     study = Study.objects.filter(slug=slug).first()
     worker = worker_of(request)
     if study is None or not (
-        (study.state == Study.State.OPEN and sites_of(study.place))
+        (study.state == Study.State.OPEN and sites_of(study.platform))
         or _may_view(request, study)
         or (worker is not None and Participation.objects.filter(study=study, worker=worker).exists())
     ):

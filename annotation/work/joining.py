@@ -293,7 +293,7 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
         raise JoinRefused(_("This study is not open for answers."))
     if study.simulated:
         raise JoinRefused(_("This study is a rehearsal with simulated answers; nobody can join it."))
-    if not comes_by_the_link(study.place):
+    if not comes_by_the_link(study.platform):
         raise JoinRefused(_("This study is for people whom a panel sends; please open it from there."))
     access = design.access
     wanted = access.code.strip()

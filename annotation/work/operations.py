@@ -97,7 +97,7 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     reason = checked_reason(why)
     study.paused_at = None
     study.save(update_fields=["paused_at"])
-    calls = offer_again(study=study, since=since, by=by, why=reason) if study.place else 0
+    calls = offer_again(study=study, since=since, by=by, why=reason) if study.platform else 0
     crowd = f" The crowd is asked to offer {_one_or_many(calls, 'publication')} again." if calls else ""
     note_event(study=study, what="resumed", sentence=f"Resumed.{crowd}", why=reason, by=by)
 
@@ -161,7 +161,7 @@ def extend_study(
         HIT.objects.filter(pk__in=chosen).update(
             required=F("required") + workers, open_slots=F("open_slots") + workers, extra=F("extra") + workers
         )
-    _offer_places(study, chosen, workers, why=reason, by=by)
+    _offer_slots(study, chosen, workers, why=reason, by=by)
     scope = (
         "every HIT"
         if hits is None
@@ -198,13 +198,13 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
     return sorted(by_key.values())
 
 
-def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
+def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
     """Add slots at the crowd for those added here; in a paused study, resuming does it."""
     backend = backend_of(study)
-    if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.place:
+    if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.platform:
         return
     up = Publication.objects.filter(
-        study=study, place=study.place, state__in=LIVE_PUBLICATIONS
+        study=study, platform=study.platform, state__in=LIVE_PUBLICATIONS
     ).select_related("study")
     whole = up.filter(hit=None).last()
     if whole is not None:  # a slot there is a session of several HITs
@@ -290,9 +290,9 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
     if not slots:
         raise WrongState(_("Nothing was changed: none of these HITs has an open slot."))
     rows.update(spared=F("spared") + F("open_slots"), open_slots=0)
-    if study.place and Ability.EXPIRE in backend_of(study).can:
+    if study.platform and Ability.EXPIRE in backend_of(study).can:
         up = Publication.objects.filter(
-            study=study, place=study.place, hit__in=chosen, state=Publication.State.PUBLISHED
+            study=study, platform=study.platform, hit__in=chosen, state=Publication.State.PUBLISHED
         )
         for publication in up.select_related("study").order_by("pk"):
             ask_to_take_down(publication=publication, by=by, why=reason)

@@ -143,7 +143,7 @@ def _add_accuracy(worker: Worker, shown: list[StudyPart]) -> None:
 def open_studies() -> QuerySet[Study]:
     """Return the studies that anybody may join, newest first."""
     studies = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
-    return studies.filter(place__in=BY_THE_LINK).order_by("-opened_at", "slug")
+    return studies.filter(platform__in=BY_THE_LINK).order_by("-opened_at", "slug")
 
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:

@@ -80,8 +80,8 @@ def _sentences(rows: QuerySet[Any], problem: str, *, study: str = "study") -> Se
 
 
 def budgets_are_what_their_ledger_says() -> Sentences:
-    for budget in Budget.objects.select_related("study").order_by("study__slug", "place"):
-        where = f"Study {budget.study.slug}: the budget at {budget.place}"
+    for budget in Budget.objects.select_related("study").order_by("study__slug", "platform"):
+        where = f"Study {budget.study.slug}: the budget at {budget.platform}"
         amount = partial(spell_cents, currency=budget.currency)
         reserved, spent = ledger_sums(budget)
         if (reserved, spent) != (budget.reserved_cents, budget.spent_cents):
@@ -104,8 +104,8 @@ def budgets_are_what_their_ledger_says() -> Sentences:
 
 
 def money_is_kept_within_a_budget() -> Sentences:
-    budgets = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
-    holding = Publication.objects.filter(Q(held__gt=0) | Q(screen_outs_held__gt=0))
+    budgets = Budget.objects.filter(study=OuterRef("study"), platform=OuterRef("platform"))
+    holding = Publication.objects.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0))
     for rows in (holding, CrowdCall.objects.filter(reserved_cents__gt=0)):
         for slug, pk in rows.exclude(Exists(budgets)).values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
             name = rows.model._meta.verbose_name
@@ -149,7 +149,9 @@ def unpublished_hits_hold_no_money() -> Sentences:
     """Slots hold money from publication to decision; dropped calls hold none."""
     idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
     rows = Publication.objects.filter(state__in=idle)
-    yield from _sentences(rows.filter(held__gt=0), "publication {pk} is {state}, and holds {held} slots.")
+    yield from _sentences(
+        rows.filter(held_slots__gt=0), "publication {pk} is {state}, and holds {held_slots} slots."
+    )
     yield from _sentences(
         rows.filter(screen_outs_held__gt=0),
         "publication {pk} is {state}, and holds {screen_outs_held} screen-outs.",
@@ -159,23 +161,25 @@ def unpublished_hits_hold_no_money() -> Sentences:
 
 
 def paid_work_stays_in_its_study_and_place() -> Sentences:
-    at_home = Q(publication__study=F("study"), publication__place=F("place"))
+    at_home = Q(publication__study=F("study"), publication__platform=F("platform"))
     publications = Publication.objects.filter(
-        ~Q(place=F("study__place")) | (Q(hit__isnull=False) & ~Q(hit__study=F("study")))
+        ~Q(platform=F("study__platform")) | (Q(hit__isnull=False) & ~Q(hit__study=F("study")))
     )
     yield from _sentences(publications, "publication {pk} is of another place, or its HIT of another study.")
-    sessions = CrowdSession.objects.exclude(at_home, worker__place=F("place"), study__place=F("place"))
+    sessions = CrowdSession.objects.exclude(
+        at_home, worker__platform=F("platform"), study__platform=F("platform")
+    )
     yield from _sentences(sessions, "session {pk} has a publication or worker of another study or place.")
     calls = CrowdCall.objects.filter(
-        ~Q(place=F("study__place"))
+        ~Q(platform=F("study__platform"))
         | (Q(publication__isnull=False) & ~at_home)
-        | (Q(session__isnull=False) & ~Q(session__study=F("study"), session__place=F("place")))
+        | (Q(session__isnull=False) & ~Q(session__study=F("study"), session__platform=F("platform")))
     )
     yield from _sentences(
         calls, "call {key} is of another place, or about a publication or session of another study."
     )
     entries = LedgerEntry.objects.filter(publication__isnull=False).exclude(
-        publication__study=F("budget__study"), publication__place=F("budget__place")
+        publication__study=F("budget__study"), publication__platform=F("budget__platform")
     )
     yield from _sentences(
         entries, "the ledger's {key} is about a publication of another study or place.", study="budget__study"

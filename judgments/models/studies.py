@@ -52,7 +52,9 @@ class Study(models.Model):
         default=False, help_text="Holds answers of the rehearsal crowd, not of people."
     )
     fingerprint = models.CharField(max_length=64, blank=True, help_text="SHA-256 of imported judgments.")
-    place = models.CharField(
+    platform = models.CharField(
+        "place",
+        db_column="place",
         max_length=20,
         blank=True,
         help_text="The crowd that it was first opened to, its sandbox or the live one; it never moves to another.",

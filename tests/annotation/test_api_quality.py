@@ -165,7 +165,7 @@ def test_what_was_asked_of_a_crowd_is_listed_without_its_names_of_people(
     study: Study, designer: dict[str, str]
 ) -> None:
     CrowdCall.objects.create(
-        study=study, place="sandbox", kind="block", key="k", payload={"worker_id": "A1SECRET"}, why="spam"
+        study=study, platform="sandbox", kind="block", key="k", payload={"worker_id": "A1SECRET"}, why="spam"
     )
     (row,) = call("get", f"crowd-calls/?study={study.slug}&state=waiting", designer).json()["results"]
     assert (row["kind"], row["why"], row["unsure"]) == ("block", "spam", False)

@@ -63,7 +63,10 @@ BROKEN: list[tuple[Callable[[Study], object], str]] = [
     (lambda study: Budget.objects.update(reserved_cents=1), "are kept by held slots and calls"),
     (lambda study: entries().filter(what="reward").update(spent_cents=1), "is in the ledger 0 times"),
     (lambda study: entries().filter(what="bonus").delete(), "but is in the ledger 0 times"),
-    (lambda study: Publication.objects.update(place="prolific"), "keeps money, and the study has no budget"),
+    (
+        lambda study: Publication.objects.update(platform="prolific"),
+        "keeps money, and the study has no budget",
+    ),
     (lambda study: rejected(study).update(booked=""), "is rejected, and its booking says 'nothing'"),
     (lambda study: paid(study).update(booked=""), "is approved, and its booking says 'nothing'"),
     (lambda study: paid(study).update(booked="", status="submitted"), "pays a session that is not approved"),
@@ -76,9 +79,9 @@ BROKEN: list[tuple[Callable[[Study], object], str]] = [
         lambda study: CrowdCall.objects.update(state="dropped", reserved_cents=5),
         "was dropped, and keeps money",
     ),
-    (lambda study: Publication.objects.update(place="prolific"), "is of another place"),
+    (lambda study: Publication.objects.update(platform="prolific"), "is of another place"),
     (
-        lambda study: Worker.objects.filter(source="crowd").update(place="prolific"),
+        lambda study: Worker.objects.filter(source="crowd").update(platform="prolific"),
         "has a publication or worker",
     ),
     (
@@ -96,7 +99,7 @@ BROKEN: list[tuple[Callable[[Study], object], str]] = [
     ),
     (
         lambda study: RawId.objects.filter(session__isnull=False).update(
-            worker=Worker.objects.create(name="x", source="crowd", place="external")
+            worker=Worker.objects.create(name="x", source="crowd", platform="external")
         ),
         "names another worker than its session",
     ),

@@ -52,7 +52,7 @@ def test_progress_is_counted_and_what_waits_comes_before_everything_else(designe
     Case.objects.create(study=study, worker=worker, rule="fast")
     for number in range(2):
         CrowdCall.objects.create(
-            study=study, place="x", kind="bonus", key=str(number), state="parked", problem="No."
+            study=study, platform="x", kind="bonus", key=str(number), state="parked", problem="No."
         )
     StudyAlarm.objects.create(study=study, what="controls-used-up", worker=worker)
     entry = entry_of(designer, study)
@@ -85,7 +85,7 @@ def test_an_account_sees_the_studies_in_which_it_has_a_role(client: Client) -> N
 def test_what_waits_is_shown_to_those_who_may_do_it(client: Client) -> None:
     study = make_study(crowd={"reward_cents": 10})
     hand_in(study, "w-1")
-    CrowdCall.objects.create(study=study, place="x", kind="bonus", key="1", state="parked", problem="No.")
+    CrowdCall.objects.create(study=study, platform="x", kind="bonus", key="1", state="parked", problem="No.")
     person = User.objects.create_user("vera", password="x", is_staff=True)
     client.force_login(person)
 

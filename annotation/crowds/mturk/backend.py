@@ -66,11 +66,11 @@ class MTurkBackend(CrowdBackend):
     requirements = CROWDS["mturk"].requirements
     person = "WorkerId"
 
-    def place(self, design: StudyDesign) -> str:
+    def platform(self, design: StudyDesign) -> str:
         return LIVE if design.crowd.live and settings.MTURK_LIVE else SANDBOX
 
     def entrance_in_words(self, study: Study) -> str:
-        platform = study.place or self.place(design_of(study))
+        platform = study.platform or self.platform(design_of(study))
         if platform == LIVE:
             sentence = _("Participants find it at %(site)s; what they do there costs real money.")
         else:
@@ -108,7 +108,7 @@ class MTurkBackend(CrowdBackend):
     def refuse(self, study: Study, design: StudyDesign) -> None:
         """Check everything before opening, so that no HIT is refused after others were published."""
         crowd = design.crowd
-        if crowd.live and not settings.MTURK_LIVE and study.place == LIVE:
+        if crowd.live and not settings.MTURK_LIVE and study.platform == LIVE:
             raise WrongState(
                 _("Study %(slug)r is live, and the setting MTURK_LIVE is off; nothing was published.")
                 % {"slug": study.slug}
@@ -151,11 +151,11 @@ class MTurkBackend(CrowdBackend):
             raise WrongState(_("Nothing was published: %(problem)s") % {"problem": problem}) from None
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        return ORDERS[call.kind](client_of(call.place), call)
+        return ORDERS[call.kind](client_of(call.platform), call)
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
         """Yield HITs with this study's annotation from the list of all, then missing ones one by one."""
-        client = client_of(study.place)
+        client = client_of(study.platform)
         wanted = {publication.external_id: publication for publication in known if publication.external_id}
         seen: set[str] = set()
         for hit in client.hits():
@@ -172,7 +172,7 @@ class MTurkBackend(CrowdBackend):
 
     def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
         try:
-            yield from client_of(publication.place).assignments(publication.external_id)
+            yield from client_of(publication.platform).assignments(publication.external_id)
         except (NotAtTurk, WrongStateAtTurk):  # deleted meanwhile
             return
 
@@ -181,7 +181,7 @@ class MTurkBackend(CrowdBackend):
     ) -> bool | None:
         """Ask for the assignment; an error of its own tells that it is in work, without naming the worker."""
         try:
-            return client_of(publication.place, hurried=True).assignment(work).worker == worker
+            return client_of(publication.platform, hurried=True).assignment(work).worker == worker
         except WrongStateAtTurk:
             return True
         except TurkRefused:

@@ -100,7 +100,7 @@ def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
             design=design,
             hit=hit,
             units=units_of_hit(hit.pk),
-            hosts=sites_of(study.place or SANDBOX),
+            hosts=sites_of(study.platform or SANDBOX),
             examples=examples,
             language=language,
         )
@@ -126,7 +126,7 @@ def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     design = design_of(study)
     assert publication.hit is not None  # every plan here has one
     question = question_of(study, design, publication.hit)
-    hit_type = _hit_type(client, call.place, study, design)
+    hit_type = _hit_type(client, call.platform, study, design)
     try:
         hit = client.create_hit(
             hit_type,

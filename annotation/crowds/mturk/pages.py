@@ -388,7 +388,7 @@ def read_ticket(ticket: str) -> Frame | None:
     except (signing.BadSignature, ValueError):
         return None
     session = CrowdSession.objects.select_related("study", "worker", "publication").filter(pk=pk).first()
-    if session is None or site not in sites_of(session.place):
+    if session is None or site not in sites_of(session.platform):
         return None
     return Frame(session=session, site=site)
 

@@ -63,7 +63,7 @@ def arrive(request: HttpRequest, slug: str) -> HttpResponseBase:
         study = find_study(slug)
     except NotThere as error:
         raise Http404(str(error)) from None
-    sites = sites_of(study.place)
+    sites = sites_of(study.platform)
     if not sites:
         raise Http404("This study is not at Mechanical Turk.")
     mark_as_entrance(request)
@@ -104,7 +104,7 @@ def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
 def _publication(study: Study, arrival: Arrival) -> Publication:
     rows = Publication.objects.select_related("study", "hit")
     publication = rows.filter(
-        study=study, place=study.place, external_id=arrival.hit, state__in=UP, hit__isnull=False
+        study=study, platform=study.platform, external_id=arrival.hit, state__in=UP, hit__isnull=False
     ).first()
     if publication is None:
         raise ArrivalRefused(
@@ -117,8 +117,8 @@ def _publication(study: Study, arrival: Arrival) -> Publication:
 
 
 def _is_known(study: Study, arrival: Arrival) -> bool:
-    name = pseudonym(study.place, arrival.worker)
-    known = Participation.objects.filter(study=study, worker__place=study.place, worker__name=name)
+    name = pseudonym(study.platform, arrival.worker)
+    known = Participation.objects.filter(study=study, worker__platform=study.platform, worker__name=name)
     version = consent_version(design_of(study))
     return known.filter(consent_version=version).exists() if version else known.exists()
 

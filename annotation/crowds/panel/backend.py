@@ -190,8 +190,8 @@ def session_name(study: Study, ids: PanelIds) -> str:
     study, so the study's id is added.
     """
     if ids.session and design_of(study).panel.api:
-        return session_pseudonym(study.place, ids.session)
-    return session_pseudonym(study.place, f"{study.pk} {ids.session or ids.worker}")
+        return session_pseudonym(study.platform, ids.session)
+    return session_pseudonym(study.platform, f"{study.pk} {ids.session or ids.worker}")
 
 
 def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "") -> str:

@@ -115,7 +115,7 @@ def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
     design = design_of(study)
     link = _address(request) + entry_path(study, design)
     last, unlisted = listed_bonuses(study)
-    partial = unpaid_pages(study) if study.place else []
+    partial = unpaid_pages(study) if study.platform else []
     return {
         "design": design,
         "panel_title": panel_title(design),

@@ -76,7 +76,7 @@ class PlacesTaken(Exception):
 
 
 def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
-    rows = CrowdSession.objects.filter(place=study.place, external_id=session_name(study, ids))
+    rows = CrowdSession.objects.filter(platform=study.platform, external_id=session_name(study, ids))
     session = rows.select_related("worker", "publication").first()
     if session is None:
         return None
@@ -87,7 +87,7 @@ def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
                 "where you found the study and open it from there."
             )
         )
-    if session.worker.name != pseudonym(study.place, ids.worker):
+    if session.worker.name != pseudonym(study.platform, ids.worker):
         raise LinkProblem(
             _(
                 "Nothing was recorded: the link that brought you here belongs to somebody else's submission. Please go "
@@ -225,11 +225,11 @@ def _enter(
         raise AddressFull
     worker = person_sent(study=study, raw=ids.worker, name=worker_parameter(design.panel))
     Worker.objects.filter(pk=worker.pk, token_hash="").update(
-        token_hash=hash_secret(worker_token(worker.place, worker.name))
+        token_hash=hash_secret(worker_token(worker.platform, worker.name))
     )
     session = CrowdSession.objects.create(
         study=study,
-        place=study.place,
+        platform=study.platform,
         publication=publication,
         worker=worker,
         external_id=session_name(study, ids),
@@ -398,4 +398,4 @@ def code_of(session: CrowdSession) -> str:
 
 
 def token_of(session: CrowdSession) -> str:
-    return worker_token(session.worker.place, session.worker.name)
+    return worker_token(session.worker.platform, session.worker.name)

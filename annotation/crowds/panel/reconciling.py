@@ -253,7 +253,7 @@ class Booked:
 
 def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared]:
     """Compare the list's lines with our sessions, then add sessions that are not listed. Write nothing."""
-    if not study.place or not study.publications.filter(hit=None).exists():
+    if not study.platform or not study.publications.filter(hit=None).exists():
         raise WrongState(
             _("Study %(slug)r was never opened to a panel; there is nothing to compare.")
             % {"slug": study.slug}
@@ -270,7 +270,7 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
     compared = []
     for there in submissions:
         ids = PanelIds(worker=there.worker, session=there.session if with_ids else "")
-        name = pseudonym(study.place, there.worker)
+        name = pseudonym(study.platform, there.worker)
         here = sessions.get(session_name(study, ids))
         if with_ids and not there.session:  # a list of people without submissions: use their latest session
             here = next(
@@ -305,7 +305,7 @@ def _unmatched(study: Study, row: Compared) -> str:
         return ""
     ids = PanelIds(worker=there.worker, session=there.session)
     submission = row.here.external_id if row.here else session_name(study, ids)
-    return unmatched_key(study.place, pseudonym(study.place, there.worker), submission)
+    return unmatched_key(study.platform, pseudonym(study.platform, there.worker), submission)
 
 
 def _raw_ids(study: Study) -> dict[int, str]:

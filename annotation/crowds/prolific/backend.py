@@ -209,7 +209,7 @@ class ProlificBackend(ExternalBackend):
                 there = client.submissions(publication.external_id)
         except (TryLater, OutOfFunds, Refused):
             return None
-        return frozenset(self.session_id(publication.place, submission.id) for submission in there)
+        return frozenset(self.session_id(publication.platform, submission.id) for submission in there)
 
     def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
         """Yield the work of everybody who came here, and of others who were paid or rejected there.
@@ -221,7 +221,7 @@ class ProlificBackend(ExternalBackend):
         with open_client() as client:
             for submission in client.submissions(publication.external_id):
                 status = STATUS[submission.state]
-                ours = here.get(self.session_id(publication.place, submission.id))
+                ours = here.get(self.session_id(publication.platform, submission.id))
                 paid = status in DECIDED_THERE or (
                     status == Status.SCREENED_OUT and publication.screen_out_cents
                 )
@@ -282,7 +282,7 @@ def draft_of(client: ProlificClient, publication: Publication) -> dict[str, obje
     least = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))  # docs.prolific.com, maximum_allowed_time
     description = design.crowd.description or plain_text(design.question) or design.name
     earlier = at_crowd(Publication, study).exclude(external_id="").order_by("pk")
-    blocked, needed = groups_of(client, design, platform=publication.place)
+    blocked, needed = groups_of(client, design, platform=publication.platform)
     studies = list(earlier.values_list("external_id", flat=True))
     # nobody in a blocked group or study sees it, nor anybody outside all groups of a needed qualification
     filters = [

@@ -64,7 +64,7 @@ def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datet
     if kind != SUBMISSION:
         return []
     sessions = CrowdSession.objects.filter(
-        place="prolific", external_id=session_pseudonym("prolific", resource)
+        platform="prolific", external_id=session_pseudonym("prolific", resource)
     )
     return list(sessions.values_list("publication__external_id", flat=True))
 
@@ -154,8 +154,8 @@ def _store(study: Study, rows: list[Row], wanted: tuple[str, ...], by: User | No
     answers_by_worker: dict[int, dict[str, str]] = {}
     for row in rows:
         ids = (
-            backend.session_id(study.place, _cell(row, SUBMISSION_COLUMNS)),
-            pseudonym(study.place, _cell(row, PARTICIPANT_COLUMNS)),
+            backend.session_id(study.platform, _cell(row, SUBMISSION_COLUMNS)),
+            pseudonym(study.platform, _cell(row, PARTICIPANT_COLUMNS)),
         )
         if ids in here:
             described = {name: _cell(row, COLUMNS[name]) for name in wanted}

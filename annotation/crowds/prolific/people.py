@@ -245,7 +245,7 @@ def _person(call: CrowdCall) -> str:
 def _study_there(call: CrowdCall) -> str:
     publication = call.publication or (call.session and call.session.publication)
     if publication is None and call.worker is not None:
-        took_part = call.worker.crowd_sessions.filter(study=call.study, place=call.place)
+        took_part = call.worker.crowd_sessions.filter(study=call.study, platform=call.platform)
         last = took_part.select_related("publication").order_by("pk").last()
         publication = last and last.publication
     if publication is None or not publication.external_id:

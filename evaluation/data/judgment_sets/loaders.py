@@ -130,7 +130,7 @@ def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
 
     Anyone can open a page with made-up ids, so such answers count only after confirmation.
     """
-    if not study.place or Ability.LIST not in backend_of(study).can:
+    if not study.platform or Ability.LIST not in backend_of(study).can:
         return Assignment.objects.none()
     return Assignment.objects.filter(study=study, session__confirmed=False)
 

@@ -236,7 +236,7 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
     held = list(
         Assignment.objects.filter(pk__in=ids).select_related("worker", "hit").order_by("expires_at", "pk")
     )
-    spending = study.budgets.filter(place=study.place).first() if study.place else None
+    spending = study.budgets.filter(platform=study.platform).first() if study.platform else None
     return LiveCounters(
         judgments=judgments,
         wanted=wanted,

@@ -381,7 +381,7 @@ def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, s
     pks = [worker.pk for worker in workers]
     attributes: dict[str, dict[int, str]] = {"country": {}, "source": {}}
     for pk, country, source, platform in Worker.objects.filter(pk__in=pks).values_list(
-        "pk", "country", "source", "place"
+        "pk", "country", "source", "platform"
     ):
         attributes["country"][pk] = country
         attributes["source"][pk] = platform or source

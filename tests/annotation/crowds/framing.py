@@ -20,13 +20,17 @@ PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 
 
 def study_at_mturk(
-    dataset: Dataset | None = None, *, place: str = "mturk-sandbox", protocol: str = "triplet", **values: Any
+    dataset: Dataset | None = None,
+    *,
+    platform: str = "mturk-sandbox",
+    protocol: str = "triplet",
+    **values: Any,
 ) -> Study:
     """An open study whose HITs are all up there."""
     crowd = {"backend": "mturk", "reward_cents": 30, "budget_cents": 100_000, **values.pop("crowd", {})}
     study = make_study(dataset or make_dataset(), protocol, crowd=crowd, **values)
-    study.place = place
-    study.save(update_fields=["place"])
+    study.platform = platform
+    study.save(update_fields=["platform"])
     for hit in study.hits.all():
         publish(study, hit)
     return study
@@ -35,7 +39,7 @@ def study_at_mturk(
 def funded_study() -> Study:
     """Open at the sandbox, with a budget of 100.00."""
     made = study_at_mturk(make_dataset(pictures=False), crowd={"floor_cents_per_hour": 900})
-    ledger.set_budget(study=made, platform=made.place, cents=10_000)
+    ledger.set_budget(study=made, platform=made.platform, cents=10_000)
     return made
 
 
@@ -43,10 +47,10 @@ def publish(study: Study, hit: HIT, **values: Any) -> Publication:
     """The HIT as Mechanical Turk has it."""
     number = Publication.objects.filter(study=study, hit=hit).count() + 1
     facts: dict[str, Any] = {
-        "place": study.place,
+        "platform": study.platform,
         "state": Publication.State.PUBLISHED,
         "external_id": f"3HIT{hit.pk:08}N{number}",
-        "token": f"publish-{study.place}-{hit.pk}-{number}",
+        "token": f"publish-{study.platform}-{hit.pk}-{number}",
         "number": number,
         "places": 2,
         "reward_cents": 30,

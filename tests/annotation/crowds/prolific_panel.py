@@ -81,7 +81,7 @@ class Panel:
         )
         worker = person_sent(study=self.study, raw=participant, name="PROLIFIC_PID")
         join_from_crowd(study=self.study, worker=worker, consent=True)
-        name = session_pseudonym(self.study.place, submission)
+        name = session_pseudonym(self.study.platform, submission)
         session = open_session(publication=self.publication, worker=worker, external_id=name)
         RawId.objects.create(worker=worker, session=session, name="SESSION_ID", value=submission)
         self.came[participant] = submission
@@ -101,7 +101,7 @@ class Panel:
 
     def books(self) -> tuple[int, int]:
         """Reserved and spent here; the counters agree with the ledger and with what keeps money."""
-        budget = Budget.objects.get(study=self.study, place="prolific")
+        budget = Budget.objects.get(study=self.study, platform="prolific")
         assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
         assert reserved_cents(budget) == budget.reserved_cents
         return budget.reserved_cents, budget.spent_cents

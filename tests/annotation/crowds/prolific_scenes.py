@@ -40,7 +40,7 @@ def work(people: dict[str, str]) -> None:
     for number, (participant, submission) in enumerate(sorted(people.items())):
         worker = person_sent(study=study, raw=participant, name="PROLIFIC_PID")
         join_from_crowd(study=study, worker=worker, consent=True)
-        name = session_pseudonym(study.place, submission)
+        name = session_pseudonym(study.platform, submission)
         session = open_session(publication=publication, worker=worker, external_id=name)
         RawId.objects.create(worker=worker, session=session, name="SESSION_ID", value=submission)
         CrowdSession.objects.filter(pk=session.pk).update(status="submitted")

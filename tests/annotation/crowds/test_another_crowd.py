@@ -74,7 +74,7 @@ def test_a_study_is_opened_paid_for_and_closed_there(study: Study, board: Notice
     assert len(board.notes) == 1
     assert Publication.objects.get().external_id == "note-0"
     budget = Budget.objects.get()
-    assert (budget.place, budget.reserved_cents, budget.spent_cents) == ("board", 30, 0)
+    assert (budget.platform, budget.reserved_cents, budget.spent_cents) == ("board", 30, 0)
     close_study(study=study)
     assert Publication.objects.get().state != Publication.State.PUBLISHED
     budget.refresh_from_db()

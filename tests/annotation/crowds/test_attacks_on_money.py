@@ -146,13 +146,13 @@ def test_more_time_asked_for_twice_at_once_keeps_the_money_once(turk: MTurkEmula
     turk.clock.advance(days=8)
     sync(study)
     publication = Publication.objects.filter(sessions__isnull=False).get()
-    assert (publication.state, publication.held) == ("expired", 1)
+    assert (publication.state, publication.held_slots) == ("expired", 1)
     until = timezone.now() + timedelta(days=10)
     ask_to_extend(publication=publication, until=until)
     ask_to_extend(publication=publication, until=until + timedelta(hours=1))
     assert kinds_of(sync(study)) == []
     publication.refresh_from_db()
-    assert (publication.state, publication.held) == ("published", 2)
+    assert (publication.state, publication.held_slots) == ("published", 2)
     same_money(study, turk)
 
 
@@ -175,7 +175,7 @@ def test_an_extension_by_another_runner_is_not_taken_back_by_an_old_view(
         patched.setattr(MTurkBackend, "fetch_publications", overtaken)
         sync(study)
     publication.refresh_from_db()
-    assert (publication.state, publication.held) == ("published", 2)
+    assert (publication.state, publication.held_slots) == ("published", 2)
     same_money(study, turk)
 
 

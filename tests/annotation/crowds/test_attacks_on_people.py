@@ -30,15 +30,15 @@ from tests.judgments.desk import do, page, words
 def study(db: None) -> Study:
     """At the sandbox by our rows alone; nothing is asked of it."""
     made = make_turk_study(controls={"per_hit": 0})  # a wrong answer to one would set somebody aside
-    made.place = "mturk-sandbox"
-    made.save(update_fields=["place"])
+    made.platform = "mturk-sandbox"
+    made.save(update_fields=["platform"])
     return mark_open(study=made)
 
 
 def arrived(study: Study, name: str = "eve") -> Work:
     hit = HIT.objects.filter(study=study)[0]
     publication = Publication.objects.create(
-        study=study, place=study.place, hit=hit, token="t", external_id="H1", state="published", places=2,
+        study=study, platform=study.platform, hit=hit, token="t", external_id="H1", state="published", places=2,
         reward_cents=10, fee_cents=2,
     )  # fmt: skip
     nobody: Any = None  # the service is not asked

@@ -44,7 +44,7 @@ def test_a_live_study_that_is_up_while_the_setting_is_off_is_named(db: None) -> 
         study = one_hit(crowd={"live": True})
         said = open_study(study=study)
         assert said.endswith("what they do there costs real money.")
-        assert study.place == "mturk-live"
+        assert study.platform == "mturk-live"
         assert run_checks(databases=["default"], tags=["database"]) == []
         with override_settings(MTURK_LIVE=False):
             (warning,) = run_checks(databases=["default"], tags=["database"])
@@ -63,7 +63,7 @@ def test_it_is_the_sandbox_unless_the_setting_and_the_study_both_say_live(
     with emulated() as turk, settings_for(turk, MTURK_LIVE=setting):
         made = one_hit(crowd={"live": study})
         open_study(study=made)
-        assert made.place == "mturk-sandbox"
+        assert made.platform == "mturk-sandbox"
 
 
 def test_the_sandboxs_client_never_speaks_to_the_live_address(db: None) -> None:

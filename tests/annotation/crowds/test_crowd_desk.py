@@ -147,7 +147,7 @@ def test_places_that_come_again_and_cost_too_much_leave_all_as_it_was(designer: 
 
 def parked(study: Study, kind: str, *, unsure: bool, key: str = "k") -> CrowdCall:
     return CrowdCall.objects.create(
-        study=study, place=study.place, kind=kind, key=key, state="parked", problem="The answer was lost.",
+        study=study, platform=study.platform, kind=kind, key=key, state="parked", problem="The answer was lost.",
         worker=paid_worker(study).worker, answer={"unsure": True} if unsure else {},
     )  # fmt: skip
 
@@ -188,7 +188,8 @@ def test_calls_that_are_alike_stand_in_one_line(designer: Client, study: Study) 
     now = timezone.now().replace(second=1)
     for number in range(30):
         CrowdCall.objects.create(
-            study=study, place=study.place, kind="expire", key=f"e{number}", made_at=now, state="done", done_at=now,
+            study=study, platform=study.platform, kind="expire", key=f"e{number}", made_at=now, state="done",
+            done_at=now,
             publication=Publication.objects.filter(study=study)[0],
         )  # fmt: skip
     assert "take down 30 of them" in words(designer.get(page(study, "crowd")))

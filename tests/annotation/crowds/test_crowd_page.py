@@ -33,9 +33,9 @@ def test_a_crowd_that_can_do_nothing_is_asked_for_nothing(designer: Client, stud
 
 
 def test_a_budget_is_changed_in_amounts_and_never_below_what_is_taken(designer: Client, study: Study) -> None:
-    study.place = "mturk-sandbox"
-    study.save(update_fields=["place"])
-    budget = ledger.set_budget(study=study, platform=study.place, cents=500)
+    study.platform = "mturk-sandbox"
+    study.save(update_fields=["platform"])
+    budget = ledger.set_budget(study=study, platform=study.platform, cents=500)
     ledger.book(budget=budget, key="reserve:x", what="reserve", reserved=300)
 
     def change(amount: str) -> str:

@@ -119,7 +119,7 @@ def test_a_foreign_turk_submit_to_is_refused_and_nothing_recorded(study: Study) 
 
 
 def test_the_sandbox_takes_no_live_worker_and_the_other_way_round() -> None:
-    live = study_at_mturk(place="mturk-live")
+    live = study_at_mturk(platform="mturk-live")
     assert Turker(live).arrive().status_code == 403
     assert Turker(live, site="https://www.mturk.com").arrive().status_code == 200
 
@@ -130,7 +130,7 @@ def test_a_slash_at_the_end_of_turk_submit_to_is_no_other_site(study: Study) -> 
 
 def test_made_up_hits_of_others_and_of_another_place_are_refused(study: Study) -> None:
     other = study_at_mturk(make_dataset("others"), slug="other")
-    elsewhere = publish(study, study.hits.all()[1], place="mturk-live", external_id="3LIVE", token="live")
+    elsewhere = publish(study, study.hits.all()[1], platform="mturk-live", external_id="3LIVE", token="live")
     planned = publish(study, study.hits.all()[2], state="withdrawn", external_id="3GONE", token="gone")
     before = recorded()
     for hit in ("3MADEUP", first_publication(other).external_id, elsewhere.external_id, planned.external_id):
@@ -167,7 +167,7 @@ def test_who_accepts_a_hit_gets_its_page_and_a_session(study: Study) -> None:
     assert work.prefix.startswith("/f/")
     assert ada.session.status == "working"
     assert not ada.session.confirmed
-    assert ada.session.place == "mturk-sandbox"
+    assert ada.session.platform == "mturk-sandbox"
     assert ada.session.publication == ada.publication
     assert ada.assignment.hit == ada.publication.hit
     assert ada.assignment.external_id == ada.assignment_id

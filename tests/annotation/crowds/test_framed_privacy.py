@@ -51,7 +51,7 @@ def test_every_page_in_the_frame_is_framed_by_mechanical_turk_alone_and_sets_no_
 
 
 def test_the_live_site_frames_from_both_of_its_hosts() -> None:
-    study = study_at_mturk(place="mturk-live")
+    study = study_at_mturk(platform="mturk-live")
     work = Turker(study, site="https://www.mturk.com").begin()
     is_framable(work.get(), "https://www.mturk.com", "https://worker.mturk.com")
 

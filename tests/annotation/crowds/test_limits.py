@@ -60,7 +60,7 @@ def send(path: str, user: User, body: Any = None, key: str = "k") -> Any:
 def study() -> Study:
     """Open at the sandbox, with a budget of 100.00 and an owner called olga."""
     made = study_at_mturk(make_dataset(pictures=False))
-    ledger.set_budget(study=made, platform=made.place, cents=10_000)
+    ledger.set_budget(study=made, platform=made.platform, cents=10_000)
     StudyRole.objects.create(study=made, user=person("olga"), role="owner")
     return made
 
@@ -111,7 +111,7 @@ def test_an_account_is_stopped_at_its_limit_and_told_what_it_is(
 
 
 def test_a_day_counts_what_was_asked_for_since_midnight(study: Study, olga: User, ada: CrowdSession) -> None:
-    budget = ledger.budget_of(study, study.place)
+    budget = ledger.budget_of(study, study.platform)
     LedgerEntry.objects.create(
         budget=budget,
         key="before",
@@ -130,7 +130,7 @@ def test_a_day_counts_what_was_asked_for_since_midnight(study: Study, olga: User
 def test_the_installation_has_a_limit_of_its_own_and_none_in_another_currency(
     study: Study, olga: User, ada: CrowdSession
 ) -> None:
-    own = limit(total_cents=ledger.budget_of(study, study.place).reserved_cents + 59)
+    own = limit(total_cents=ledger.budget_of(study, study.platform).reserved_cents + 59)
     refused = bonus(study, olga, ada, 50)
     assert "the limit of this installation for all time" in refused.json()["detail"]
     SpendingLimit.objects.filter(pk=own.pk).update(currency="EUR")
@@ -354,7 +354,7 @@ dataset = make_dataset(pictures=False)
 sessions = []
 for number in range(2):
     study = study_at_mturk(dataset, name=f"Race {number}", slug=f"race-{number}")
-    ledger.set_budget(study=study, platform=study.place, cents=10_000)
+    ledger.set_budget(study=study, platform=study.platform, cents=10_000)
     worker = person_sent(study=study, raw=f"A1ADA{number}", name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0]

@@ -21,8 +21,8 @@ PLACE = "mturk-sandbox"
 @pytest.fixture
 def study(db: None) -> Study:
     made = make_study(make_dataset(pictures=False))
-    made.place = PLACE
-    made.save(update_fields=["place"])
+    made.platform = PLACE
+    made.save(update_fields=["platform"])
     return made
 
 
@@ -30,8 +30,8 @@ def published(study: Study, *, places: int = 3, reward: int = 10, fee: int = 2) 
     """Something that is up, its places paid for out of the budget's reservation."""
     budget, number = ledger.budget_of(study, PLACE), Publication.objects.count()
     publication = Publication.objects.create(
-        study=study, place=PLACE, token=f"t-{number}", external_id=f"H{number}", number=number + 1,
-        state="published", places=places, held=places, reward_cents=reward, fee_cents=fee,
+        study=study, platform=PLACE, token=f"t-{number}", external_id=f"H{number}", number=number + 1,
+        state="published", places=places, held_slots=places, reward_cents=reward, fee_cents=fee,
     )  # fmt: skip
     ledger.book(
         budget=budget,
@@ -44,15 +44,15 @@ def published(study: Study, *, places: int = 3, reward: int = 10, fee: int = 2) 
 
 
 def handed_in(publication: Publication, name: str = "p-1", external_id: str = "A1") -> CrowdSession:
-    worker, _ = Worker.objects.get_or_create(source="crowd", place=PLACE, name=name)
+    worker, _ = Worker.objects.get_or_create(source="crowd", platform=PLACE, name=name)
     return CrowdSession.objects.create(
-        study=publication.study, place=PLACE, publication=publication, worker=worker,
+        study=publication.study, platform=PLACE, publication=publication, worker=worker,
         external_id=external_id, status="submitted",
     )  # fmt: skip
 
 
 def counters(study: Study) -> tuple[int, int, int]:
-    budget = Budget.objects.get(study=study, place=PLACE)
+    budget = Budget.objects.get(study=study, platform=PLACE)
     assert ledger.ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
     assert ledger.reserved_cents(budget) == budget.reserved_cents
     return budget.budget_cents, budget.reserved_cents, budget.spent_cents
@@ -66,7 +66,7 @@ def test_publishing_reserves_approving_spends_and_rejecting_gives_back(study: St
     assert counters(study) == (100, 24, 12)
     assert settle_session(session=handed_in(publication, "p-2", "A2"), status="rejected", feedback="Empty.")
     assert counters(study) == (100, 12, 12)
-    assert ledger.release_places(publication=publication, places=1)
+    assert ledger.release_slots(publication=publication, places=1)
     assert counters(study) == (100, 0, 12)
 
 
@@ -79,8 +79,8 @@ def test_whatever_is_said_twice_is_booked_once(study: Study) -> None:
     assert not settle_session(session=session, status="rejected")  # what is paid stays paid
     session.refresh_from_db()
     assert not ledger.pay_session(session=session)
-    assert ledger.release_places(publication=publication, places=2)
-    assert not ledger.release_places(publication=publication, places=1)
+    assert ledger.release_slots(publication=publication, places=2)
+    assert not ledger.release_slots(publication=publication, places=1)
     assert counters(study) == (100, 0, 12)
 
 
@@ -125,7 +125,7 @@ def test_sandbox_and_live_have_books_of_their_own(study: Study) -> None:
     ledger.set_budget(study=study, platform=PLACE, cents=100)
     ledger.set_budget(study=study, platform="mturk-live", cents=5)
     published(study)
-    live = Budget.objects.get(study=study, place="mturk-live")
+    live = Budget.objects.get(study=study, platform="mturk-live")
     assert (live.reserved_cents, live.spent_cents) == (0, 0)
 
 

@@ -160,7 +160,7 @@ def test_a_bonus_beyond_the_budget_is_refused_and_the_key_is_free_for_later(
     before = books(study)
     refused(bonus(study, owner, ada, 9_000), 409, "100.00 USD are left")
     assert books(study) == before
-    ledger.set_budget(study=study, platform=study.place, cents=20_000)
+    ledger.set_budget(study=study, platform=study.platform, cents=20_000)
     assert bonus(study, owner, ada, 9_000).status_code == 202
 
 
@@ -277,7 +277,7 @@ def test_a_budget_below_what_is_kept_stays(study: Study, owner: dict[str, str], 
 def parked(study: Study, *, unsure: bool, kept: int = 0) -> CrowdCall:
     session = CrowdSession.objects.get(study=study)
     call = CrowdCall.objects.create(
-        study=study, place=study.place, kind="bonus", key="k", state="parked", problem="The answer was lost.",
+        study=study, platform=study.platform, kind="bonus", key="k", state="parked", problem="The answer was lost.",
         session=session, worker=session.worker, answer={"unsure": True} if unsure else {},
         payload={"bonus_cents": 50, "cents": 60},
     )  # fmt: skip

@@ -31,7 +31,7 @@ from tests.doors import key_of
 owner = User.objects.create_superuser("owner")
 headers = key_of(owner, "money:read", "money:write")
 study = study_at_mturk(make_dataset(pictures=False))
-money.set_budget(study=study, platform=study.place, cents=10_000)
+money.set_budget(study=study, platform=study.platform, cents=10_000)
 names = []
 for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
     worker = person_sent(study=study, raw=f"A1ADA{number}", name="WorkerId")
@@ -106,7 +106,7 @@ def books():
 def parked(**values):
     session = CrowdSession.objects.filter(study=study).first()
     call = CrowdCall.objects.create(
-        study=study, place=study.place, kind="bonus", key="p", state="parked", problem="Lost.", session=session,
+        study=study, platform=study.platform, kind="bonus", key="p", state="parked", problem="Lost.", session=session,
         worker=session.worker, payload={"bonus_cents": 50, "cents": 60}, **values,
     )
     return call
@@ -224,7 +224,7 @@ def test_two_comparisons_at_once_book_a_paid_screen_out_once(scene: Callable[[st
 session = CrowdSession.objects.filter(study=study).select_related("study").first()
 up = Publication.objects.filter(pk=session.publication_id)
 up.update(screen_outs=2, screen_outs_held=2, screen_out_cents=50)
-money.book(budget=money.budget_of(study, study.place), key="kept", what="reserve", reserved=100)
+money.book(budget=money.budget_of(study, study.platform), key="kept", what="reserve", reserved=100)
 money.book = meeting(money.book)
 pay = lambda: money.pay_screen_out(session=CrowdSession.objects.get(pk=session.pk))
 answers = at_once(pay, pay)

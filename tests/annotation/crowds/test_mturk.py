@@ -24,7 +24,7 @@ def test_a_study_is_published_worked_through_and_paid(turk: MTurkEmulator) -> No
         said
         == "Participants find it at https://workersandbox.mturk.com, the sandbox; no money is paid there."
     )
-    assert study.place == "mturk-sandbox"
+    assert study.platform == "mturk-sandbox"
     there = turk.dump()["hits"]
     assert len(there) == len(up(study)) == hits
     assert {one["max_assignments"] for one in there} == {2}

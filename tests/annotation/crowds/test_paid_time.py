@@ -111,7 +111,7 @@ def test_the_least_of_the_claim_the_servers_clock_and_the_lease_is_paid(turk: MT
         ("silent", None, 180),
     ):
         hand_in(crowd.accept(publication, name), seconds=seconds, took=took)
-    names = {pseudonym(study.place, f"A{name.upper()}"): name for name in crowd.people}
+    names = {pseudonym(study.platform, f"A{name.upper()}"): name for name in crowd.people}
 
     paid = {names[pay.worker]: (pay.seconds, pay.top_up_cents) for pay in pay_of_sessions(study)}
     assert paid == {

@@ -69,7 +69,7 @@ def test_what_the_panel_paid_for_nothing_that_counts_here_is_spent_once_and_flag
     study = panel_study()
     at_work(study, BOB)
     book_list(study=study, submissions=submissions(study, line(BOB, "RETURNED")))
-    set_budget(study=study, platform=study.place, cents=study.budgets.get().reserved_cents)
+    set_budget(study=study, platform=study.platform, cents=study.budgets.get().reserved_cents)
     listed = submissions(study, line(BOB, "APPROVED"), line(EVE, "APPROVED"))  # given back here; never came
     booked = book_list(study=study, submissions=listed)
     assert (booked.unmatched, booked.approved, session(study).status) == (2, 0, "returned")
@@ -318,7 +318,7 @@ def test_a_list_that_names_somebody_erased_books_nothing_again() -> None:
     listed = submissions(study, line(ADA, "APPROVED"), line(BOB, "APPROVED"))
     book_list(study=study, submissions=listed)
     spent = study.budgets.get().spent_cents
-    erase_person(study=study, worker=Worker.objects.get(name=pseudonym(study.place, ADA["PROLIFIC_PID"])))
+    erase_person(study=study, worker=Worker.objects.get(name=pseudonym(study.platform, ADA["PROLIFIC_PID"])))
     before = everything()
     assert (book_list(study=study, submissions=listed).changed, everything()) == (0, before)
     assert study.budgets.get().spent_cents == spent

@@ -116,7 +116,7 @@ def test_start_records_a_pseudonym_and_keeps_the_raw_ids_apart() -> None:
     client, response = start(study, ADA)
     assert (response.status_code, response["Location"]) == (303, f"/s/{study.slug}/start/")
     ada = Worker.objects.get()
-    assert (ada.source, ada.place) == ("crowd", "external")
+    assert (ada.source, ada.platform) == ("crowd", "external")
     assert ADA["PROLIFIC_PID"] not in ada.name
     found = session(study)
     assert ADA["SESSION_ID"] not in found.external_id
@@ -311,7 +311,7 @@ def test_opening_puts_up_as_many_places_as_sessions_are_needed_and_keeps_their_p
     study = panel_study(hits=2, reward=50)
     slots = sum(study.hits.values_list("required", flat=True))
     up = publication(study)
-    assert (up.state, up.hit, up.places, up.held) == ("published", None, -(-slots // 2), -(-slots // 2))
+    assert (up.state, up.hit, up.places, up.held_slots) == ("published", None, -(-slots // 2), -(-slots // 2))
     assert (up.reward_cents, up.fee_cents) == (100, 30)
     budget = study.budgets.get()
     assert (budget.reserved_cents, budget.spent_cents) == (up.places * 130, 0)

@@ -355,7 +355,7 @@ def test_a_study_opened_again_is_put_up_again_for_what_is_left() -> None:
     close_study(study=study)
     open_study(study=study)
     again = study.publications.get(state="published")
-    assert (again.number, again.places, again.held) == (2, places - 1, places - 1)
+    assert (again.number, again.places, again.held_slots) == (2, places - 1, places - 1)
     bob, _ = start(study, BOB)
     do_page(study, bob)
     assert session(study, publication=again).status == "submitted"

@@ -34,7 +34,7 @@ def test_opening_puts_one_study_up_with_a_place_per_session(panel: Panel, prolif
     assert (there.status, there.places, there.reward) == ("ACTIVE", PLACES, REWARD)
     assert panel.publication.external_id == there.id
     assert there.fields["internal_name"] == panel.publication.token
-    assert panel.study.place == "prolific"
+    assert panel.study.platform == "prolific"
     assert panel.books() == (PLACES * PRICE, 0) == panel.books_there()
 
 

@@ -167,7 +167,7 @@ def up(study: Study) -> list[Publication]:
 
 def books(study: Study) -> tuple[int, int]:
     """Reserved and spent, which the ledger and what keeps it must say too."""
-    budget = Budget.objects.get(study=study, place=study.place)
+    budget = Budget.objects.get(study=study, platform=study.platform)
     assert money.ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
     assert money.reserved_cents(budget) == budget.reserved_cents
     return budget.reserved_cents, budget.spent_cents
