@@ -284,7 +284,8 @@ class FramedPagesMiddleware:
         vars(request)["csrf_processing_done"] = True  # the mark of Django's own middleware
         log_about(worker=frame.session.worker_id, study=frame.session.study.slug)
         with addresses_under(prefix_of(ticket)):
-            response = csp_replace(framed_policy(sites_of(frame.session.platform)))(self.get_response)(request)
+            policy = framed_policy(sites_of(frame.session.platform))
+            response = csp_replace(policy)(self.get_response)(request)
         return _without_traces(response)
 
     def process_view(
