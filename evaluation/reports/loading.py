@@ -152,21 +152,14 @@ def load_inputs(
     )
     if evaluated is None:
         return inputs
-    return replace(
-        inputs,
-        evaluation=evaluated.computed,
-        scores=evaluated.scores,
-        pks=evaluated.pks,
-        people=evaluated.people,
-        captions=evaluated.captions,
-    )
+    return replace(inputs, **{name: getattr(evaluated, name) for name in Evaluated.__slots__})
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Metrics against people, with the fields of ``ReportInputs``."""
+    """Metrics against people; all fields are those of ``ReportInputs``."""
 
-    computed: AnalysisResult
+    evaluation: AnalysisResult
     scores: dict[str, Floats]
     pks: list[int] | None
     people: Floats | None

@@ -37,8 +37,7 @@ from evaluation.reports.multiverse.curve import (
     stored_multiverse,
 )
 from evaluation.reports.multiverse.section import multiverse_section
-from evaluation.reports.sections import sections_of
-from evaluation.reports.sections.registration import registration_section
+from evaluation.reports.sections import registration_section, sections_of
 from evaluation.results.error_spans.scores import systems_section
 from evaluation.results.judges.findings import judges_section
 from evaluation.results.strengths.computing import ranking_section

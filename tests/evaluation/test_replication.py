@@ -355,10 +355,10 @@ def test_the_interval_of_a_share_is_by_image(fifty: Path) -> None:
     data = read_fifty(PASCAL, fifty / PASCAL)
     twice = replace(data, pairs=data.pairs * 2)
     right = np.arange(len(data.pairs)) % 2 == 0
-    once = share_by_image(right, data, np.ones(len(data.pairs), dtype=np.bool_))
-    again = share_by_image(np.tile(right, 2), twice, np.ones(len(twice.pairs), dtype=np.bool_))
+    once = share_by_image(right, data.clusters, np.ones(len(data.pairs), dtype=np.bool_))
+    again = share_by_image(np.tile(right, 2), twice.clusters, np.ones(len(twice.pairs), dtype=np.bool_))
     assert (again.value, again.low, again.high) == pytest.approx((once.value, once.low, once.high))
-    assert share_by_image(right, data, np.zeros(len(data.pairs), dtype=np.bool_)) == Estimate(None)
+    assert share_by_image(right, data.clusters, np.zeros(len(data.pairs), dtype=np.bool_)) == Estimate(None)
 
 
 def test_optional_data_that_are_absent_are_named_and_the_rest_is_computed(

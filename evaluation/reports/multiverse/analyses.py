@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from judgments.kinds.base import ConsensusColumns
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
 
+Result = TypeVar("Result")
 Chosen = Mapping[str, str]  # choice -> its option
 # Name -> what a figure calls it.
 LABELS = {
@@ -172,10 +173,10 @@ class StudyVotes:
             anonymous=loaders.is_anonymous(study),
         )
 
-    def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    def once(self, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
         if key not in self._cache:
             self._cache[key] = make()
-        return self._cache[key]
+        return cast(Result, self._cache[key])
 
     @property
     def has_votes(self) -> bool:
@@ -207,8 +208,7 @@ class StudyVotes:
     def under(self, chosen: Chosen) -> JudgmentTable:
         name = chosen.get("controls")
         threshold = self.threshold if name is None else float(name)
-        table: JudgmentTable = self.once(("votes", name), lambda: self._with_controls(threshold))
-        return table
+        return self.once(("votes", name), lambda: self._with_controls(threshold))
 
     def columns(self, chosen: Chosen) -> tuple[Ints, Ints, Floats]:
         table = self.under(chosen)
@@ -270,14 +270,12 @@ class StudyVotes:
             return np.array([consensus[pk].value or 0 for pk in pks], dtype=np.int64)
 
         key = ("winners", chosen.get("controls"), chosen.get("aggregation"), ties)
-        winners: Ints = self.once(key, compute)
-        return winners
+        return self.once(key, compute)
 
     def people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
         """Return (N,) people's scores of captions; nan without a vote."""
         key = ("people", chosen.get("controls"), chosen.get("aggregation"))
-        people: Floats = self.once(key, lambda: self._people(chosen, captions))
-        return people
+        return self.once(key, lambda: self._people(chosen, captions))
 
     def _people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
         results, rule = self.kind.results, chosen.get("aggregation", "")
@@ -420,8 +418,7 @@ class PairMetrics:
             )
             return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
-        named: Mapping[str, Ints] = self._votes.once(("scores", tokenizer, which), compute)
-        return named
+        return self._votes.once(("scores", tokenizer, which), compute)
 
     def _with_half(self) -> list[PairTexts]:
         generator = np.random.default_rng(self._votes.seed)
@@ -507,8 +504,7 @@ class CaptionMetrics:
             )
             return {name: metric_scores.images for name, metric_scores in scored.scores.items()}
 
-        scores: Mapping[str, Floats] = self._votes.once(("scores", tokenizer, which), compute)
-        return scores
+        return self._votes.once(("scores", tokenizer, which), compute)
 
     def _with(self, which: str) -> list[CaptionTexts]:
         if which == HALF:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -49,9 +49,9 @@ class Conclusion:
 
     name: str
     universe: str
+    better: str
+    worse: str
     threshold: float
-    better: str = ""
-    worse: str = ""
     below: bool = False
 
 
@@ -146,18 +146,17 @@ def conclusions_of(default: Figures) -> list[Conclusion]:
     best, *others = order
     above = [name for name in others if known[best] > known[name]][:MOST_COMPARED]
     conclusions = [
-        Conclusion(f"{BEST}-and-{number}", METRICS, 0.0, best, name)
+        Conclusion(f"{BEST}-and-{number}", METRICS, best, name, 0.0)
         for number, name in enumerate(above, start=1)
     ]
     if len(above) < len(others[:MOST_COMPARED]):
         return conclusions  # several are highest, and none is best
-    return [Conclusion(BEST, METRICS, 0.0, best), *(conclusions if len(conclusions) > 1 else ())]
+    return [Conclusion(BEST, METRICS, best, "", 0.0), *(conclusions if len(conclusions) > 1 else ())]
 
 
 def _alpha_conclusion(value: float) -> Conclusion:
-    if value < TENTATIVE:
-        return Conclusion(AGREEMENT, AGREEMENT, TENTATIVE, below=True)
-    return Conclusion(AGREEMENT, AGREEMENT, RELIABLE if value >= RELIABLE else TENTATIVE)
+    threshold = RELIABLE if value >= RELIABLE else TENTATIVE
+    return Conclusion(AGREEMENT, AGREEMENT, "", "", threshold, below=value < TENTATIVE)
 
 
 def _differences(rows: Sequence[Figures], conclusion: Conclusion) -> tuple[Floats, Floats, Floats]:
@@ -183,29 +182,22 @@ def _differences(rows: Sequence[Figures], conclusion: Conclusion) -> tuple[Float
 def _conclusion_json(
     conclusion: Conclusion, universe: Universe, low: Floats, value: Floats, high: Floats
 ) -> dict[str, Any]:
-    holds, clear = _holds(conclusion, low, value, high)
+    threshold, below, inclusive = conclusion.threshold, conclusion.below, conclusion.universe == AGREEMENT
+    holds = is_beyond(value, threshold, below=below, inclusive=inclusive)
+    clear = is_beyond(high if below else low, threshold, below=below, inclusive=inclusive)
     known = ~np.isnan(value)
     choices: dict[str, dict[str, dict[str, Any]]] = {}
     for column, choice in enumerate(universe.choices):
-        taken = universe.taken[:, column]
-        choices[choice.name] = {
-            option: {
-                "n": int((known & (taken == index)).sum()),
-                "mean": _mean(value, known & (taken == index)),
-                "holds": _mean(holds, known & (taken == index)),
-                "clear": _mean(clear, known & (taken == index)),
-            }
-            for index, option in enumerate(choice.options)
-        }
-    ranges = {name: _range(of_option, "mean") for name, of_option in choices.items()}
+        choices[choice.name] = {}
+        for index, option in enumerate(choice.options):
+            taken = known & (universe.taken[:, column] == index)
+            figures: dict[str, Floats | Flags] = {"mean": value, "holds": holds, "clear": clear}
+            means = {name: _mean(figure, taken) for name, figure in figures.items()}
+            choices[choice.name][option] = {"n": int(taken.sum()), **means}
+    ranges = {name: _range_of_means(of_option) for name, of_option in choices.items()}
     return as_json(
         {
-            "name": conclusion.name,
-            "universe": conclusion.universe,
-            "better": conclusion.better,
-            "worse": conclusion.worse,
-            "threshold": conclusion.threshold,
-            "below": conclusion.below,
+            **asdict(conclusion),
             "n": int(known.sum()),
             "undefined": int((~known).sum()),
             "holds": _mean(holds, known),
@@ -223,21 +215,19 @@ def _conclusion_json(
     )
 
 
-def _holds(conclusion: Conclusion, low: Floats, value: Floats, high: Floats) -> tuple[Flags, Flags]:
-    """Return whether the claim holds in each specification, and in its whole interval."""
-    if conclusion.below:
-        return value < conclusion.threshold, high < conclusion.threshold
-    if conclusion.universe == AGREEMENT:
-        return value >= conclusion.threshold, low >= conclusion.threshold
-    return value > conclusion.threshold, low > conclusion.threshold
+def is_beyond(values: Floats, threshold: float, *, below: bool, inclusive: bool) -> Flags:
+    """Return which values lie above the threshold, or ``below`` it."""
+    if below:
+        return values < threshold
+    return values >= threshold if inclusive else values > threshold
 
 
 def _mean(values: Floats | Flags, here: Flags) -> float | None:
     return float(values[here].mean()) if here.any() else None
 
 
-def _range(of_option: Mapping[str, Mapping[str, Any]], name: str) -> float:
-    means = [figures[name] for figures in of_option.values() if figures[name] is not None]
+def _range_of_means(of_option: Mapping[str, Mapping[str, Any]]) -> float:
+    means = [figures["mean"] for figures in of_option.values() if figures["mean"] is not None]
     return max(means) - min(means) if means else 0.0
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.multiverse.analyses import LABELS
-from evaluation.reports.multiverse.curve import AGREEMENT, BEST
+from evaluation.reports.multiverse.curve import AGREEMENT, BEST, is_beyond
 
 MOST_CURVES = 4
 MOST_POINTS = 240  # specifications in a curve, evenly over the sorted ones
@@ -37,15 +37,9 @@ def multiverse_section(result: Result) -> Section:
 
 
 def _claim_sentence(claim: Result) -> str:
-    return say(
-        "multiverse-claim",
-        agreement=claim["name"] == AGREEMENT,
-        better=claim["better"],
-        worse=claim["worse"],
-        threshold=claim["threshold"],
-        below=claim["below"],
-        accuracy=claim["axis"] == "accuracy",
-    )
+    figures = {name: claim[name] for name in ("better", "worse", "threshold", "below")}
+    accuracy = claim["axis"] == "accuracy"
+    return say("multiverse-claim", agreement=claim["name"] == AGREEMENT, accuracy=accuracy, **figures)
 
 
 def _conclusion_sentence(result: Result, claim: Result) -> str:
@@ -83,17 +77,13 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
     universe = result["universes"][claim["universe"]]
     choices, taken = universe["choices"], universe["specifications"]
     order = _order_by_value(claim)
+    ends = list(zip(claim["value"], claim["low"], claim["high"], strict=True))
     data = table(
         "multiverse-curve",
         [
             (
                 rank,
-                Estimate(
-                    claim["value"][index],
-                    claim["low"][index],
-                    claim["high"][index],
-                    claim["n"],
-                ),
+                Estimate(*ends[index], claim["n"]),
                 "yes" if index == 0 else "",
                 *(choice["options"][option] for choice, option in zip(choices, taken[index], strict=True)),
             )
@@ -109,11 +99,11 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
         claim=_claim_sentence(claim),
     )
     shown = _thin_evenly(order)
+    values = np.array([claim["value"][index] for index in shown])
+    holds = is_beyond(values, claim["threshold"], below=claim["below"], inclusive=claim["name"] == AGREEMENT)
     drawing = Specifications(
-        estimates=tuple(
-            Estimate(claim["value"][index], claim["low"][index], claim["high"][index]) for index in shown
-        ),
-        holds=tuple(_holds(claim, claim["value"][index]) for index in shown),
+        estimates=tuple(Estimate(*ends[index]) for index in shown),
+        holds=tuple(holds.tolist()),
         reported=shown.index(0) if 0 in shown else None,
         choices=tuple((choice["label"], tuple(choice["options"])) for choice in choices),
         taken=tuple(tuple(taken[index]) for index in shown),
@@ -144,12 +134,6 @@ def _thin_evenly(order: Sequence[int]) -> list[int]:
     return [order[position] for position in sorted(positions)]
 
 
-def _holds(claim: Result, value: float) -> bool:
-    if claim["below"]:
-        return value < claim["threshold"]
-    return value >= claim["threshold"] if claim["name"] == AGREEMENT else value > claim["threshold"]
-
-
 def _conclusions_table(result: Result) -> Table:
     return table(
         "multiverse-conclusions",
@@ -169,10 +153,7 @@ def _conclusions_table(result: Result) -> Table:
         ],
         most=result["most"],
         seed=result["seed"],
-        sampled=any(
-            len(universe["specifications"]) < universe["possible"]
-            for universe in result["universes"].values()
-        ),
+        sampled=any(len(row["specifications"]) < row["possible"] for row in result["universes"].values()),
     )
 
 

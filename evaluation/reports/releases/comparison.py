@@ -38,17 +38,17 @@ class _Summary:
 
 def compare_releases(before: Path, after: Path) -> dict[str, Any]:
     """Compare two bundles (docs/releases.md). Raise VerificationError."""
-    one, two = (_summarize(path) for path in (before, after))  # in turn: both at once need twice the memory
-    known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
-    then, now = np.split(places, [len(one.judgments)])
+    old, new = (_summarize(path) for path in (before, after))  # in turn: both at once need twice the memory
+    known, codes = np.unique(np.concatenate([old.judgments, new.judgments]), return_inverse=True)
+    then, now = np.split(codes, [len(old.judgments)])
 
     def counted(which: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return np.bincount(which, minlength=len(known))
 
     before_counts, after_counts = counted(then), counted(now)
-    used_before, used_after = counted(then[one.used]), counted(now[two.used])
+    used_before, used_after = counted(then[old.used]), counted(now[new.used])
     return {
-        "versions": [one.version, two.version],
+        "versions": [old.version, new.version],
         "judgments": {
             "before": len(then),
             "after": len(now),
@@ -57,39 +57,35 @@ def compare_releases(before: Path, after: Path) -> dict[str, Any]:
             "no_longer_used": int(np.minimum(used_before, np.maximum(after_counts - used_after, 0)).sum()),
         },
         "consensus": [
-            {"unit": unit, "pair": pair, "before": one.consensus[unit, pair], "after": value}
-            for (unit, pair), value in two.consensus.items()
-            if (unit, pair) in one.consensus and one.consensus[unit, pair] != value
+            {"unit": unit, "pair": pair, "before": old.consensus[unit, pair], "after": value}
+            for (unit, pair), value in new.consensus.items()
+            if (unit, pair) in old.consensus and old.consensus[unit, pair] != value
         ],
-        "alpha": [one.alpha, two.alpha],
+        "alpha": [old.alpha, new.alpha],
         "metrics": {
-            name: [one.metrics.get(name), two.metrics.get(name)]
-            for name in sorted({*one.metrics, *two.metrics})
+            name: [old.metrics.get(name), new.metrics.get(name)]
+            for name in sorted({*old.metrics, *new.metrics})
         },
-        "swapped": _swapped_metrics(one.metrics, two.metrics),
-        **_compare_outcomes(one.outcomes, two.outcomes),
+        "swapped": _swapped_metrics(old.metrics, new.metrics),
+        **_compare_outcomes(old.outcomes, new.outcomes),
     }
 
 
 def _compare_outcomes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     then = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
-    said = [[one["words"] for one in found["deviations"]] for found in (before, after)]
+    old_texts, new_texts = ([row["words"] for row in outcomes["deviations"]] for outcomes in (before, after))
+    changed = []
+    for row in after["hypotheses"]:
+        old = then.get((row["text"], row["claim"]), row)
+        if old["verdict"] != row["verdict"]:
+            verdicts = {"before": old["verdict"], "after": row["verdict"]}
+            changed.append({"text": row["text"], "claim": row["claim"], **verdicts, "words": row["words"]})
     return {
         "plan": before["sha256"] == after["sha256"],
-        "hypotheses": [
-            {
-                "text": row["text"],
-                "claim": row["claim"],
-                "before": old["verdict"],
-                "after": row["verdict"],
-                "words": row["words"],
-            }
-            for row in after["hypotheses"]
-            if (old := then.get((row["text"], row["claim"]))) is not None and old["verdict"] != row["verdict"]
-        ],
+        "hypotheses": changed,
         "deviations": {
-            "added": [words for words in said[1] if words not in said[0]],
-            "removed": [words for words in said[0] if words not in said[1]],
+            "added": [text for text in new_texts if text not in old_texts],
+            "removed": [text for text in old_texts if text not in new_texts],
         },
     }
 
@@ -130,14 +126,14 @@ def _swapped_metrics(
     before: Mapping[str, float | None], after: Mapping[str, float | None]
 ) -> list[list[str]]:
     swapped = []
-    for one, two in combinations(sorted(before.keys() & after.keys()), 2):
-        then, now = (_sign_of_difference(found[one], found[two]) for found in (before, after))
+    for name, other in combinations(sorted(before.keys() & after.keys()), 2):
+        then, now = (_sign_of_difference(metrics[name], metrics[other]) for metrics in (before, after))
         if then * now < 0:
-            swapped.append([one, two])
+            swapped.append([name, other])
     return swapped
 
 
-def _sign_of_difference(one: float | None, two: float | None) -> int:
-    if one is None or two is None:
+def _sign_of_difference(first: float | None, second: float | None) -> int:
+    if first is None or second is None:
         return 0
-    return (one > two) - (one < two)
+    return (first > second) - (first < second)

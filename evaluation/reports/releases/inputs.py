@@ -31,8 +31,7 @@ from evaluation.data.releases.rows import ReleasedRows, Row
 from evaluation.planning.registration.plans import Registered
 from evaluation.presentation.content import Section
 from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
-from evaluation.reports.sections import sections_of
-from evaluation.reports.sections.registration import registration_as_json, registration_section
+from evaluation.reports.sections import registration_as_json, registration_section, sections_of
 from evaluation.results.consensus import (
     EMPTY_CONSENSUS,
     OUTCOME,
@@ -91,7 +90,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         "rankings": _rankings(rows, proposals, consensus, audit),
         **({"filter_audit": audit} if audit else {}),
     }
-    found = ReportInputs(
+    inputs = ReportInputs(
         kind=kind,
         seed=settings.seed,
         table=table,
@@ -114,7 +113,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         live="drawn" in settings.others,
         chosen="chosen" in settings.others,
     )
-    return _add_metrics(rows, found, judged) if rows.scores else found
+    return _add_metrics(rows, inputs, judged) if rows.scores else inputs
 
 
 def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
@@ -172,7 +171,7 @@ def _proposals(rows: ReleasedRows) -> Proposals:
         if not row["control"] and row["first"]
     }
     systems, images, texts, askers = (
-        {name: place for place, name in enumerate(known)}
+        {name: index for index, name in enumerate(known)}
         for known in (
             dict.fromkeys(row["system"] for row in rows.proposals),
             sorted({row["image"] for row in rows.proposals} | {image for image, _ in judged.values()}),
@@ -195,9 +194,9 @@ def _proposals(rows: ReleasedRows) -> Proposals:
     ]
     system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
     placed = np.full(len(columns), not rows.old_proposals)
-    found = ListRows(system, image, text, asker, rank, original, placed)
+    lists = ListRows(system, image, text, asker, rank, original, placed)
     units = JudgedUnits.of([(number, images[image], texts[text]) for number, (image, text) in judged.items()])
-    return sort_into_lists(found, list(systems), list(images), list(texts), list(askers), units)
+    return sort_into_lists(lists, list(systems), list(images), list(texts), list(askers), units)
 
 
 def _rankings(
@@ -207,50 +206,53 @@ def _rankings(
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
         return {}
-    found = rankings_of(relevance, proposals, JudgedTexts.from_proposals(proposals, consensus.of_unit), audit)
+    judged = JudgedTexts.from_proposals(proposals, consensus.of_unit)
+    rankings = rankings_of(relevance, proposals, judged, audit)
     if not rows.old_proposals:
-        return found
+        return rankings
     if all(row["rank"] <= 1 for row in rows.proposals):
         return {}
-    for row in found.get(ANNOTATION, ()):
+    for row in rankings.get(ANNOTATION, ()):
         for name in (*(f"S@{k}" for k in CUTS), "R-precision"):
             row[name] |= {"low": None, "high": None}
-    return found
+    return rankings
 
 
-def _add_metrics(rows: ReleasedRows, found: ReportInputs, judged: Sequence[IncludedJudgment]) -> ReportInputs:
+def _add_metrics(
+    rows: ReleasedRows, inputs: ReportInputs, judged: Sequence[IncludedJudgment]
+) -> ReportInputs:
     stated = rows.settings.evaluation
     by_metric: dict[str, list[Row]] = {}
     for row in rows.scores:
         by_metric.setdefault(row["metric"], []).append(row)
-    made = _pair_inputs if rows.settings.kind.compares_pairs else _caption_inputs
-    found, result = made(rows, found, by_metric, judged)
+    add = _pair_inputs if rows.settings.kind.compares_pairs else _caption_inputs
+    inputs, result = add(rows, inputs, by_metric, judged)
     result |= {"signatures": dict(stated["signatures"]), "notes": []}
-    return replace(found, evaluation=AnalysisResult(result, stated["settings"], stated["signature"]))
+    return replace(inputs, evaluation=AnalysisResult(result, stated["settings"], stated["signature"]))
 
 
 def _pair_inputs(
     rows: ReleasedRows,
-    found: ReportInputs,
+    inputs: ReportInputs,
     by_metric: dict[str, list[Row]],
     judged: Sequence[IncludedJudgment],
 ) -> tuple[ReportInputs, dict[str, Any]]:
-    consensus, table = found.consensus, found.table
+    consensus, table = inputs.consensus, inputs.table
     names = [row["pair"] for row in rows.pairs]
     winners = [consensus.of_pair[number].value or 0 for number in range(len(names))]
     kinds = [row["kind"] or "" for row in rows.pairs]
     images = [row["image"] for row in rows.pairs] if rows.settings.clustered else None
     scores: dict[str, Floats] = {}
     metrics = {}
-    for metric, own in by_metric.items():
-        of = {row["pair"]: (row["first"], row["second"]) for row in own}
+    for metric, metric_rows in by_metric.items():
+        of = {row["pair"]: (row["first"], row["second"]) for row in metric_rows}
         both = np.array([of[name] for name in names], dtype=np.float64).reshape(-1, 2)
         scores[metric] = both
         metrics[metric] = accuracy_of_pairs(both, winners, kinds, images)
     people = one_against_rest(
         table,
         consensus.units,
-        agreement_rows(table, found.full_depth),
+        agreement_rows(table, inputs.full_depth),
         images=_images(rows, consensus),
         anonymous=any(person.anonymous for person in rows.people()),
     )
@@ -267,12 +269,12 @@ def _pair_inputs(
         "people": people if people["all"]["n"] else {},
         "counts": {"pairs": len(names), "no_consensus": winners.count(0)},
     }
-    return replace(found, scores=scores, pks=list(range(len(names)))), result
+    return replace(inputs, scores=scores, pks=list(range(len(names)))), result
 
 
 def _caption_inputs(
     rows: ReleasedRows,
-    found: ReportInputs,
+    inputs: ReportInputs,
     by_metric: dict[str, list[Row]],
     judged: Sequence[IncludedJudgment],
 ) -> tuple[ReportInputs, dict[str, Any]]:
@@ -280,15 +282,15 @@ def _caption_inputs(
     first = next(iter(by_metric.values()))
     in_units = first[0]["unit"] is not None
     if in_units:
-        places = {row["unit"]: number for number, row in enumerate(rows.units)}
-        pks: list[int] | None = [places[row["unit"]] for row in first]
-        people = people_of_units(found.consensus, pks or [])
+        positions = {row["unit"]: number for number, row in enumerate(rows.units)}
+        pks: list[int] | None = [positions[row["unit"]] for row in first]
+        people = people_of_units(inputs.consensus, pks or [])
         captions = [(rows.units[pk]["image"], rows.units[pk]["first"]) for pk in pks or []]
     else:
         pks = None
         images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
-        said = (kind.results and kind.results.caption_scores(judged)) or []
-        of = {(images[one.item], one.key): one.score for one in said}
+        rated = (kind.results and kind.results.caption_scores(judged)) or []
+        of = {(images[score.item], score.key): score.score for score in rated}
         captions = [(row["image"], row["caption"]) for row in first]
         people = np.array([of[caption] for caption in captions], dtype=np.float64)
     numbers: dict[str, int] = {}
@@ -296,8 +298,8 @@ def _caption_inputs(
     keys = [key for _, key in captions]
     scores: dict[str, Floats] = {}
     metrics = {}
-    for metric, own in by_metric.items():
-        column = np.array([row["first"] for row in own], dtype=np.float64)
+    for metric, metric_rows in by_metric.items():
+        column = np.array([row["first"] for row in metric_rows], dtype=np.float64)
         scores[metric] = column[:, np.newaxis]
         metrics[metric] = correlation_of_captions(
             column,
@@ -310,7 +312,7 @@ def _caption_inputs(
             clustered=rows.settings.clustered,
         )
     result = {"metrics": metrics, "counts": {"units": len(captions)}}
-    return replace(found, scores=scores, pks=pks, people=people, captions=captions), result
+    return replace(inputs, scores=scores, pks=pks, people=people, captions=captions), result
 
 
 def _texts(rows: ReleasedRows) -> Texts | None:
@@ -321,7 +323,7 @@ def _texts(rows: ReleasedRows) -> Texts | None:
             of_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
     if not texts:
         return None
-    found = find_references_of_pairs(
+    references = find_references_of_pairs(
         (
             (
                 number, row["kind"] or "", row["image"], texts[row["first"]], texts[row["second"]], row["references"]
@@ -330,7 +332,7 @@ def _texts(rows: ReleasedRows) -> Texts | None:
         ),
         of_image,
     )  # fmt: skip
-    return None if found is None else (found[0], found[1])
+    return None if references is None else (references[0], references[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,13 +345,13 @@ class Findings:
 
     @property
     def agreement(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.inputs.aggregation.result["agreement"]
-        return found
+        agreement: dict[str, Any] = self.inputs.aggregation.result["agreement"]
+        return agreement
 
     @property
     def workers(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.inputs.aggregation.result["workers"]
-        return found
+        workers: list[dict[str, Any]] = self.inputs.aggregation.result["workers"]
+        return workers
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -358,37 +360,37 @@ class Findings:
 
     @property
     def counts(self) -> dict[str, int]:
-        found, counts = self.inputs.consensus, self.inputs.aggregation.result["counts"]
+        consensus, counts = self.inputs.consensus, self.inputs.aggregation.result["counts"]
         return {
             "judgments": self.rows.judgments,
             "invalidated": self.rows.invalidated,
             "counted": counts["counted_judgments"],
-            "units": len(found.units),
-            "control_items": len(self.rows.units) - len(found.units),
-            "pairs": len(found.pairs),
+            "units": len(consensus.units),
+            "control_items": len(self.rows.units) - len(consensus.units),
+            "pairs": len(consensus.pairs),
             "workers": counts["workers"],
         }
 
     def consensus(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of ``consensus.jsonl``: units, then pairs."""
-        found = self.inputs.consensus
-        for unit in found.units:
-            one, row = found.of_unit.get(unit.pk, EMPTY_CONSENSUS), self.rows.units[unit.pk]
-            answer = one.answer
+        consensus = self.inputs.consensus
+        for unit in consensus.units:
+            outcome, row = consensus.of_unit.get(unit.pk, EMPTY_CONSENSUS), self.rows.units[unit.pk]
+            answer = outcome.answer
             if answer is not None:
                 answer = self.rows.settings.kind.exchange.to_file(answer, content=row["content"] or {})
-            source = "adjudicated" if unit.pk in found.decisions else "judgments"
+            source = "adjudicated" if unit.pk in consensus.decisions else "judgments"
             yield {
                 "unit": unit.key,
                 "pair": row["pair"],
                 "kind": row["kind"],
-                **{name: getattr(one, name) for name in OUTCOME},
-                "votes": dict(one.votes),
+                **{name: getattr(outcome, name) for name in OUTCOME},
+                "votes": dict(outcome.votes),
                 "answer": answer,
                 "source": source,
             }
-        for pair in found.pairs:
-            of_pair = found.of_pair[pair.pk]
+        for pair in consensus.pairs:
+            of_pair = consensus.of_pair[pair.pk]
             votes = {name: getattr(of_pair, name) for name in ("wins", "losses", "ties")}
             yield {
                 "unit": None,

@@ -224,8 +224,8 @@ def _pass_rows_through(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[di
         yield row
 
 
-def _evaluation_settings(found: Evaluated) -> dict[str, Any]:
-    computed = found.computed
+def _evaluation_settings(evaluated: Evaluated) -> dict[str, Any]:
+    computed = evaluated.evaluation
     return {
         "settings": dict(computed.settings),
         "signature": computed.signature,
@@ -264,12 +264,11 @@ def _facts(study: Study) -> Mapping[str, Any]:
         for _, accepted, submitted in known.values_list("pk", "accepted_at", "submitted_at").iterator()
         if accepted and submitted
     ]
+    consents = [(row.version.number, row.version.version, row.people) for row in versions_of(study)]
     rules = Exclusion.objects.filter(study=study, lifted_at__isnull=True).values_list("rule", flat=True)
     return {
         "collected": f"From {first.date()} to {last.date()}." if first and last else "",
         "minutes": median(minutes) if minutes else None,
         "exclusions": dict(sorted(Counter(rules).items())),
-        "consents": [(one.version.number, one.version.version, one.people) for one in versions_of(study)][
-            ::-1
-        ],
+        "consents": consents[::-1],
     }

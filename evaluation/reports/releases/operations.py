@@ -43,7 +43,7 @@ class ReleaseRequest(Parameters):
         help_text="Such as 1.0. Left out: the next one.",
     )
     licence = LicenceField(
-        choices=[(name, f"{name}: {one['name']}") for name, one in LICENCES.items()],
+        choices=[(name, f"{name}: {terms['name']}") for name, terms in LICENCES.items()],
         initial="CC-BY-4.0",
         label="Licence",
     )
@@ -85,9 +85,9 @@ class ReleaseRequest(Parameters):
 )
 def release(*, study: Study, version: str = "", **terms: Any) -> dict[str, Any]:
     """Starts making a release of a closed study, as its owner; follow `state`, then list and download."""
-    made = terms_of(study, version, **terms)
-    check_terms(study, made)
-    return asdict(made)
+    release_terms = terms_of(study, version, **terms)
+    check_terms(study, release_terms)
+    return asdict(release_terms)
 
 
 def terms_of(study: Study, version: str = "", **terms: Any) -> Terms:

@@ -31,21 +31,23 @@ FLIPPED_SHOWN = 20
 
 def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
-    own = Release.objects.filter(study=study).select_related("made_by").prefetch_related("deposits")
-    found = list(own.order_by("-pk")[:MOST_SHOWN])
+    rows = Release.objects.filter(study=study).select_related("made_by").prefetch_related("deposits")
+    releases = list(rows.order_by("-pk")[:MOST_SHOWN])
     checks: dict[str, Job] = {}
     for job in _done_jobs(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
         checks.setdefault(job.args["version"], job)
-    kept = [release.version for release in found if is_stored(release)]
+    stored = [release.version for release in releases if is_stored(release)]
     comparison = _done_jobs(study, "compare_releases").order_by("-pk").first()
     context |= {
-        "releases": [(one, one.version in kept, checks.get(one.version)) for one in found],
-        "kept": kept,
+        "releases": [
+            (release, release.version in stored, checks.get(release.version)) for release in releases
+        ],
+        "kept": stored,
         "refusal": refusal,
         "next_version": next_version(study),
         "is_closed": study.state == Study.State.CLOSED,
         "publication": _done_jobs(study, "publish_release").order_by("-pk").first(),
-        "begin": {"publish-release": _last_deposit_values(found)},
+        "begin": {"publish-release": _last_deposit_values(releases)},
         "comparison": comparison,
         "flipped": comparison.result["consensus"][:FLIPPED_SHOWN] if comparison and comparison.result else [],
     }
@@ -53,11 +55,13 @@ def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _last_deposit_values(releases: list[Release]) -> dict[str, str]:
-    deposits = sorted((one for release in releases for one in release.deposits.all()), key=lambda one: one.pk)
+    deposits = [deposit for release in releases for deposit in release.deposits.all()]
     if not deposits:
         return {}
-    said = {name: deposits[-1].given.get(name, "") for name in ("creators", "keywords", "papers")}
-    return said | {"repository": next((one.repository for one in reversed(deposits) if one.repository), "")}
+    deposits.sort(key=lambda deposit: deposit.pk)
+    values = {name: deposits[-1].given.get(name, "") for name in ("creators", "keywords", "papers")}
+    repositories = [deposit.repository for deposit in deposits if deposit.repository]
+    return values | {"repository": repositories[-1] if repositories else ""}
 
 
 def _done_jobs(study: Study, kind: str) -> Any:

@@ -130,7 +130,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     kind = KINDS[study.protocol]
     decisions = decisions_of(study)
     full_depth = full_depth_units(study) or set()
-    words: dict[str, str] = {}  # text -> id of its first caption
+    first_ids: dict[str, str] = {}  # text -> id of its first caption
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     rows = units.order_by("position", "pk").values_list("pk", *STORED_UNIT.values())
     for pk, *values in rows.iterator(ROWS_AT_ONCE):
@@ -139,7 +139,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
         decision = decisions.get(pk)
         judged_as = first
         if kind.judges_one_caption and not row["control"]:
-            judged_as = words.setdefault(row["first_text"], first)
+            judged_as = first_ids.setdefault(row["first_text"], first)
         if not texts:
             row |= dict.fromkeys(TEXTS)
         yield {
@@ -189,11 +189,11 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
         yield {"caption": key, "text": text, "role": role, "image": image, "document": counted}
 
 
-def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
+def released_scores(study: Study, evaluated: Evaluated) -> Iterator[dict[str, Any]]:
     compares = KINDS[study.protocol].compares_pairs
     keys: dict[Any, str] = {}
     images: dict[int, str] = {}
-    if found.pks is None:
+    if evaluated.pks is None:
         items = Unit.objects.filter(study=study).values("item_id")
         images = dict(Item.objects.filter(pk__in=items).values_list("pk", "name"))
     else:
@@ -202,11 +202,11 @@ def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
         )
         keys = dict(rows.values_list("pk", "key"))
     # In the requested order, which tied metrics keep in every table.
-    asked = {name: place for place, name in enumerate(found.computed.settings["metrics"])}
-    for metric in sorted(found.scores, key=lambda name: (asked.get(name, len(asked)), name)):
-        for place, row in enumerate(found.scores[metric].tolist()):
-            key = keys[found.pks[place]] if found.pks is not None else None
-            image, caption = found.captions[place] if found.pks is None else (None, None)
+    order = {name: position for position, name in enumerate(evaluated.evaluation.settings["metrics"])}
+    for metric in sorted(evaluated.scores, key=lambda name: (order.get(name, len(order)), name)):
+        for index, row in enumerate(evaluated.scores[metric].tolist()):
+            key = keys[evaluated.pks[index]] if evaluated.pks is not None else None
+            image, caption = evaluated.captions[index] if evaluated.pks is None else (None, None)
             yield {
                 "metric": metric,
                 "pair": key if compares else None,
@@ -220,16 +220,17 @@ def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
 
 def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
     """Yield systems' proposals for images of the judged splits, list by list."""
-    found = proposals_of(study)
-    texts = [str(one) for one in found.texts]
-    columns = (found.system, found.image, found.text, found.asker, found.position, found.original)
-    for system, image, text, asker, place, original in zip(*(one.tolist() for one in columns), strict=True):
+    proposals = proposals_of(study)
+    texts = list(map(str, proposals.texts))
+    names = ("system", "image", "text", "asker", "position", "original")
+    columns = (getattr(proposals, name).tolist() for name in names)
+    for system, image, text, asker, rank, original in zip(*columns, strict=True):
         yield {
-            "system": found.systems[system],
+            "system": proposals.systems[system],
             "task": ANNOTATION if asker < 0 else SEARCH,
-            "image": found.images[image],
+            "image": proposals.images[image],
             "caption": texts[text],
-            "query": None if asker < 0 else found.askers[asker],
-            "rank": place,
+            "query": None if asker < 0 else proposals.askers[asker],
+            "rank": rank,
             "original": None if original == NO_ORIGINAL else bool(original),
         }

@@ -29,7 +29,7 @@ FORMAT = 1
 REPORT = "report/"  # the folder of figures and tables
 REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
 NEAR = 1e-9  # relative: sums differ in the last bits between processors
-MOST_SAID = 50
+MOST_DIFFERENCES = 50
 # Raised when malformed rows are added.
 NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 # Added since earlier versions, whose bundles stay valid.
@@ -46,8 +46,8 @@ class Verification:
     count: int
 
 
-def make_verification(what: str, checked: int, found: list[str]) -> Verification:
-    return Verification(what, checked, tuple(found[:MOST_SAID]), len(found))
+def make_verification(what: str, checked: int, differences: list[str]) -> Verification:
+    return Verification(what, checked, tuple(differences[:MOST_DIFFERENCES]), len(differences))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _registered(reader: BundleReader) -> Registered | None:
         plan=Plan.model_validate(content["plan"]),
         sha256=content["sha256"],
         on=stated["registered_on"],
-        deviations=tuple(Deviation(**one) for one in stated["deviations"]),
+        deviations=tuple(Deviation(**deviation) for deviation in stated["deviations"]),
     )
 
 
@@ -100,14 +100,14 @@ def _compare_outcomes(reader: BundleReader, manifest: dict[str, Any]) -> list[st
         return [f"{MANIFEST} names a registered plan, and {REGISTRATION} is missing."] if stated else []
     content = dict(reader.json(REGISTRATION))
     stated = content.pop("sha256", None)
-    found = []
+    differences = []
     if plan_hash(content) != stated:
-        found.append(f"{REGISTRATION}: its plan and design do not have the SHA-256 {stated}.")
+        differences.append(f"{REGISTRATION}: its plan and design do not have the SHA-256 {stated}.")
     if manifest.get("registration") != stated:
-        found.append(
+        differences.append(
             f"{MANIFEST} names the SHA-256 {manifest.get('registration')} of the plan, not {stated}."
         )
-    return found
+    return differences
 
 
 def verify_bundle(path: Path) -> Verification:
@@ -117,7 +117,7 @@ def verify_bundle(path: Path) -> Verification:
 
 
 def _verify(reader: BundleReader) -> Verification:
-    found, checked = reader.problems(), len(reader.names)
+    differences, checked = reader.problems(), len(reader.names)
     try:
         bundle = read_bundle(reader)
         findings = bundle.findings
@@ -129,36 +129,36 @@ def _verify(reader: BundleReader) -> Verification:
         sections = as_json(findings.sections)
         if findings.outcomes is not None:
             stated[OUTCOMES] = (reader.json(OUTCOMES), findings.outcomes)
-        found += _compare_outcomes(reader, bundle.manifest)
+        differences += _compare_outcomes(reader, bundle.manifest)
         report = reader.json(f"{REPORT}report.json")
         stated[f"{REPORT}report.json"] = (_sections(report), sections)
-        found += _files_of_report(reader, _sections(report))
+        differences += _files_of_report(reader, _sections(report))
         count, others = _compare_rows(reader, "consensus.jsonl", findings.consensus())
-        checked, found = checked + count, found + others
+        checked, differences = checked + count, differences + others
     except VerificationError as error:
-        found.append(str(error))
+        differences.append(str(error))
     else:
-        for name, (said, now) in stated.items():
-            found += describe_differences(said, now, name)
-            checked += sum(1 for _ in scalars_in(now))
+        for name, (recorded, computed) in stated.items():
+            differences += describe_differences(recorded, computed, name)
+            checked += sum(1 for _ in scalars_in(computed))
         for name, file in bundle.manifest.get("files", {}).items():
             if "rows" in file and (count := sum(1 for _ in reader.rows(name))) != file["rows"]:
-                found.append(f"{name}: stated {file['rows']:,} rows, found {count:,}")
-    return make_verification(reader.path.name, checked, found)
+                differences.append(f"{name}: stated {file['rows']:,} rows, found {count:,}")
+    return make_verification(reader.path.name, checked, differences)
 
 
-def _compare_rows(reader: BundleReader, name: str, now: Iterable[Any]) -> tuple[int, list[str]]:
+def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple[int, list[str]]:
     """Compare a file row by row; return the number of values and the differences."""
-    checked = stated = found = 0
+    checked = stated = computed = 0
     others: list[str] = []
-    for place, (said, row) in enumerate(zip_longest(reader.rows(name), now)):
-        stated, found = stated + (said is not None), found + (row is not None)
+    for index, (recorded, row) in enumerate(zip_longest(reader.rows(name), rows)):
+        stated, computed = stated + (recorded is not None), computed + (row is not None)
         if row is not None:
             checked += sum(1 for _ in scalars_in(row))
-        if said is not None and row is not None:
-            others += describe_differences(said, row, f"{name}[{place}]")
-    if stated != found:
-        others = [f"{name}: stated {stated:,} entries, found {found:,}"]
+        if recorded is not None and row is not None:
+            others += describe_differences(recorded, row, f"{name}[{index}]")
+    if stated != computed:
+        others = [f"{name}: stated {stated:,} entries, found {computed:,}"]
     return checked, others
 
 
@@ -169,10 +169,11 @@ def _sections(report: Any) -> Any:
 def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
     try:
         parts = [
-            (kind, one) for section in sections for kind in ("figures", "tables") for one in section[kind]
+            (kind, part) for section in sections for kind in ("figures", "tables") for part in section[kind]
         ]
         wanted = {
-            f"{REPORT}{kind}/{one['name']}.csv": csv_of(one["columns"], one["rows"]) for kind, one in parts
+            f"{REPORT}{kind}/{part['name']}.csv": csv_of(part["columns"], part["rows"])
+            for kind, part in parts
         }
     except NOT_OURS as error:
         raise VerificationError(f"{REPORT}report.json of {reader.path} is no report.") from error
@@ -185,39 +186,39 @@ def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
 
 def scalars_in(value: Any) -> Iterator[Any]:
     if isinstance(value, (dict, list, tuple)):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from scalars_in(one)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from scalars_in(part)
     else:
         yield value
 
 
-def describe_differences(stated: Any, found: Any, where: str) -> list[str]:
+def describe_differences(stated: Any, computed: Any, where: str) -> list[str]:
     """Describe where two JSON values differ; numbers may differ by ``NEAR``."""
-    if isinstance(stated, dict) and isinstance(found, dict):
-        keys = [key for key in dict.fromkeys((*stated, *found)) if key in stated or key not in ADDED]
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        keys = [key for key in dict.fromkeys((*stated, *computed)) if key in stated or key not in ADDED]
         return [
             line
             for key in keys
-            for line in describe_differences(stated.get(key), found.get(key), f"{where}.{key}")
+            for line in describe_differences(stated.get(key), computed.get(key), f"{where}.{key}")
         ]
-    if isinstance(stated, (list, tuple)) and isinstance(found, (list, tuple)):
-        if len(stated) != len(found):
-            return [f"{where}: stated {len(stated):,} entries, found {len(found):,}"]
+    if isinstance(stated, (list, tuple)) and isinstance(computed, (list, tuple)):
+        if len(stated) != len(computed):
+            return [f"{where}: stated {len(stated):,} entries, found {len(computed):,}"]
         return [
             line
-            for place, (one, two) in enumerate(zip(stated, found, strict=True))
-            for line in describe_differences(one, two, f"{where}[{place}]")
+            for index, (first, second) in enumerate(zip(stated, computed, strict=True))
+            for line in describe_differences(first, second, f"{where}[{index}]")
         ]
-    if _is_same_value(stated, found):
+    if _is_same_value(stated, computed):
         return []
-    return [f"{where}: stated {stated!r}, found {found!r}"]
+    return [f"{where}: stated {stated!r}, found {computed!r}"]
 
 
-def _is_same_value(stated: Any, found: Any) -> bool:
-    numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (stated, found))
-    if numbers:
-        return math.isclose(stated, found, rel_tol=NEAR, abs_tol=NEAR)
-    return type(stated) is type(found) and bool(stated == found)
+def _is_same_value(stated: Any, computed: Any) -> bool:
+    numbers = isinstance(stated, (int, float)) and isinstance(computed, (int, float))
+    if numbers and bool not in (type(stated), type(computed)):
+        return math.isclose(stated, computed, rel_tol=NEAR, abs_tol=NEAR)
+    return type(stated) is type(computed) and bool(stated == computed)
 
 
 def verify_signature(*, text: str, study: Study) -> Verification:
@@ -226,8 +227,8 @@ def verify_signature(*, text: str, study: Study) -> Verification:
         stated = parse(text)
     except BadSignature as error:
         raise VerificationError(f"{error}.") from None
-    found = compare_signature(study, stated)
-    return make_verification("The signature", len(stated.fields) + 2, [str(one) for one in found])
+    differences = compare_signature(study, stated)
+    return make_verification("The signature", len(stated.fields) + 2, list(map(str, differences)))
 
 
 def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
@@ -238,13 +239,13 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
             f"Study {study.slug!r} has no stored results to verify; `aggregate {study.slug}` computes them."
         )
     now = compute_aggregation(study=study, progress=progress)
-    found: list[str] = []
+    differences: list[str] = []
     if stored.judgments:
-        found += [str(one) for one in compare_signature(study, parse(stored.judgments))]
+        differences += map(str, compare_signature(study, parse(stored.judgments)))
     checked = len(parse(now.judgments).fields) + 2
     # Aggregations from before rankings had no table of systems by single captions either.
     systems = ("systems", "rankings") if "rankings" in stored.result else ()
     for name in ("agreement", "workers", "counts", *systems, "figures"):
         checked += sum(1 for _ in scalars_in(now.result[name]))
-        found += describe_differences(stored.result.get(name), now.result[name], name)
-    return make_verification(f"The stored aggregation of {study.slug!r}", checked, found)
+        differences += describe_differences(stored.result.get(name), now.result[name], name)
+    return make_verification(f"The stored aggregation of {study.slug!r}", checked, differences)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from evaluation.data.provenance import json_float
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.presentation.content import Estimate, estimate_of
+from evaluation.presentation.content import Curve, Estimate, estimate_of
 from evaluation.reports.replication.verdicts import in_words
 from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.clustering import ITEM, share_of_rows
-from evaluation.statistics.meta import ReferenceCurve, random_subsets
+from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, random_subsets
 from evaluation.statistics.resampling import CONFIDENCE
 from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
@@ -37,11 +38,15 @@ class Pairs:
 
     @property
     def means(self) -> Floats:
-        return np.array([sum(own) / len(own) for own in self.answers])
+        return np.array([sum(answers) / len(answers) for answers in self.answers])
 
     @property
     def count(self) -> int:
         return len(self.answers)
+
+    @property
+    def clusters(self) -> dict[str, Ints]:
+        return {ITEM: self.image}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +60,46 @@ class Flickr8k:
 
     @property
     def pool(self) -> list[str]:
-        return [own[POOL] for own in self.captions]
+        return [captions[POOL] for captions in self.captions]
 
-    def references(self, places: Sequence[int]) -> list[list[str]]:
-        return [[own[place] for place in places] for own in self.captions]
+    def references(self, positions: Sequence[int]) -> list[list[str]]:
+        return [[captions[position] for position in positions] for captions in self.captions]
+
+
+def references_by_image(
+    rows: Iterable[object], keep: Callable[[ReferenceRow], bool] = lambda row: True
+) -> dict[str, list[str]]:
+    """Return image -> texts of its references, in the rows' order."""
+    texts: dict[str, list[str]] = {}
+    for row in rows:
+        if isinstance(row, ReferenceRow) and keep(row):
+            texts.setdefault(row.image, []).append(row.text)
+    return texts
 
 
 def read_flickr8k(folder: Path) -> Flickr8k:
-    captions: dict[str, list[str]] = {}
-    for row in Flickr8kDataset(folder).rows():
-        if isinstance(row, ReferenceRow) and row.split == TEST:
-            captions.setdefault(row.image, []).append(row.text)
+    captions = references_by_image(Flickr8kDataset(folder).rows(), lambda row: row.split == TEST)
     images = sorted(captions)
-    place = {image: number for number, image in enumerate(images)}
+    position_of = {image: position for position, image in enumerate(images)}
     return Flickr8k(
         tuple(images),
         tuple(tuple(captions[image]) for image in images),
-        _pairs(Flickr8kExpert(folder), place),
-        _pairs(Flickr8kCrowd(folder), place),
+        _pairs(Flickr8kExpert(folder), position_of),
+        _pairs(Flickr8kCrowd(folder), position_of),
     )
 
 
-def _pairs(source: Flickr8kExpert | Flickr8kCrowd, place: dict[str, int]) -> Pairs:
-    found: dict[tuple[int, int], list[int]] = {}
+def _pairs(source: Flickr8kExpert | Flickr8kCrowd, position_of: dict[str, int]) -> Pairs:
+    answers: dict[tuple[int, int], list[int]] = {}
     for row in source.judgments():
-        own = str(row.first).rsplit("#", 1)[0]
-        found.setdefault((place[str(row.image)], place[own]), []).append(int(row.value or 0))
+        caption_image = str(row.first).rsplit("#", 1)[0]
+        answers.setdefault((position_of[str(row.image)], position_of[caption_image]), []).append(
+            int(row.value or 0)
+        )
     return Pairs(
-        np.array([image for image, _ in found], dtype=np.int64),
-        np.array([caption for _, caption in found], dtype=np.int64),
-        tuple(map(tuple, found.values())),
+        np.array([image for image, _ in answers], dtype=np.int64),
+        np.array([caption for _, caption in answers], dtype=np.int64),
+        tuple(map(tuple, answers.values())),
     )
 
 
@@ -129,42 +144,37 @@ class Fifty:
         return {ITEM: self.images}
 
     def of_kind(self, kind: str) -> Flags:
-        return np.array([one == kind for one in self.kinds], dtype=np.bool_)
+        return np.array([pair_kind == kind for pair_kind in self.kinds], dtype=np.bool_)
 
     def scores(
-        self, metrics: Sequence[str], tokenizer: str = TOKENIZER, places: Sequence[int] | None = None
+        self, metrics: Sequence[str], tokenizer: str = TOKENIZER, positions: Sequence[int] | None = None
     ) -> tuple[dict[str, Floats], dict[str, str]]:
         """Return metric -> (P, 2) scores, and signatures; ``places`` selects references."""
         # One list object for an image: its n-grams are counted once.
         chosen = self.references
-        if places is not None:
-            chosen = {image: [texts[place] for place in places] for image, texts in chosen.items()}
+        if positions is not None:
+            chosen = {image: [texts[position] for position in positions] for image, texts in chosen.items()}
         pairs = [replace(pair, references=chosen[pair.image]) for pair in self.pairs]
         scored, scores = score_pairs(pairs, list(chosen.values()), metrics=metrics, tokenizer=tokenizer)
-        return scores, {name: one.signature for name, one in scored.scores.items()}
+        return scores, {name: figures.signature for name, figures in scored.scores.items()}
 
 
 def read_fifty(name: str, folder: Path) -> Fifty:
-    references: dict[str, list[str]] = {}
-    for row in FiftyDataset(name, folder).rows():
-        if isinstance(row, ReferenceRow) and row.position < TRIPLET_REFERENCES:
-            references.setdefault(row.image, []).append(row.text)
+    references = references_by_image(
+        FiftyDataset(name, folder).rows(), lambda row: row.position < TRIPLET_REFERENCES
+    )
     rows = list(FiftyDataset(name, folder).pairs())
     triplets = FiftyTriplets(name, folder)
     votes = [(str(row.pair), int(row.value or 0)) for row in triplets.judgments()]
-    winners = {row.pair: row.winner for row in FiftyTriplets(name, folder).winners()}
-    if votes:
-        found = pair_winners([pair for pair, _ in votes], [vote for _, vote in votes])
-        winners = dict(zip(found.pairs.tolist(), found.winner.tolist(), strict=True))
+    winners = _majorities(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
     better: list[int] = []
     if name == PASCAL:
         judged = [(str(row.pair), int(row.value or 0)) for row in FiftyPairwise(name, folder).judgments()]
-        found = pair_winners([pair for pair, _ in judged], [vote for _, vote in judged])
-        of_pair = dict(zip(found.pairs.tolist(), found.winner.tolist(), strict=True))
+        of_pair = _majorities(judged)
         better = [of_pair[row.pair] for row in rows]
     pairs = tuple(
-        PairTexts(place, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
-        for place, row in enumerate(rows)
+        PairTexts(position, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
+        for position, row in enumerate(rows)
     )
     return Fifty(
         pairs,
@@ -175,22 +185,28 @@ def read_fifty(name: str, folder: Path) -> Fifty:
     )
 
 
+def _majorities(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
+    """Return pair -> winner; 0 for a tie."""
+    result = pair_winners([pair for pair, _ in votes], [vote for _, vote in votes])
+    return dict(zip(result.pairs.tolist(), result.winner.tolist(), strict=True))
+
+
 def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
     """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a draw is half right."""
-    found = accuracy_over_all(scores, data.winners, data.kinds, data.clusters)
-    return {kind: estimate_of(one) for kind, one in found.items()}
+    accuracy = accuracy_over_all(scores, data.winners, data.kinds, data.clusters)
+    return {kind: estimate_of(share) for kind, share in accuracy.items()}
 
 
 def share_by_image(
-    outcomes: Floats | Flags, data: Fifty, keep: Flags, weights: Floats | None = None
+    outcomes: Floats | Flags, clusters: Mapping[str, Any], keep: Flags, weights: Floats | None = None
 ) -> Estimate:
     """Return the (weighted) mean of (P,) outcomes of kept pairs, with an interval by image."""
     if not keep.any():
         return Estimate(None)
     values = outcomes.astype(np.float64)
-    found = share_of_rows(values, data.clusters, CONFIDENCE, keep=keep, weights=weights)
+    interval = share_of_rows(values, clusters, CONFIDENCE, keep=keep, weights=weights)
     value = float(np.average(values[keep], weights=None if weights is None else weights[keep]))
-    return Estimate(value, json_float(found.low), json_float(found.high), int(keep.sum()))
+    return Estimate(value, json_float(interval.low), json_float(interval.high), int(keep.sum()))
 
 
 def scores_by_shared_subsets(
@@ -207,24 +223,33 @@ def scores_by_shared_subsets(
 
     The references are ``draws`` random subsets; all 48 are one.
     """
-    found: dict[str, dict[int, tuple[Floats, Floats]]] = {metric: {} for metric in metrics}
+    scores: dict[str, dict[int, tuple[Floats, Floats]]] = {metric: {} for metric in metrics}
     for size in sizes:
         tables = [
-            data.scores(metrics, tokenizer, places.tolist())[0]
-            for places in random_subsets(TRIPLET_REFERENCES, size, draws, seed=seed)
+            data.scores(metrics, tokenizer, positions.tolist())[0]
+            for positions in random_subsets(TRIPLET_REFERENCES, size, draws, seed=seed)
         ]
         for metric in metrics:
             first, second = np.stack([table[metric] for table in tables]).transpose(2, 0, 1)
-            found[metric][size] = first, second
-    return found
+            scores[metric][size] = first, second
+    return scores
 
 
-def estimates_of(found: ReferenceCurve) -> list[Estimate]:
+def curve_of_all(data: Fifty, scores: Mapping[int, tuple[Floats, Floats]]) -> ReferenceCurve:
+    """Return the accuracy on all decided pairs by number of references."""
+    return accuracy_by_references(scores, data.winners, data.kinds, clusters=data.clusters)["all"]
+
+
+def drawn_curve(label: str, curve: ReferenceCurve) -> Curve:
+    return Curve(label, tuple(map(float, curve.references)), tuple(map(json_float, curve.value.tolist())))
+
+
+def estimates_of(curve: ReferenceCurve) -> list[Estimate]:
     """Return an estimate for each number of references."""
-    columns = (found.value.tolist(), found.low.tolist(), found.high.tolist())
-    return [Estimate(*ends, found.n) for ends in zip(*columns, strict=True)]
+    columns = (curve.value.tolist(), curve.low.tolist(), curve.high.tolist())
+    return [Estimate(*ends, curve.n) for ends in zip(*columns, strict=True)]
 
 
-def in_per_cent(found: Estimate) -> str:
+def in_per_cent(estimate: Estimate) -> str:
     """Format as ``91.6 % (89.7 to 93.2)``."""
-    return in_words(found, 1, scale=100, unit=" %")
+    return in_words(estimate, 1, scale=100, unit=" %")

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from annotation.rehearsal.people import APART, Crowd
 from common.files import indented
-from evaluation.data.provenance import as_json, quorum_version, signature
+from evaluation.data.provenance import as_json, json_float, quorum_version, signature
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Ints
 from evaluation.numeric.parallel import map_parts
@@ -46,7 +46,7 @@ class Run:
     pack: Pack
     data: Mapping[str, Path]
     progress: Progress
-    found: dict[str, tuple[Estimate | None, str]] = field(default_factory=dict)
+    stated: dict[str, tuple[Estimate | None, str]] = field(default_factory=dict)
     sections: list[Section] = field(default_factory=list)
     judgments: list[str] = field(default_factory=list)
     signatures: dict[str, str] = field(default_factory=dict)
@@ -60,13 +60,13 @@ class Run:
 
     def number(self, name: str, ours: Estimate, *, why: str = "") -> None:
         """State our value of a published number, shares as shares; ``why`` explains a difference in this run."""
-        self._known(name)
-        self.found[name] = ours, why
+        self._check_name(name)
+        self.stated[name] = ours, why
 
     def missing(self, name: str, why: str) -> None:
         """State that a published number cannot be computed in this run, and why."""
-        self._known(name)
-        self.found[name] = None, why
+        self._check_name(name)
+        self.stated[name] = None, why
 
     def section(
         self,
@@ -93,10 +93,10 @@ class Run:
         """Report which judgments were used, and how many."""
         self.judgments.append(sentence)
 
-    def signed(self, name: str, words: str) -> None:
-        self.signatures[name] = words
+    def signed(self, name: str, signature: str) -> None:
+        self.signatures[name] = signature
 
-    def _known(self, name: str) -> None:
+    def _check_name(self, name: str) -> None:
         if all(name != number.id for number in self.pack.numbers):
             raise ReplicationError(
                 f"{self.pack.folder / MODULE} states {name!r}, which is no id of a number of pack.toml."
@@ -121,7 +121,7 @@ class Replication:
 def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
     """Run a pack on the data in ``folder``. Raise ReplicationError if required data are missing."""
     analyse = load_analysis(pack)
-    run = Run(pack, pack.found_data(folder), progress)
+    run = Run(pack, pack.find_data(folder), progress)
     analyse(run)
     files = _files(pack, run.data)
     digest = hashlib.sha256("".join(str(row[-1]) for row in files.rows).encode()).hexdigest()[:16]
@@ -135,7 +135,7 @@ def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
 def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[Replication]:
     """Run packs on the data in ``folder``, each a part of the work. Nothing is computed if one lacks its data."""
     for pack in packs:
-        pack.found_data(folder)
+        pack.find_data(folder)
     if len(packs) == 1:
         return [run_pack(packs[0], folder, progress)]
     done: list[Replication] = []
@@ -147,7 +147,7 @@ def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[R
 
 def _run_part(shared: tuple[Sequence[Pack], Path], position: int) -> Replication:
     packs, folder = shared
-    return run_pack(packs[position], folder, lambda share, words: None)
+    return run_pack(packs[position], folder, lambda share, message: None)
 
 
 def load_analysis(pack: Pack) -> Callable[[Run], None]:
@@ -168,8 +168,8 @@ def load_analysis(pack: Pack) -> Callable[[Run], None]:
 
 
 def _verdict(run: Run, number: Number) -> Verdict:
-    if number.id in run.found:
-        return verdict_of(run.pack, number, *run.found[number.id])
+    if number.id in run.stated:
+        return verdict_of(run.pack, number, *run.stated[number.id])
     if number.data and not run.has(number.data):
         data = run.pack.contents.data[number.data]
         files = ", ".join(f"{data.path or number.data}/{file}" for file in data.files)
@@ -218,13 +218,18 @@ def rehearse(
     spammer[rng.permutation(workers)[: round(crowd.spammers * workers)]] = True
     # Different workers for the votes on a unit: the first of a random order.
     worker = np.argsort(rng.random((len(right), workers)), axis=1)[:, :votes].astype(np.int64)
-    place = np.searchsorted(scale, right, sorter=np.argsort(scale))
-    own = np.argsort(scale)[place][:, np.newaxis]
-    other = (own + rng.integers(1, max(len(scale), 2), worker.shape)) % len(scale)
-    careful = np.where(rng.random(worker.shape) < accuracy[worker], own, other)
-    given = np.where(spammer[worker], rng.integers(0, len(scale), worker.shape), careful)
+    position = np.searchsorted(scale, right, sorter=np.argsort(scale))
+    correct = np.argsort(scale)[position][:, np.newaxis]
+    wrong = (correct + rng.integers(1, max(len(scale), 2), worker.shape)) % len(scale)
+    careful = np.where(rng.random(worker.shape) < accuracy[worker], correct, wrong)
+    answers = np.where(spammer[worker], rng.integers(0, len(scale), worker.shape), careful)
     unit = np.repeat(np.arange(len(right)), votes)
-    return Rehearsal(unit, worker.ravel(), scale[given.ravel()])
+    return Rehearsal(unit, worker.ravel(), scale[answers.ravel()])
+
+
+def estimate_from(figure: Any, n: int | None = None) -> Estimate:
+    """Return a statistic's value and interval as an estimate."""
+    return Estimate(json_float(figure.value), json_float(figure.low), json_float(figure.high), n)
 
 
 def check_output(folder: Path) -> None:
@@ -242,14 +247,14 @@ def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, by
     from evaluation.presentation.plots import files as drawing
 
     svgs: dict[str, str] = {}
-    for one in replications:
-        table = verdict_table(one.pack, one.verdicts)
+    for replication in replications:
+        table = verdict_table(replication.pack, replication.verdicts)
         yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
-        for section in one.sections:
+        for section in replication.sections:
             for plot in section.plots:
-                figure = drawing.draw_plot(plot, stamp=one.signature)
-                svg = drawing.svg_of(figure, plot, simulated=one.simulated)
-                svgs[plot.name] = drawing.page_svg(svg, one.signature)
+                figure = drawing.draw_plot(plot, stamp=replication.signature)
+                svg = drawing.svg_of(figure, plot, simulated=replication.simulated)
+                svgs[plot.name] = drawing.page_svg(svg, replication.signature)
                 yield f"figures/{plot.name}.svg", drawing.svg_file(svg)
                 yield f"figures/{plot.name}.png", drawing.png_of(figure)
                 yield f"figures/{plot.name}.csv", render_table(plot.data, "csv").encode()
@@ -267,7 +272,7 @@ def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, by
         minus="−",
     )
     yield "report.html", page.encode()
-    sections = [verdict_markdown(one.pack, one.verdicts) for one in replications]
+    sections = [verdict_markdown(replication.pack, replication.verdicts) for replication in replications]
     yield "verdicts.md", "\n".join(sections).encode()
-    verdicts = [verdict for one in replications for verdict in one.verdicts]
+    verdicts = [verdict for replication in replications for verdict in replication.verdicts]
     yield VERDICTS, f"{indented(as_json(verdicts))}\n".encode()

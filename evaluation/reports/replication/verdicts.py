@@ -84,15 +84,14 @@ def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "")
         reason = why or number.missing or number.why
         return Verdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, reason)
     value = computed * number.scale
-    low, high = (
-        None if (end := json_float(one)) is None else end * number.scale for one in (ours.low, ours.high)
-    )
-    found = Estimate(value, low, high, ours.n)
+    ends = map(json_float, (ours.low, ours.high))
+    low, high = (None if end is None else end * number.scale for end in ends)
+    estimate = Estimate(value, low, high, ours.n)
     if is_equal(number, value):
-        return Verdict(pack.name, number, found, MATCHED, EQUAL)
+        return Verdict(pack.name, number, estimate, MATCHED, EQUAL)
     if low is not None and high is not None and low <= float(number.value) <= high:
-        return Verdict(pack.name, number, found, MATCHED, INSIDE)
-    return Verdict(pack.name, number, found, DIFFERS, why or number.why or UNEXPLAINED)
+        return Verdict(pack.name, number, estimate, MATCHED, INSIDE)
+    return Verdict(pack.name, number, estimate, DIFFERS, why or number.why or UNEXPLAINED)
 
 
 def is_equal(number: Number, value: float) -> bool:
@@ -113,24 +112,22 @@ COLUMNS = ("place", "number", "published", "ours", "95 % interval", "verdict", "
 def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
     return [
         (
-            one.number.place,
-            one.number.what,
-            one.published,
-            one.computed,
-            one.interval,
-            one.kind,
-            one.reasons,
+            verdict.number.place,
+            verdict.number.what,
+            verdict.published,
+            verdict.computed,
+            verdict.interval,
+            verdict.kind,
+            verdict.reasons,
         )
-        for one in verdicts
+        for verdict in verdicts
     ]
 
 
 def in_words(ours: Estimate, digits: int, *, scale: float = 1, unit: str = "") -> str:
     """Format as ``0.55 (0.54 to 0.58)``, or the value alone without an interval."""
-    value, low, high = (
-        None if (one := json_float(part)) is None else f"{scale * one:.{digits}f}"
-        for part in (ours.value, ours.low, ours.high)
-    )
+    figures = map(json_float, (ours.value, ours.low, ours.high))
+    value, low, high = (None if figure is None else f"{scale * figure:.{digits}f}" for figure in figures)
     if value is None:
         return DASH
     ends = "" if low is None or high is None else f" ({low} to {high})"
@@ -150,36 +147,36 @@ def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
     """Return the section of a pack in `verdicts.md`; what explains several numbers stands there once."""
-    compared = [one for one in verdicts if one.kind != NOT_REPRODUCIBLE]
-    counts = Counter(text for one in compared for text in one.explanations)
+    compared = [verdict for verdict in verdicts if verdict.kind != NOT_REPRODUCIBLE]
+    counts = Counter(text for verdict in compared for text in verdict.explanations)
     notes = [text for text, count in counts.items() if count > 1 and len(text) > SHORT]
     lines = [f"### {pack.name}", "", f"{pack.contents.title}. {tally(verdicts)}", ""]
     if compared:
         lines += [_row(COLUMNS), _row(["---"] * len(COLUMNS))]
-    for one, row in zip(compared, verdict_rows(compared), strict=True):
-        lines.append(_row([cell.replace("|", "\\|") for cell in (*row[:-1], _with_notes(one, notes))]))
+    for verdict, row in zip(compared, verdict_rows(compared), strict=True):
+        lines.append(_row([cell.replace("|", "\\|") for cell in (*row[:-1], _with_notes(verdict, notes))]))
     if notes:
-        lines += ["", *(f"{place}. {note}" for place, note in enumerate(notes, 1))]
+        lines += ["", *(f"{number}. {note}" for number, note in enumerate(notes, 1))]
     if len(compared) < len(verdicts):
         lines += ["", "Not reproducible:", "", *_not_reproducible(verdicts)]
     return "\n".join(lines) + "\n"
 
 
 def _with_notes(verdict: Verdict, notes: Sequence[str]) -> str:
-    own = ". ".join(text for text in verdict.explanations if text not in notes)
+    others = ". ".join(text for text in verdict.explanations if text not in notes)
     marks = ", ".join(f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes)
-    return f"{marks} {own}".strip()
+    return f"{marks} {others}".strip()
 
 
 def _not_reproducible(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Yield for each reason the published numbers, by the place where they are printed."""
     reasons: dict[str, dict[str, list[str]]] = {}
-    for one in verdicts:
-        if one.kind == NOT_REPRODUCIBLE:
-            places = reasons.setdefault(one.reasons, {})
-            places.setdefault(one.number.place, []).append(f"{one.number.what}: {one.published}")
+    for verdict in verdicts:
+        if verdict.kind == NOT_REPRODUCIBLE:
+            places = reasons.setdefault(verdict.reasons, {})
+            places.setdefault(verdict.number.place, []).append(f"{verdict.number.what}: {verdict.published}")
     for reason, places in reasons.items():
-        numbers = " ".join(f"*{place}*: {'; '.join(texts)}." for place, texts in places.items())
+        numbers = " ".join(f"*{location}*: {'; '.join(texts)}." for location, texts in places.items())
         yield f"- {reason}. {numbers}"
 
 
@@ -188,7 +185,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def tally(verdicts: Sequence[Verdict]) -> str:
-    kinds = [one.kind for one in verdicts]
+    kinds = [verdict.kind for verdict in verdicts]
     differ = kinds.count(DIFFERS)
     return (
         f"{len(kinds)} published number{'s' * (len(kinds) != 1)}: {kinds.count(MATCHED)} matched, {differ} "

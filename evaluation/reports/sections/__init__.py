@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from evaluation.data.provenance import as_json
+from evaluation.planning.registration.plans import Outcome, Registered, check_hypotheses, outcome_words
 from evaluation.presentation.content import Section
+from evaluation.presentation.rendering import say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections import captions, pairs, people, systems
 from evaluation.reports.sections.metrics import between_metrics_section, readings_section
+from evaluation.results.verdict import right_pairs
 from judgments.studies.generation import Progress, no_progress
 
 
@@ -33,4 +39,41 @@ def _metric_sections(inputs: ReportInputs, progress: Progress) -> list[Section]:
     sections.append(readings_section(inputs))
     progress(0.75, "metrics against each other")
     sections.append(between_metrics_section(inputs, one_judge))
-    return [section for section in sections if section is not None]
+    return [part for part in sections if part is not None]
+
+
+def registration_section(registered: Registered, inputs: ReportInputs) -> Section:
+    rows = [
+        (outcome.text, outcome.claim, outcome.verdict, outcome_words(outcome, inputs.wording))
+        for outcome in registered_outcomes(registered, inputs)
+    ]
+    tables = [table("hypotheses", rows, clustered=inputs.clustered)]
+    deviations = registered.deviations
+    if deviations:
+        tables.append(table("deviations", [(deviation.what, deviation.words) for deviation in deviations]))
+    sentence = say("registration", on=registered.on, sha256=registered.sha256, n=len(deviations))
+    return section("registration", [sentence], tables=tables)
+
+
+def registration_as_json(registered: Registered, inputs: ReportInputs) -> dict[str, Any]:
+    return {
+        "sha256": registered.sha256,
+        "registered_on": registered.on,
+        "hypotheses": [as_json(outcome) for outcome in registered_outcomes(registered, inputs)],
+        "deviations": [as_json(deviation) for deviation in registered.deviations],
+    }
+
+
+def registered_outcomes(registered: Registered, inputs: ReportInputs) -> list[Outcome]:
+    """Check each hypothesis by whether the metrics name people's winners of the decided pairs."""
+    if not inputs.kind.compares_pairs or not inputs.scores:
+        return check_hypotheses(registered.plan, {}, [], None)
+    decided = inputs.winners != 0
+    right = right_pairs(inputs.scores, inputs.winners)
+    images = inputs.images_of(inputs.pks or ())
+    return check_hypotheses(
+        registered.plan,
+        {name: hits[decided] for name, hits in right.items()},
+        inputs.kinds[decided].tolist(),
+        None if images is None else images[decided],
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.data.imported_scores.storing import is_imported
-from evaluation.data.judgment_sets.records import Flags
+from evaluation.data.judgment_sets.records import Flags, Floats
 from evaluation.data.provenance import as_json, json_float
 from evaluation.presentation.content import (
     Cell,
@@ -88,7 +88,7 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     data = accuracy_table(inputs.evaluation.result, people, clustered=inputs.clustered)
     label, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
-    right = _metrics_right(inputs, names)
+    right = right_pairs({name: inputs.scores[name] for name in names}, inputs.winners)
     decided = _decided_pairs(inputs, kinds[-1])
     images = inputs.images_of(inputs.pks or ())
     verdict = pair_verdict(
@@ -101,8 +101,8 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
         halves=label == HALVES,
     )  # fmt: skip
     halves = inputs.evaluation.result.get("halves", {})
-    if not inputs.clustered or not halves:
-        sentence = " ".join((sentence, *_note_unmeasured(people)))
+    if not people and not (inputs.clustered and halves):
+        sentence = f"{sentence} {say('pairs-no-ceiling')}"
     panels = tuple(
         Panel(
             kind,
@@ -176,16 +176,8 @@ def _same_halves_plot(
     return plot(caption, drawing, data, "halves", "Metrics and people on the same halves")
 
 
-def _note_unmeasured(people: Ceilings) -> list[str]:
-    return [] if people else [say("pairs-no-ceiling")]
-
-
 def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
     return (Level("chance", CHANCE), *(levels_of(*people) if people is not None else ()))
-
-
-def _metrics_right(inputs: ReportInputs, names: Sequence[str]) -> dict[str, Flags]:
-    return right_pairs({name: inputs.scores[name] for name in names}, inputs.winners)
 
 
 def _cluster_tables(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Table]:
@@ -304,8 +296,8 @@ def _make_references_section(
         last=(min(last), max(last)) if wording else value[-1], most=curves[best][kinds[-1]].references[-1],
         left=left, drawn=len(curves),
     )  # fmt: skip
-    if not inputs.clustered:
-        sentence = " ".join((sentence, *_note_unmeasured(people)))
+    if not people and not inputs.clustered:
+        sentence = f"{sentence} {say('pairs-no-ceiling')}"
     data = table("references", rows, clustered=inputs.clustered)
     drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
@@ -330,20 +322,15 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     position_of = {str(name): position for position, name in enumerate(strengths.items.tolist())}
     order = people.order.tolist()
     names = [str(people.systems[index]) for index in order]
-    won = [_fraction(people, index) for index in order]
-    strength = []
-    for name in names:
-        position = position_of[name]
-        strength.append(
-            Estimate(
-                json_float(strengths.log_strength[position]),
-                json_float(strengths.low[position]),
-                json_float(strengths.high[position]),
-            )
-        )
     counts = [
         (int(people.wins[index]), int(people.losses[index]), int(people.tied[index])) for index in order
     ]
+    won = [
+        _estimate_at(index, people.fraction, people.low, people.high, sum(row))
+        for index, row in zip(order, counts, strict=True)
+    ]
+    ends = (strengths.log_strength, strengths.low, strengths.high)
+    strength = [_estimate_at(position_of[name], *ends) for name in names]
     data = table(
         "tournament",
         [(name, won[row], *counts[row], strength[row]) for row, name in enumerate(names)],
@@ -394,14 +381,8 @@ def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
     ]
 
 
-def _fraction(result: TournamentResult, index: int) -> Estimate:
-    n = int(result.wins[index] + result.losses[index] + result.tied[index])
-    return Estimate(
-        json_float(result.fraction[index]),
-        json_float(result.low[index]),
-        json_float(result.high[index]),
-        n,
-    )
+def _estimate_at(index: int, value: Floats, low: Floats, high: Floats, n: int | None = None) -> Estimate:
+    return Estimate(json_float(value[index]), json_float(low[index]), json_float(high[index]), n)
 
 
 def _wins_by_metrics(

@@ -95,11 +95,8 @@ def agreement_section(inputs: ReportInputs) -> Section:
         "Krippendorff's alpha, 95 % interval",
         accent=(next(iter(rows)),),
     )
-    sentences, plots, tables = (
-        [sentence],
-        [plot(sentence, drawing, data, title="Agreement between people")],
-        [data],
-    )
+    sentences, tables = [sentence], [data]
+    plots = [plot(sentence, drawing, data, title="Agreement between people")]
     one_judge = agreement.get("one_against_rest", {})
     if one_judge.get("all", {}).get("n"):
         cells = [
@@ -146,29 +143,14 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     size = len(shown) + bool(others)
     same, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []
-    for first, second, n, percent, kappa, alpha in zip(
-        pairs.first.tolist(),
-        pairs.second.tolist(),
-        pairs.units.tolist(),
-        pairs.percent.tolist(),
-        pairs.kappa.tolist(),
-        pairs.alpha.tolist(),
-        strict=True,
-    ):
+    columns = (pairs.first, pairs.second, pairs.units, pairs.percent, pairs.kappa, pairs.alpha)
+    for first, second, n, *coefficients in zip(*(column.tolist() for column in columns), strict=True):
         row, column = row_of.get(first, size - 1), row_of.get(second, size - 1)
         for a, b in {(row, column), (column, row)}:
-            same[a, b] += percent * n
+            same[a, b] += coefficients[0] * n
             units[a, b] += n
         if first in row_of and second in row_of:
-            rows.append(
-                (
-                    *sorted((rank[first], rank[second])),
-                    n,
-                    json_float(percent),
-                    json_float(kappa),
-                    json_float(alpha),
-                )
-            )
+            rows.append((*sorted((rank[first], rank[second])), n, *map(json_float, coefficients)))
     rows.sort(key=lambda row: row[:2])
     data = table(
         "worker-pairs",

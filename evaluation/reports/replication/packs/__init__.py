@@ -101,20 +101,20 @@ class Pack:
     def numbers(self) -> tuple[Number, ...]:
         return self.contents.number
 
-    def found_data(self, folder: Path) -> dict[str, Path]:
+    def find_data(self, folder: Path) -> dict[str, Path]:
         """Return the folder of each complete table of data. Raise ReplicationError if a required one is missing."""
-        found = {}
+        folders = {}
         for name, data in self.contents.data.items():
             inside = folder / (data.path or name)
             absent = next((file for file in data.files if not (inside / file).is_file()), None)
             if absent is None:
-                found[name] = inside
+                folders[name] = inside
             elif not data.optional:
                 raise ReplicationError(
                     f"Pack {self.name!r} needs the file {inside / absent}, which is not there: {data.what}, "
                     f"from {data.source}. --data names the folder that {data.path or name} lies in."
                 )
-        return found
+        return folders
 
 
 def shipped_packs() -> Iterator[Pack]:
@@ -145,6 +145,6 @@ def read_pack(folder: Path) -> Pack:
         raise ReplicationError(f"{path} is no TOML file: {error}.") from None
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        place = ".".join(map(str, problem["loc"]))
-        words = problem["msg"].removeprefix("Value error, ")
-        raise ReplicationError(f"{path}{f', {place}' if place else ''}: {words}.") from None
+        location = ".".join(map(str, problem["loc"]))
+        message = problem["msg"].removeprefix("Value error, ")
+        raise ReplicationError(f"{path}{f', {location}' if location else ''}: {message}.") from None

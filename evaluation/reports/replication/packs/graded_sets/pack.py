@@ -12,7 +12,8 @@ from evaluation.data.provenance import json_float
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
-from evaluation.reports.replication.running import NO_TABLES, Run
+from evaluation.reports.replication.published_sets import references_by_image
+from evaluation.reports.replication.running import NO_TABLES, Run, estimate_from
 from evaluation.reports.replication.verdicts import in_words
 from evaluation.results.leave_one_out.operations import computable
 from evaluation.results.metric_figures import CaptionTexts, score_captions
@@ -40,13 +41,10 @@ class Graded:
 
 def analyse(run: Run) -> None:
     """Correlate every metric on each available set."""
-    references: dict[str, list[str]] = {}
-    texts: dict[str, str] = {}
-    for row in Flickr8kDataset(run.data["flickr8k"]).rows():
-        if isinstance(row, ReferenceRow):
-            references.setdefault(row.image, []).append(row.text)
-            texts[row.caption_id] = row.text
-    own = _expert(run.data["flickr8k"], references, texts, own=True)
+    rows = list(Flickr8kDataset(run.data["flickr8k"]).rows())
+    references = references_by_image(rows)
+    texts = {row.caption_id: row.text for row in rows if isinstance(row, ReferenceRow)}
+    with_own = _expert(run.data["flickr8k"], references, texts, with_own=True)
     sets = {
         EXPERT: (_expert(run.data["flickr8k"], references, texts), TAU_C),
         "flickr8k-cf": (_crowd(run.data["flickr8k"], references, texts), TAU_B),
@@ -54,28 +52,28 @@ def analyse(run: Run) -> None:
     for name, file in {"composite": "composite.csv", "polaris": "polaris_test.csv"}.items():
         if run.has(name):
             sets[name] = _table(name.capitalize(), run.data[name] / file), TAU_C
-    for place, (name, (graded, coefficient)) in enumerate(sets.items()):
-        run.progress(place / len(sets), f"correlations on {graded.title}")
+    for index, (name, (graded, coefficient)) in enumerate(sets.items()):
+        run.progress(index / len(sets), f"correlations on {graded.title}")
         run.judged(
             f"{graded.title}: {len(graded.captions):,} judged captions, {len(graded.grades):,} data points."
         )
-        _correlate(run, name, graded, coefficient, own if name == EXPERT else None)
+        _correlate(run, name, graded, coefficient, with_own if name == EXPERT else None)
 
 
 def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
-    found: dict[tuple[str, str], list[float]] = {}
+    grades: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        found.setdefault((str(row.image), str(row.first)), []).append(float(row.value or 0))
-    return found
+        grades.setdefault((str(row.image), str(row.first)), []).append(float(row.value or 0))
+    return grades
 
 
 def _expert(
-    folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, own: bool = False
+    folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, with_own: bool = False
 ) -> Graded:
-    """Return the grades without captions equal to a reference or, if ``own``, with them but without that reference."""
+    """Return the grades without captions equal to a reference; ``with_own`` drops that reference instead."""
     captions, grades = [], []
     for (image, key), values in _judged(Flickr8kExpert(folder).judgments()).items():
-        if own or texts[key] not in references[image]:
+        if with_own or texts[key] not in references[image]:
             others = [text for text in references[image] if text != texts[key]]
             captions.append(CaptionTexts(None, 0, image, texts[key], others, sum(values) / len(values)))
             grades.append(values)
@@ -85,7 +83,7 @@ def _expert(
 
 def _crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> Graded:
     judged = _judged(Flickr8kCrowd(folder).judgments())
-    left = {image: list(own) for image, own in references.items()}
+    left = {image: list(image_texts) for image, image_texts in references.items()}
     for image, key in judged:
         if texts[key] in left[image]:
             left[image].remove(texts[key])
@@ -109,7 +107,11 @@ def _table(title: str, path: Path) -> Graded:
                 listed, grade = ast.literal_eval(row["refs"]), float(row["score"])
             except (ValueError, SyntaxError, TypeError):
                 listed, grade = None, 0.0
-            if not isinstance(listed, list) or not listed or not all(isinstance(one, str) for one in listed):
+            if (
+                not isinstance(listed, list)
+                or not listed
+                or not all(isinstance(text, str) for text in listed)
+            ):
                 raise ReplicationError(
                     f"{path}, line {reader.line_num}: expected a list of texts in refs and a number in score."
                 )
@@ -123,14 +125,16 @@ def _people(captions: Sequence[CaptionTexts]) -> Floats:
     return np.array([caption.people for caption in captions], dtype=np.float64)
 
 
-def _with_own(own: Graded, metric: str, seed: int) -> str:
-    documents = [caption.references for caption in own.captions]
-    scores = score_captions(own.captions, documents, metrics=[metric], tokenizer="ptb").scores[metric].images
-    found = _clustered(scores[own.of], own, [caption.key for caption in own.captions], RHO, seed)
-    return in_words(found, 2)
+def _with_own(graded: Graded, metric: str, seed: int) -> str:
+    documents = [caption.references for caption in graded.captions]
+    scores = (
+        score_captions(graded.captions, documents, metrics=[metric], tokenizer="ptb").scores[metric].images
+    )
+    estimate = _clustered(scores[graded.of], graded, [caption.key for caption in graded.captions], RHO, seed)
+    return in_words(estimate, 2)
 
 
-def _correlate(run: Run, name: str, graded: Graded, coefficient: str, own: Graded | None = None) -> None:
+def _correlate(run: Run, name: str, graded: Graded, coefficient: str, with_own: Graded | None = None) -> None:
     documents = [caption.references for caption in graded.captions]  # one for each row
     metrics = computable(METRICS)
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
@@ -150,16 +154,16 @@ def _correlate(run: Run, name: str, graded: Graded, coefficient: str, own: Grade
         cells[metric] = _clustered(single, graded, images, coefficient, run.seed)
         if f"{name}/{metric}" in printed:
             run.number(f"{name}/{metric}", cells[metric])
-        if f"v15/{name}/{metric}" in printed and own is not None:
+        if f"v15/{name}/{metric}" in printed and with_own is not None:
             run.number(
                 f"v15/{name}/{metric}",
                 _clustered(single, graded, images, RHO, run.seed),
-                why=f"with own captions, each scored without itself, it is {_with_own(own, metric, run.seed)}",
+                why=f"with own captions, each scored without itself, it is {_with_own(with_own, metric, run.seed)}",
             )
         others = [
-            json_float(correlation(x, y, one, resamples=0).value)
+            json_float(correlation(x, y, measure, resamples=0).value)
             for x, y in ((single, graded.grades), (scores, people))
-            for one in (TAU_B, TAU_C, RHO)
+            for measure in (TAU_B, TAU_C, RHO)
         ]
         rows.append((metric, cells[metric], *others))
     label = {TAU_B: "tau-b", TAU_C: "tau-c"}[coefficient]
@@ -167,9 +171,9 @@ def _correlate(run: Run, name: str, graded: Graded, coefficient: str, own: Grade
         Column("metric"),
         Column(f"{label} as printed", "coefficient"),
         *(
-            Column(f"{one}, {kind}", "coefficient")
+            Column(f"{measure}, {kind}", "coefficient")
             for kind in ("data points", "means")
-            for one in ("tau-b", "tau-c", "rho")
+            for measure in ("tau-b", "tau-c", "rho")
         ),
     )
     title = f"Rank correlation of metrics with people on {graded.title} [95 % interval over images]"
@@ -189,14 +193,14 @@ def _clustered(
     scores: Floats, graded: Graded, images: Sequence[str], coefficient: str, seed: int
 ) -> Estimate:
     """Correlate data points; the interval resamples images with all their judgments."""
-    found = grouped_correlation(
+    result = grouped_correlation(
         scores,
         graded.grades,
-        [images[place] for place in graded.of.tolist()],
+        [images[caption] for caption in graded.of.tolist()],
         range(len(scores)),
         coefficient,
         grouping="none",
         resamples=RESAMPLES,
         seed=seed,
     )
-    return Estimate(json_float(found.value), json_float(found.low), json_float(found.high), len(scores))
+    return estimate_from(result, len(scores))

@@ -9,13 +9,12 @@ from itertools import pairwise
 import numpy as np
 
 from annotation.rehearsal.people import Crowd
-from evaluation.data.provenance import json_float
 from evaluation.metrics import bleu_pre_matrix, score
 from evaluation.metrics.text.tokens import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.presentation.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
-from evaluation.reports.replication.published_sets import POOL, Flickr8k, Pairs, read_flickr8k
-from evaluation.reports.replication.running import Run, rehearse
+from evaluation.reports.replication.published_sets import POOL, Flickr8k, Pairs, read_flickr8k, share_by_image
+from evaluation.reports.replication.running import Run, estimate_from, rehearse
 from evaluation.results.ranking_systems.systems import ranked
 from evaluation.results.ranking_systems.texts import BagOfWords, Document, Trigrams, idf_of, words_of
 from evaluation.statistics.agreement import alpha_of_judgments, krippendorff_alpha
@@ -26,7 +25,7 @@ from evaluation.statistics.agreement.kappa import (
     kappa_grid,
     threshold_kappa,
 )
-from evaluation.statistics.clustering import ITEM, share_of_rows
+from evaluation.statistics.clustering import ITEM
 from evaluation.statistics.ranking import (
     JudgedRankings,
     judge_rankings,
@@ -35,7 +34,6 @@ from evaluation.statistics.ranking import (
     recall_at_k,
     success_at_k,
 )
-from evaluation.statistics.resampling import CONFIDENCE
 from evaluation.statistics.significance import (
     bootstrap_interval,
     mcnemar_test,
@@ -79,24 +77,27 @@ def analyse(run: Run) -> None:
 
 def _experts(run: Run, experts: Pairs) -> None:
     grades = np.array(experts.answers, dtype=np.float64).T
-    own = experts.image == experts.caption
+    own_caption = experts.image == experts.caption
     people, pairs = np.indices(grades.shape).reshape(2, -1)
-    found = alpha_of_judgments(
+    alpha = alpha_of_judgments(
         pairs, people, grades.ravel(), "interval", clusters={ITEM: experts.image[pairs]}
     )
-    twice = krippendorff_alpha(np.hstack([grades, grades[:, own]]), "interval")
+    twice = krippendorff_alpha(np.hstack([grades, grades[:, own_caption]]), "interval")
     run.number(
         "alpha",
-        Estimate(found.value, found.low, found.high),
+        estimate_from(alpha),
         why="the release has every pair once, while several systems returned the same pair: with the "
-        f"{int(own.sum())} pairs "
+        f"{int(own_caption.sum())} pairs "
         f"of an image and its own caption counted twice alpha is {twice:.3f}",
     )
-    run.signed("alpha", found.signature)
+    run.signed("alpha", alpha.signature)
     levels = [
         (level, krippendorff_alpha(grades, level)) for level in ("nominal", "ordinal", "interval", "ratio")
     ]
+    level_columns = (Column("level"), Column("alpha", "number"))
     counts = [(grade, int((experts.means >= grade - 1e-9).sum())) for grade in reversed(GRADES)]
+    shares = tuple((grade, count, count / experts.count) for grade, count in counts)
+    columns = (Column("mean grade", "number"), Column("pairs", "count"), Column("share, %", "share"))
     run.section(
         "experts",
         "Expert grades (4.2.1)",
@@ -105,18 +106,8 @@ def _experts(run: Run, experts: Pairs) -> None:
             "Cumulative shares are of all judged pairs, since the systems that returned them are not named."
         ],
         tables=[
-            Table(
-                "alpha",
-                "Krippendorff's alpha by level",
-                (Column("level"), Column("alpha", "number")),
-                tuple(levels),
-            ),
-            Table(
-                "grades",
-                "Pairs with a mean grade at or above a threshold",
-                (Column("mean grade", "number"), Column("pairs", "count"), Column("share, %", "share")),
-                tuple((grade, count, count / experts.count) for grade, count in counts),
-            ),
+            Table("alpha", "Krippendorff's alpha by level", level_columns, tuple(levels)),
+            Table("grades", "Pairs with a mean grade at or above a threshold", columns, shares),
         ],
     )
 
@@ -127,22 +118,22 @@ def _kappas(run: Run, data: Flickr8k) -> None:
     panels: list[HeatPanel] = []
     rows: list[tuple[Cell, ...]] = []
     for key, (name, metric) in METRICS.items():
-        for what, places in SETS.items():
-            chosen = OTHER[key] if what == "other" else places
+        for what, positions in SETS.items():
+            chosen = OTHER[key] if what == "other" else positions
             scores, signature = _scores(data, metric, chosen)
             run.signed(f"{name}, {what}", signature)
             grid = kappa_grid(scores, experts.means, SCORES, GRADES, resamples=1, seed=run.seed)
             best = _best(grid)
-            found = threshold_kappa(
+            agreement = threshold_kappa(
                 scores,
                 experts.means,
                 best.first_at_least,
                 best.second_at_least,
-                clusters={ITEM: experts.image},
+                clusters=experts.clusters,
             )
-            kappa = Estimate(found.kappa.value, found.kappa.low, found.kappa.high)
+            kappa = estimate_from(agreement.kappa)
             run.number(f"kappa/{key}/{what}", kappa)
-            rows.append((name, what, kappa, found.first_at_least, found.second_at_least))
+            rows.append((name, what, kappa, agreement.first_at_least, agreement.second_at_least))
             panels.append(_panel(f"{name}, {what}", SCORES, grid))
     columns = (
         *(Column("metric"), Column("references"), Column("kappa", "coefficient")),
@@ -163,14 +154,14 @@ def _kappas(run: Run, data: Flickr8k) -> None:
     )
 
 
-def _scores(data: Flickr8k, metric: str, places: Sequence[int]) -> tuple[Floats, str]:
-    references, pool = data.references(places), data.pool
-    found = score(
+def _scores(data: Flickr8k, metric: str, positions: Sequence[int]) -> tuple[Floats, str]:
+    references, pool = data.references(positions), data.pool
+    scored = score(
         [pool[caption] for caption in data.experts.caption.tolist()],
         [references[image] for image in data.experts.image.tolist()],
         [metric],
     ).scores[metric]
-    return found.images, found.signature
+    return scored.images, scored.signature
 
 
 def _best(grid: KappaGrid) -> ThresholdAgreement:
@@ -218,7 +209,7 @@ def _filter(run: Run, data: Flickr8k) -> None:
     experts, crowd = data.experts, data.crowd
     at = experts.image, experts.caption
     judged = crowd.image, crowd.caption
-    all_no = np.array([sum(own) == 0 for own in crowd.answers])
+    all_no = np.array([sum(answers) == 0 for answers in crowd.answers])
     rows: list[tuple[Cell, ...]] = []
     for order in (STEM_FIRST, STOP_FIRST):
         hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), order)
@@ -226,7 +217,8 @@ def _filter(run: Run, data: Flickr8k) -> None:
             dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
             share = _over_images(dropped, run.seed)
             lost = [
-                _share(dropped[at], experts.means >= grade - 1e-9, experts.image) for grade in (GOOD, FINE)
+                share_by_image(dropped[at], experts.clusters, experts.means >= grade - 1e-9)
+                for grade in (GOOD, FINE)
             ]
             rows.append((order, per_cent / 100, share, *lost))
             if order == STEM_FIRST:
@@ -242,14 +234,16 @@ def _filter(run: Run, data: Flickr8k) -> None:
                 )
                 run.number("judged/unlikely", Estimate(float(unlikely.sum())), why=more)
                 run.number("judged/likely", Estimate(float((~unlikely).sum())), why=more)
-                run.number("unlikely/all-no", _share(all_no, unlikely, crowd.image), why=more)
-                run.number("unlikely/most-no", _share(crowd.means < 0.5, unlikely, crowd.image), why=more)
+                run.number("unlikely/all-no", share_by_image(all_no, crowd.clusters, unlikely), why=more)
+                run.number(
+                    "unlikely/most-no", share_by_image(crowd.means < 0.5, crowd.clusters, unlikely), why=more
+                )
         if order == STEM_FIRST:
-            words = _over_images(hits > 0, run.seed)
+            shared = _over_images(hits > 0, run.seed)
             raw = _over_images(_bleu_matrix(data) > 0, run.seed).value or 0.0
             run.number(
                 "nonzero/bleu-1",
-                words,
+                shared,
                 why=f"with the stop words {100 * raw:.1f} % of the pairs share a word, so that the paper counts "
                 "without "
                 "them; its list of "
@@ -264,54 +258,50 @@ def _filter(run: Run, data: Flickr8k) -> None:
         "of the paper are not released",
     )
     bleu = _bleu_matrix(data)
-    for name, kept in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + 1e-9)):
-        run.number(f"bleu/{name}/pairs", _over_images(~kept, run.seed))
-        run.number(f"bleu/{name}/lost", _share(~kept[at], experts.means >= GOOD - 1e-9, experts.image))
+    for name, passed in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + 1e-9)):
+        run.number(f"bleu/{name}/pairs", _over_images(~passed, run.seed))
+        run.number(
+            f"bleu/{name}/lost", share_by_image(~passed[at], experts.clusters, experts.means >= GOOD - 1e-9)
+        )
+    columns = (
+        *(Column("order"), Column("at least", "number"), Column("left out, %", "share")),
+        *(Column("lost of 2.66 or more, %", "share"), Column("lost of 3 or more, %", "share")),
+    )
     run.section(
         "filter",
         "The filter by Bleu-pre (4.3.2)",
         ["Stems and stop words can be removed in either order: the paper's losses are met with stems first."],
-        tables=[
-            Table(
-                "filter",
-                "Pairs left out, and good pairs lost",
-                (
-                    *(Column("order"), Column("at least", "number"), Column("left out, %", "share")),
-                    *(Column("lost of 2.66 or more, %", "share"), Column("lost of 3 or more, %", "share")),
-                ),
-                tuple(rows),
-            )
-        ],
+        tables=[Table("filter", "Pairs left out, and good pairs lost", columns, tuple(rows))],
     )
 
 
 def _filter_why(data: Flickr8k) -> str:
-    found = []
+    shares = []
     for order in (STEM_FIRST, STOP_FIRST):
         hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), order)
         others = ~np.eye(len(totals), dtype=bool)
         dropped = (4 * hits < totals) | (totals == 0)
-        found.append(f"{100 * dropped[others].mean():.1f} % of the pairs but own captions with {order}")
+        shares.append(f"{100 * dropped[others].mean():.1f} % of the pairs but own captions with {order}")
     exact = (4 * hits == totals) & (totals > 0)
     return (
-        f"neither order of the steps gives it ({', '.join(found)}); {100 * exact.mean():.1f} % of all pairs lie "
+        f"neither order of the steps gives it ({', '.join(shares)}); {100 * exact.mean():.1f} % of all pairs lie "
         "exactly at the threshold, and the spelling correction and the tokenizer before the filter are not released"
     )
 
 
 def _bleu_matrix(data: Flickr8k) -> Floats:
     references, pool = data.references(range(5)), data.pool
-    found = score(pool * len(pool), [own for own in references for _ in pool], ["bleu-h13"])
-    return found.scores["bleu-h13"].images.reshape(len(pool), len(pool))
+    scored = score(pool * len(pool), [texts for texts in references for _ in pool], ["bleu-h13"])
+    return scored.scores["bleu-h13"].images.reshape(len(pool), len(pool))
 
 
 def _shared_bigrams(data: Flickr8k, change: str) -> Flags:
-    texts = [text for own in data.captions for text in own]
-    words = changed(encode(texts, TOKENIZERS["rouge"]), change)
-    cut = [set(pairwise(own.tolist())) for own in np.split(words.tokens, words.starts[1:-1])]
+    texts = [text for captions in data.captions for text in captions]
+    encoded = changed(encode(texts, TOKENIZERS["rouge"]), change)
+    bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(encoded.tokens, encoded.starts[1:-1])]
     size = len(data.captions[0])
-    images = [set().union(*cut[start : start + size]) for start in range(0, len(cut), size)]
-    return np.array([[not own.isdisjoint(image) for own in cut[POOL::size]] for image in images])
+    images = [set().union(*bigrams[start : start + size]) for start in range(0, len(bigrams), size)]
+    return np.array([[not caption.isdisjoint(image) for caption in bigrams[POOL::size]] for image in images])
 
 
 def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
@@ -322,58 +312,43 @@ def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
     grid = kappa_grid(unseen_no, experts.means, (1 / 3, RELEVANT, 1.0), GRADES, resamples=1, seed=run.seed)
     rows: list[tuple[Cell, ...]] = []
     for grade in reversed(GRADES):
-        one = threshold_kappa(unseen_no, experts.means, RELEVANT, grade, clusters={ITEM: experts.image})
-        figures = [
-            Estimate(part.value, part.low, part.high)
-            for part in (one.kappa, one.precision, one.recall, one.f1)
-        ]
+        agreement = threshold_kappa(unseen_no, experts.means, RELEVANT, grade, clusters=experts.clusters)
+        measures = (agreement.kappa, agreement.precision, agreement.recall, agreement.f1)
+        figures = list(map(estimate_from, measures))
         rows.append((grade, *figures))
         if grade == GRADES[4]:
             run.number("crowd/kappa", figures[0])
         if grade == GOOD:
             run.number("crowd/precision-2.66", figures[1])
-    own = experts.image == experts.caption
-    known = np.where(own, 1.0, seen)
+    own_caption = experts.image == experts.caption
+    known = np.where(own_caption, 1.0, seen)
     judged = ~np.isnan(known)
     for name, grade in (("4", GRADES[6]), ("3.66", GRADES[5])):
         recall = threshold_kappa(
             known[judged], experts.means[judged], RELEVANT, grade, clusters={ITEM: experts.image[judged]}
         ).recall
-        run.number(f"crowd/recall-{name}", Estimate(recall.value, recall.low, recall.high))
+        run.number(f"crowd/recall-{name}", estimate_from(recall))
+    columns = (
+        Column("experts at least", "number"),
+        *(Column(name, "coefficient") for name in ("kappa", "precision", "recall", "F1")),
+    )
     run.section(
         "crowd",
         "The crowd against experts (4.3.2, Table 10)",
         ["A pair is relevant from a share of .66 of yes on. What the crowd never saw is not relevant."],
-        plots=[
-            _heat(
-                "crowd",
-                "crowd at least",
-                [_panel("crowd", (1 / 3, RELEVANT, 1.0), grid)],
-            )
-        ],
-        tables=[
-            Table(
-                "crowd",
-                "Relevance by the crowd against the experts' grades",
-                (
-                    *(Column("experts at least", "number"), Column("kappa", "coefficient")),
-                    *(Column(name, "coefficient") for name in ("precision", "recall", "F1")),
-                ),
-                tuple(rows),
-            )
-        ],
+        plots=[_heat("crowd", "crowd at least", [_panel("crowd", (1 / 3, RELEVANT, 1.0), grid)])],
+        tables=[Table("crowd", "Relevance by the crowd against the experts' grades", columns, tuple(rows))],
     )
     relevant = np.nan_to_num(shares, nan=0.0) >= RELEVANT
     np.fill_diagonal(relevant, False)
-    added = int(relevant.sum())
-    low, high = _total_interval(relevant.sum(axis=1), run.seed)
-    run.number("relevant/added", Estimate(added, low, high))
-    np.fill_diagonal(relevant, True)
     n = len(relevant)
+    interval = bootstrap_interval(relevant.sum(axis=1), seed=run.seed)
+    run.number("relevant/added", Estimate(int(relevant.sum()), n * interval.low, n * interval.high))
+    np.fill_diagonal(relevant, True)
     for who, axis in (("captions", 0), ("images", 1)):
         counts = relevant.sum(axis=axis)
-        for place, name in enumerate(("one", "two", "three", "four"), start=1):
-            count = int((counts >= 4).sum() if name == "four" else (counts == place).sum())
+        for number, name in enumerate(("one", "two", "three", "four"), start=1):
+            count = int((counts >= 4).sum() if name == "four" else (counts == number).sum())
             least, most = wilson_interval(count, n)
             why = (
                 "the paper repeats the counts of captions here: 331, 202, 100 and 317 are 950 images of 1,000"
@@ -388,24 +363,28 @@ def _control_rule(run: Run) -> None:
     rng = np.random.default_rng(run.seed)
     pairs, controls, votes = 3000, 1000, 3
     truth = (rng.random(pairs + controls) < 0.1).astype(np.int64)
-    made = rehearse(truth, (0, 1), votes, crowd=Crowd(workers=40, spammers=0.2, seed=run.seed))
-    is_control = made.unit >= pairs
-    right = made.value == truth[made.unit]
-    seen = np.bincount(made.worker[is_control], minlength=40)
-    share = np.bincount(made.worker[is_control], weights=right[is_control], minlength=40) / np.maximum(
+    judgments = rehearse(truth, (0, 1), votes, crowd=Crowd(workers=40, spammers=0.2, seed=run.seed))
+    is_control = judgments.unit >= pairs
+    right = judgments.value == truth[judgments.unit]
+    seen = np.bincount(judgments.worker[is_control], minlength=40)
+    share = np.bincount(judgments.worker[is_control], weights=right[is_control], minlength=40) / np.maximum(
         seen, 1
     )
     used = (seen == 0) | (share >= CONTROL_RULE)
     rows: list[tuple[Cell, ...]] = []
-    for name, keep in (("all workers", ~is_control), ("rule of 70 %", ~is_control & used[made.worker])):
-        yes = np.bincount(made.unit[keep], weights=made.value[keep], minlength=pairs)[:pairs]
-        asked = np.bincount(made.unit[keep], minlength=pairs)[:pairs]
-        judged = asked > 0
-        found = threshold_kappa(
-            yes[judged] / asked[judged], truth[:pairs][judged], RELEVANT, 1.0, seed=run.seed
+    for name, keep in (("all workers", ~is_control), ("rule of 70 %", ~is_control & used[judgments.worker])):
+        yes = np.bincount(judgments.unit[keep], weights=judgments.value[keep], minlength=pairs)[:pairs]
+        answers = np.bincount(judgments.unit[keep], minlength=pairs)[:pairs]
+        judged = answers > 0
+        agreement = threshold_kappa(
+            yes[judged] / answers[judged], truth[:pairs][judged], RELEVANT, 1.0, seed=run.seed
         )
-        kappa = Estimate(found.kappa.value, found.kappa.low, found.kappa.high)
-        rows.append((name, int(judged.sum()), kappa, found.precision.value, found.recall.value))
+        kappa = estimate_from(agreement.kappa)
+        rows.append((name, int(judged.sum()), kappa, agreement.precision.value, agreement.recall.value))
+    columns = (
+        *(Column("judgments used"), Column("pairs", "count")),
+        *(Column(name, "coefficient") for name in ("kappa", "precision", "recall")),
+    )
     run.section(
         "controls",
         "The control rule, on simulated answers",
@@ -415,17 +394,7 @@ def _control_rule(run: Run) -> None:
             f"{int((~used).sum())} fall below 70 % of {controls:,} control items. Simulated answers say how the rule "
             "works, and nothing about people."
         ],
-        tables=[
-            Table(
-                "controls",
-                "Relevance against the simulated truth",
-                (
-                    *(Column("judgments used"), Column("pairs", "count"), Column("kappa", "coefficient")),
-                    *(Column("precision", "coefficient"), Column("recall", "coefficient")),
-                ),
-                tuple(rows),
-            )
-        ],
+        tables=[Table("controls", "Relevance against the simulated truth", columns, tuple(rows))],
     )
 
 
@@ -435,15 +404,18 @@ def _rankings(run: Run, data: Flickr8k, shares: Floats) -> None:
     best = list(affinities)[-1]
     for task in ("annotation", "search"):
         run.progress(0.7 if task == "annotation" else 0.85, f"judging rankings ({task})")
-        rankings = {name: ranked(own if task == "annotation" else own.T) for name, own in affinities.items()}
+        rankings = {
+            name: ranked(affinity if task == "annotation" else affinity.T)
+            for name, affinity in affinities.items()
+        }
         judged = shares if task == "annotation" else shares.T
         relevant = [
-            {place: float(share >= RELEVANT) for place, share in enumerate(row) if not math.isnan(share)}
+            {index: float(share >= RELEVANT) for index, share in enumerate(row) if not math.isnan(share)}
             for row in judged.tolist()
         ]
-        originals = [[place] for place in range(len(relevant))]
-        by_crowd = {name: judge_rankings(own.tolist(), relevant) for name, own in rankings.items()}
-        by_original = {name: judge_rankings(own.tolist(), originals) for name, own in rankings.items()}
+        originals = [[index] for index in range(len(relevant))]
+        by_crowd = {name: judge_rankings(order.tolist(), relevant) for name, order in rankings.items()}
+        by_original = {name: judge_rankings(order.tolist(), originals) for name, order in rankings.items()}
         run.section(
             f"rankings-{task}",
             f"Rankings of captions made from captions, {task} (4.3)",
@@ -453,30 +425,21 @@ def _rankings(run: Run, data: Flickr8k, shares: Floats) -> None:
                 "two for .05, three for .01. Of S@k and R-precision, what the crowd never saw is not relevant."
             ],
             tables=[
-                _ranking_table(
-                    f"original-{task}",
-                    "Rank of the original item",
-                    by_original,
-                    best,
-                    run.seed,
-                    original=True,
-                ),
-                _ranking_table(
-                    f"relevant-{task}", "Relevant items", by_crowd, best, run.seed, original=False
-                ),
+                _ranking_table(f"original-{task}", by_original, best, run.seed, original=True),
+                _ranking_table(f"relevant-{task}", by_crowd, best, run.seed, original=False),
             ],
         )
         if task == "annotation":
-            _first_captions(run, data, {name: own[:, 0] for name, own in rankings.items()}, best)
+            _first_captions(run, data, {name: order[:, 0] for name, order in rankings.items()}, best)
 
 
 def _text_systems(data: Flickr8k, seed: int) -> dict[str, Floats]:
     """Return (images, captions) affinities by system."""
-    words = [words_of(own) for own in data.captions]
+    tokens = [words_of(texts) for texts in data.captions]
     images: list[Document] = [
-        [own for place, own in enumerate(captions) if place != POOL] for captions in words
+        [caption for position, caption in enumerate(captions) if position != POOL] for captions in tokens
     ]
-    captions: list[Document] = [[own[POOL]] for own in words]
+    captions: list[Document] = [[texts[POOL]] for texts in tokens]
     idf = idf_of(images)
     return {
         "random": np.random.default_rng(seed).random((len(images), len(captions))),
@@ -487,38 +450,34 @@ def _text_systems(data: Flickr8k, seed: int) -> dict[str, Floats]:
 
 
 def _ranking_table(
-    name: str, title: str, lists: dict[str, JudgedRankings], best: str, seed: int, *, original: bool
+    name: str, lists: dict[str, JudgedRankings], best: str, seed: int, *, original: bool
 ) -> Table:
     within = recall_at_k if original else success_at_k
-    found = {system: [within(own, k=cut) for cut in CUTS] for system, own in lists.items()}
-    last = {system: median_rank(own) if original else r_precision(own) for system, own in lists.items()}
+    recalls = {system: [within(ranks, k=cut) for cut in CUTS] for system, ranks in lists.items()}
+    last = {system: median_rank(ranks) if original else r_precision(ranks) for system, ranks in lists.items()}
     rows: list[tuple[str, ...]] = []
     for system in lists:
         cells = []
-        for one, other in zip(found[system], found[best], strict=True):
-            known = ~np.isnan(one.per_query)
-            mark = (
-                ""
-                if system == best
-                else stars(mcnemar_test(one.per_query[known], other.per_query[known]).exact_p)
-            )
-            cells.append(f"{100 * one.value:.1f}{mark}")
+        for figure, best_figure in zip(recalls[system], recalls[best], strict=True):
+            known = ~np.isnan(figure.per_query)
+            mark = ""
+            if system != best:
+                mark = stars(mcnemar_test(figure.per_query[known], best_figure.per_query[known]).exact_p)
+            cells.append(f"{100 * figure.value:.1f}{mark}")
         known = ~np.isnan(last[system].per_query)
         mark = ""
         if system != best:
             statistic = "median" if original else "mean"
-            own, others = (last[one].per_query[known] for one in (system, best))
-            mark = stars(randomization_test(own, others, statistic, reassignments=REASSIGNMENTS, seed=seed).p)
+            values, others = (last[which].per_query[known] for which in (system, best))
+            mark = stars(
+                randomization_test(values, others, statistic, reassignments=REASSIGNMENTS, seed=seed).p
+            )
         value = last[system].value if original else 100 * last[system].value
         rows.append((system, *cells, f"{value:.1f}{mark}"))
     letter = "R" if original else "S"
     ends = "median rank" if original else "R-precision, %"
-    return Table(
-        name,
-        title,
-        (Column("system"), *(Column(f"{letter}@{cut}, %") for cut in CUTS), Column(ends)),
-        tuple(rows),
-    )
+    columns = (Column("system"), *(Column(f"{letter}@{cut}, %") for cut in CUTS), Column(ends))
+    return Table(name, "Rank of the original item" if original else "Relevant items", columns, tuple(rows))
 
 
 def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str) -> None:
@@ -526,16 +485,16 @@ def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str)
     grades = np.full((len(data.images), len(data.images)), np.nan)
     grades[data.experts.image, data.experts.caption] = data.experts.means
     images = np.arange(len(data.images))
-    own = {system: grades[images, caption] for system, caption in first.items()}
+    by_system = {system: grades[images, caption] for system, caption in first.items()}
     rows: list[tuple[Cell, ...]] = []
-    for system, grade in own.items():
+    for system, grade in by_system.items():
         graded = ~np.isnan(grade)
         cells = []
         for least in reversed(GRADES):
-            both = graded & ~np.isnan(own[best])
+            both = graded & ~np.isnan(by_system[best])
             mark = ""
             if system != best and both.any():
-                outcomes = [(one[both] >= least - 1e-9).astype(int) for one in (grade, own[best])]
+                outcomes = [(values[both] >= least - 1e-9).astype(int) for values in (grade, by_system[best])]
                 mark = stars(mcnemar_test(*outcomes).exact_p)
             share = (grade[graded] >= least - 1e-9).mean() if graded.any() else math.nan
             cells.append(f"{100 * share:.1f}{mark}" if graded.any() else "–")
@@ -559,20 +518,7 @@ def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str)
     )
 
 
-def _share(flags: Flags, keep: Flags, images: Ints) -> Estimate:
-    """Return the share of flags among kept (P,) pairs, with an interval by image."""
-    if not keep.any():
-        return Estimate(None)
-    found = share_of_rows(flags.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=keep)
-    return Estimate(float(flags[keep].mean()), json_float(found.low), json_float(found.high), int(keep.sum()))
-
-
 def _over_images(flags: Flags, seed: int) -> Estimate:
     """Return the share of (images, captions) pairs, with an interval over images."""
-    found = bootstrap_interval(flags.mean(axis=1), seed=seed)
-    return Estimate(found.value, found.low, found.high, flags.size)
-
-
-def _total_interval(counts: Ints, seed: int) -> tuple[float, float]:
-    found = bootstrap_interval(counts, seed=seed)
-    return found.low * counts.size, found.high * counts.size
+    interval = bootstrap_interval(flags.mean(axis=1), seed=seed)
+    return estimate_from(interval, flags.size)

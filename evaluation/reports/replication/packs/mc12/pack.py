@@ -36,10 +36,11 @@ from evaluation.metrics.keywords import (
 )
 from evaluation.metrics.text.stemming import smart_stop_words
 from evaluation.presentation.content import Cell, Column, Estimate, Table
+from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import Run, rehearse
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.importers import open_dataset
-from judgments.importers.records import Columns, ReferenceRow, read_json_lines
+from judgments.importers.records import Columns, read_json_lines
 from judgments.importers.textio import ImportNotes
 
 SEMEVAL, BBC, UNT, PASCAL = "semeval-2007-task10", "bbc", "unt", "pascal-50s"
@@ -68,7 +69,7 @@ class Texts:
 
     @property
     def documents(self) -> list[Terms]:
-        return [[term for sentence in own for term in sentence] for own in self.sentences]
+        return [[term for sentence in text for term in sentence] for text in self.sentences]
 
 
 def analyse(run: Run) -> None:
@@ -97,12 +98,12 @@ def _semeval(run: Run) -> None:
     gold = read_gold(_lines(folder / "lst_test.gold"))
     rows: list[tuple[Cell, ...]] = []
     for file, measure in SYSTEMS:
-        found = substitution_scores(read_answers(_lines(folder / file), measure), gold, measure)
-        run.signed(file, found.normal.signature)
-        run.number(f"semeval/{file}/{measure}", Estimate(found.normal.precision, n=found.normal.attempted))
-        run.number(f"semeval/{file}/mode", Estimate(found.mode.precision, n=found.mode.attempted))
+        scores = substitution_scores(read_answers(_lines(folder / file), measure), gold, measure)
+        run.signed(file, scores.normal.signature)
+        run.number(f"semeval/{file}/{measure}", Estimate(scores.normal.precision, n=scores.normal.attempted))
+        run.number(f"semeval/{file}/mode", Estimate(scores.mode.precision, n=scores.mode.attempted))
         rows.append(
-            (file, found.normal.precision, found.normal.recall, found.mode.precision, found.mode.recall)
+            (file, scores.normal.precision, scores.normal.recall, scores.mode.precision, scores.mode.recall)
         )
     run.number("semeval/items", Estimate(len(gold.answers)))
     run.number("semeval/modes", Estimate(sum(mode is not None for mode in gold.modes.values())))
@@ -140,8 +141,8 @@ def _overlaps(run: Run, name: str, title: str, texts: Texts, *, stated: bool) ->
         ("standard", frequent_words(texts.training)),
         ("include-infrequent", None),
     ):
-        for baseline, found in _baselines(texts, vocabulary).items():
-            overlap = keyword_f1(found.annotations, texts.gold, vocabulary=vocabulary)
+        for baseline, keywords in _baselines(texts, vocabulary).items():
+            overlap = keyword_f1(keywords.annotations, texts.gold, vocabulary=vocabulary)
             figures = {"precision": overlap.precision, "recall": overlap.recall, "f1": overlap.f1}
             rows.append((evaluation, baseline, *figures.values()))
             for figure, value in figures.items():
@@ -162,11 +163,12 @@ def _overlaps(run: Run, name: str, title: str, texts: Texts, *, stated: bool) ->
 def _substitution(run: Run, name: str, title: str, texts: Texts, *, stated: bool) -> None:
     """Table 5: a keyword counts as often as people gave it."""
     rows: list[tuple[Cell, ...]] = []
-    for baseline, found in _baselines(texts, None).items():
+    for baseline, keywords in _baselines(texts, None).items():
         cells = []
         for measure, function in MEASURES.items():
-            one = measure.startswith("best")
-            score = function([own[:1] if one else own for own in found.annotations], texts.gold)
+            only_first = measure.startswith("best")
+            lists = [terms[:1] if only_first else terms for terms in keywords.annotations]
+            score = function(lists, texts.gold)
             attempted = score.images[~np.isnan(score.images)]
             interval = bootstrap_interval(attempted, seed=run.seed) if attempted.size else None
             low, high = (interval.low, interval.high) if interval else (None, None)
@@ -177,6 +179,7 @@ def _substitution(run: Run, name: str, title: str, texts: Texts, *, stated: bool
     modes = sum(_has_mode(tags) for tags in texts.gold)
     if stated:
         run.number(f"{name}/modes", Estimate(modes))
+    columns = (Column("baseline"), *(Column(measure, "coefficient") for measure in MEASURES))
     run.section(
         f"{name}-substitution",
         f"Best, out of ten, and mode: {title}",
@@ -184,14 +187,7 @@ def _substitution(run: Run, name: str, title: str, texts: Texts, *, stated: bool
             f"{modes:,} of {len(texts.gold):,} images have a single most frequent keyword, which the mode measures "
             "take."
         ],
-        tables=[
-            Table(
-                f"{name}-substitution",
-                f"Baselines on {title}",
-                (Column("baseline"), *(Column(measure, "coefficient") for measure in MEASURES)),
-                tuple(rows),
-            )
-        ],
+        tables=[Table(f"{name}-substitution", f"Baselines on {title}", columns, tuple(rows))],
     )
 
 
@@ -209,7 +205,7 @@ def _read(file: Path, *, stem: str) -> Texts:
     ):
         row: Mapping[str, Any] = record.values
         people = row["keywords"]
-        if not (isinstance(people, list) and all(isinstance(own, list) for own in people)):
+        if not (isinstance(people, list) and all(isinstance(keywords, list) for keywords in people)):
             raise EvaluationError(
                 f"{file}, line {record.line}: keywords is {people!r}, expected a list for each annotator."
             )
@@ -229,22 +225,19 @@ def _read(file: Path, *, stem: str) -> Texts:
 
 def _rehearsed(run: Run) -> Texts:
     """Return captions as texts, with keywords that rehearsed annotators chose from their words."""
-    captions: dict[str, list[str]] = {}
-    for row in open_dataset(PASCAL, run.data[PASCAL]).rows():
-        if isinstance(row, ReferenceRow):
-            captions.setdefault(row.image, []).append(row.text)
+    captions = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
     stop = smart_stop_words()
-    cut = [keyword_terms(own, stop_words=stop) for own in list(captions.values())[: 2 * IMAGES]]
-    half = len(cut) // 2
-    test = cut[half:]
-    choices = [sorted({term for sentence in own[:SENTENCES] for term in sentence}) for own in test]
+    images = [keyword_terms(texts, stop_words=stop) for texts in list(captions.values())[: 2 * IMAGES]]
+    half = len(images) // 2
+    test = images[half:]
+    choices = [sorted({term for sentence in image[:SENTENCES] for term in sentence}) for image in test]
     truth = [
-        int(sum(term in sentence for sentence in own[:SENTENCES]) >= SHARE * SENTENCES)
-        for own, terms in zip(test, choices, strict=True)
+        int(sum(term in sentence for sentence in image[:SENTENCES]) >= SHARE * SENTENCES)
+        for image, terms in zip(test, choices, strict=True)
         for term in terms
     ]
-    made = rehearse(truth, (0, 1), PEOPLE, crowd=Crowd(workers=30, seed=run.seed))
-    named = made.value.reshape(-1, PEOPLE) == 1
+    judgments = rehearse(truth, (0, 1), PEOPLE, crowd=Crowd(workers=30, seed=run.seed))
+    named = judgments.value.reshape(-1, PEOPLE) == 1
     gold, start = [], 0
     for terms in choices:
         part = named[start : start + len(terms)]
@@ -258,9 +251,9 @@ def _rehearsed(run: Run) -> Texts:
         "quarter of the captions has it. They show the analyses, and say nothing about people."
     )
     return Texts(
-        [own[:SENTENCES] for own in test],
-        [own[-1] for own in test],
+        [image[:SENTENCES] for image in test],
+        [image[-1] for image in test],
         gold,
-        [[term for sentence in own[:SENTENCES] for term in sentence] for own in cut[:half]],
-        [own[-1] for own in cut[:half]],
+        [[term for sentence in image[:SENTENCES] for term in sentence] for image in images[:half]],
+        [image[-1] for image in images[:half]],
     )

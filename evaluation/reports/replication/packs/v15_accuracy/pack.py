@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from evaluation.data.provenance import json_float
 from evaluation.numeric.arrays import Floats
 from evaluation.presentation.content import (
     Cell,
     Column,
-    Curve,
     CurvePanel,
     Curves,
     Estimate,
@@ -21,6 +19,8 @@ from evaluation.reports.replication.published_sets import (
     SETS,
     Fifty,
     accuracy_of_all,
+    curve_of_all,
+    drawn_curve,
     estimates_of,
     in_per_cent,
     read_fifty,
@@ -29,7 +29,7 @@ from evaluation.reports.replication.published_sets import (
 from evaluation.reports.replication.running import NO_TABLES, Run
 from evaluation.results.leave_one_out.operations import computable
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds
-from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references
+from evaluation.statistics.meta import ReferenceCurve
 
 BLEU, ROUGE_1 = "bleu-4|stem:porter", "rouge-1|measure:recall"
 PRINTED = {
@@ -55,41 +55,37 @@ METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
 def analyse(run: Run) -> None:
     """Compare every metric with the winners of both data sets."""
     panels, points = [], []
-    for place, name in enumerate(SETS):
+    for index, name in enumerate(SETS):
         data = read_fifty(name, run.data[name])
         _judgments(run, name, data)
-        run.progress(0.5 * place + 0.02, f"scoring {SETS[name]}")
+        run.progress(0.5 * index + 0.02, f"scoring {SETS[name]}")
         scores, signatures = data.scores(METRICS)
-        found = dict(scores)
         sizes: dict[str, tuple[int, ...]] = dict.fromkeys(DRAWN.values(), SIZES)
-        for metric, words in signatures.items():
-            run.signed(f"{SETS[name]}: {metric}", words)
-        run.progress(0.5 * place + 0.1, f"subsets of references of {SETS[name]}")
+        for metric, signature in signatures.items():
+            run.signed(f"{SETS[name]}: {metric}", signature)
+        run.progress(0.5 * index + 0.1, f"subsets of references of {SETS[name]}")
         by_size = scores_by_shared_subsets(data, list(DRAWN.values()), SIZES, draws=DRAWS, seed=run.seed)
         if "meteor" in computable(["meteor"]):
-            run.progress(0.5 * place + 0.3, f"METEOR on {SETS[name]}")
+            run.progress(0.5 * index + 0.3, f"METEOR on {SETS[name]}")
             by_size |= scores_by_shared_subsets(
                 data, ["meteor"], METEOR_SIZES, draws=METEOR_DRAWS, seed=run.seed
             )
             first, second = by_size["meteor"][48]
-            found["meteor"] = np.stack([first[0], second[0]], axis=1)
+            scores["meteor"] = np.stack([first[0], second[0]], axis=1)
             sizes["meteor"] = METEOR_SIZES
         else:
             for kind in pair_kinds(data.kinds):
                 run.missing(f"table-1/{name}/meteor/{kind}", NO_TABLES)
-        _table_1(run, name, data, found)
-        curves = {
-            metric: accuracy_by_references(by_size[metric], data.winners, data.kinds, clusters=data.clusters)[
-                "all"
-            ]
-            for metric in sizes
-        }
+        _table_1(run, name, data, scores)
+        curves = {metric: curve_of_all(data, by_size[metric]) for metric in sizes}
         names = DRAWN | ({"METEOR": "meteor"} if "meteor" in curves else {})
         panels.append(
-            CurvePanel(SETS[name], tuple(_curve(label, curves[metric]) for label, metric in names.items()))
+            CurvePanel(
+                SETS[name], tuple(drawn_curve(label, curves[metric]) for label, metric in names.items())
+            )
         )
         points += [row for label, metric in names.items() for row in _rows(SETS[name], label, curves[metric])]
-        _section_7_2(run, name, data, found, curves)
+        _section_7_2(run, name, data, scores, curves)
     _figure_3(run, panels, points)
 
 
@@ -133,8 +129,8 @@ def _table_1(run: Run, name: str, data: Fifty, scores: dict[str, Floats]) -> Non
     tables = [Table(f"accuracy-{name}", title, columns, tuple(rows))]
     if (data.winners == 0).any():
         rows = [
-            (metric, *(estimate_of(found[kind]) for kind in shown))
-            for metric, found in sorted(decided.items())
+            (metric, *(estimate_of(accuracy[kind]) for kind in shown))
+            for metric, accuracy in sorted(decided.items())
         ]
         title = f"Accuracy on the pairs of {SETS[name]} that people decided [95 % interval]"
         tables.append(Table(f"accuracy-{name}-decided", title, columns, tuple(rows)))
@@ -151,7 +147,7 @@ def _section_7_2(
     at_blanks = scores_by_shared_subsets(
         data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space"
     )["bleu-1"]
-    other = accuracy_by_references(at_blanks, data.winners, data.kinds, clusters=data.clusters)["all"]
+    other = curve_of_all(data, at_blanks)
     reason = (
         "with captions cut at blanks alone, capitals and punctuation as they are (bleu-1, tokenizer space), it is "
         f"{in_per_cent(_point(other, 5))}"
@@ -160,16 +156,12 @@ def _section_7_2(
     run.number(f"section-7.2/{name}/rouge-1/5", _point(curves[ROUGE_1], 5))
 
 
-def _point(found: ReferenceCurve, size: int) -> Estimate:
-    return estimates_of(found)[found.references.tolist().index(size)]
+def _point(curve: ReferenceCurve, size: int) -> Estimate:
+    return estimates_of(curve)[curve.references.tolist().index(size)]
 
 
-def _curve(label: str, found: ReferenceCurve) -> Curve:
-    return Curve(label, tuple(map(float, found.references)), tuple(map(json_float, found.value.tolist())))
-
-
-def _rows(name: str, label: str, found: ReferenceCurve) -> list[tuple[str, str, int, int, Estimate]]:
-    columns = zip(found.references.tolist(), found.draws.tolist(), estimates_of(found), strict=True)
+def _rows(name: str, label: str, curve: ReferenceCurve) -> list[tuple[str, str, int, int, Estimate]]:
+    columns = zip(curve.references.tolist(), curve.draws.tolist(), estimates_of(curve), strict=True)
     return [(name, label, *row) for row in columns]
 
 

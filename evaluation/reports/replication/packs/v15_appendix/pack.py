@@ -4,9 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from evaluation.data.provenance import json_float
 from evaluation.numeric.arrays import Floats, Ints
-from evaluation.presentation.content import Cell, Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
+from evaluation.presentation.content import Cell, Column, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.reports.replication.published_sets import (
     ABSTRACT,
     PASCAL,
@@ -14,6 +13,8 @@ from evaluation.reports.replication.published_sets import (
     TOKENIZER,
     Fifty,
     accuracy_of_all,
+    curve_of_all,
+    drawn_curve,
     estimates_of,
     in_per_cent,
     read_fifty,
@@ -66,9 +67,9 @@ def analyse(run: Run) -> None:
     _parting(run, pascal)
     run.progress(0.4, "leave one out")
     _leave_one_out(run, pascal)
-    for place, (name, one) in enumerate(data.items()):
-        run.progress(0.6 + 0.2 * place, f"versions of metrics on {SETS[name]}")
-        _versions(run, name, one)
+    for index, (name, fifty) in enumerate(data.items()):
+        run.progress(0.6 + 0.2 * index, f"versions of metrics on {SETS[name]}")
+        _versions(run, name, fifty)
 
 
 def _pairwise(run: Run, data: Fifty) -> None:
@@ -87,9 +88,9 @@ def _pairwise(run: Run, data: Fifty) -> None:
     for metric, by_size in tables.items():
         better = accuracy_by_references(by_size, data.better, data.kinds, clusters=data.clusters)
         consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
-        own = [estimates_of(found[kind])[0] for found in (better, consensus) for kind in kinds]
-        cells[metric] = own[len(kinds) - 1]
-        rows.append((metric, *own))
+        estimates = [estimates_of(curves[kind])[0] for curves in (better, consensus) for kind in kinds]
+        cells[metric] = estimates[len(kinds) - 1]
+        rows.append((metric, *estimates))
     reasons = {
         BLEU_4: f"with the mean length of the references ({MEAN_LENGTH}) it is {in_per_cent(cells[MEAN_LENGTH])}"
     }
@@ -97,10 +98,10 @@ def _pairwise(run: Run, data: Fifty) -> None:
         at_blanks = scores_by_shared_subsets(
             data, [PLAIN_METEOR], [FIVE], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
         )
-        found = accuracy_by_references(at_blanks[PLAIN_METEOR], data.better, clusters=data.clusters)["all"]
+        plain = accuracy_by_references(at_blanks[PLAIN_METEOR], data.better, clusters=data.clusters)["all"]
         reasons["meteor"] = (
             f"with captions cut at blanks alone, without synonyms and paraphrases ({PLAIN_METEOR}, tokenizer space), "
-            f"it is {in_per_cent(estimates_of(found)[0])}"
+            f"it is {in_per_cent(estimates_of(plain)[0])}"
         )
     for printed, metric in names.items():
         run.number(f"appendix-1/{printed}/5", cells[metric], why=reasons.get(metric, ""))
@@ -127,13 +128,13 @@ def _parting(run: Run, data: Fifty) -> None:
     more = _words_more_in_liked(data)
     rows = []
     for kind in [*pair_kinds(data.kinds), "all"]:
-        here = known & (data.of_kind(kind) if kind != "all" else True)
+        of_kind = known & (data.of_kind(kind) if kind != "all" else True)
         rows.append(
             (
                 kind,
-                share_by_image(~apart, data, here),
-                int((here & apart).sum()),
-                share_by_image(more > 0, data, here & apart & (more != 0)),
+                share_by_image(~apart, data.clusters, of_kind),
+                int((of_kind & apart).sum()),
+                share_by_image(more > 0, data.clusters, of_kind & apart & (more != 0)),
             )
         )
     columns = (
@@ -145,21 +146,21 @@ def _parting(run: Run, data: Fifty) -> None:
     )
     liked = rows[-1][3]
     rng = np.random.default_rng(run.seed)
-    places = rng.permutation(np.flatnonzero(apart))[:EXAMPLES].tolist()
+    positions = rng.permutation(np.flatnonzero(apart))[:EXAMPLES].tolist()
     examples = Table(
         "parting-examples",
         "Pairs on which they part, drawn at random",
         (Column("image"), Column("pairs"), Column("human-like"), Column("liked by humans")),
         tuple(
             (
-                data.images[place],
-                data.pairs[place].kind,
+                data.images[position],
+                data.pairs[position].kind,
                 *(
-                    _candidate(data, place, int(winner))
-                    for winner in (data.winners[place], data.better[place])
+                    _candidate(data, position, int(winner))
+                    for winner in (data.winners[position], data.better[position])
                 ),
             )
-            for place in places
+            for position in positions
         ),
     )
     sentences = [
@@ -175,8 +176,8 @@ def _words_more_in_liked(data: Fifty) -> Ints:
     """Return (P,) how many more words the liked candidate has than the human-like one."""
     return np.array(
         [
-            len(_candidate(data, place, better).split()) - len(_candidate(data, place, winner).split())
-            for place, (better, winner) in enumerate(
+            len(_candidate(data, position, better).split()) - len(_candidate(data, position, winner).split())
+            for position, (better, winner) in enumerate(
                 zip(data.better.tolist(), data.winners.tolist(), strict=True)
             )
         ],
@@ -184,8 +185,8 @@ def _words_more_in_liked(data: Fifty) -> Ints:
     )
 
 
-def _candidate(data: Fifty, place: int, winner: int) -> str:
-    pair = data.pairs[place]
+def _candidate(data: Fifty, position: int, winner: int) -> str:
+    pair = data.pairs[position]
     return (pair.first if winner == 1 else pair.second).strip()
 
 
@@ -193,42 +194,43 @@ def _leave_one_out(run: Run, data: Fifty) -> None:
     """App. II and IV: rank each image's references, each against all others."""
     rng = np.random.default_rng(run.seed)
     images = [
-        list(data.references)[place]
-        for place in sorted(rng.permutation(len(data.references))[:LEFT_OUT_IMAGES])
+        list(data.references)[position]
+        for position in sorted(rng.permutation(len(data.references))[:LEFT_OUT_IMAGES])
     ]
-    texts = [text for image in images for text in data.references[image]]
     lists = [data.references[image] for image in images]
-    others = [[*own[:place], *own[place + 1 :]] for own in lists for place in range(len(own))]
-    found = score_texts(
+    texts = [text for captions in lists for text in captions]
+    others = [
+        captions[:index] + captions[index + 1 :] for captions in lists for index in range(len(captions))
+    ]
+    scored = score_texts(
         texts, others, list(data.references.values()), metrics=list(RANKED.values()), tokenizer=TOKENIZER
     )
-    starts = np.cumsum([0, *(len(data.references[image]) for image in images)])
+    starts = np.cumsum([0, *map(len, lists)])
     scores = {
-        name: [found.scores[metric].images[start:end] for start, end in pairwise(starts.tolist())]
+        name: [scored.scores[metric].images[start:end] for start, end in pairwise(starts.tolist())]
         for name, metric in RANKED.items()
     }
     for name, metric in RANKED.items():
-        run.signed(f"leave one out, {name}", found.scores[metric].signature)
-    rho = np.array([spearman(one, two) for one, two in zip(scores["CIDEr"], scores["CIDEr-D"], strict=True)])
+        run.signed(f"leave one out, {name}", scored.scores[metric].signature)
+    rho = np.array(list(map(spearman, scores["CIDEr"], scores["CIDEr-D"])))
     interval = bootstrap_interval(rho, seed=run.seed)
-    pooled = spearman(found.scores["cider"].images, found.scores["cider-d"].images)
+    pooled = spearman(scored.scores["cider"].images, scored.scores["cider-d"].images)
     run.number(
         "section-8/cider-d/spearman",
         Estimate(interval.value, interval.low, interval.high, len(rho)),
         why=f"over the sentences of all these images at once it is {pooled:.3f}; the paper does not say which it takes",
     )
 
-    words = [np.array([len(text.split()) for text in data.references[image]]) for image in images]
+    word_counts = [np.array([len(text.split()) for text in captions]) for captions in lists]
     rows = []
     for name, of_image in scores.items():
-        orders = [np.argsort(-one, kind="stable") for one in of_image]
+        orders = [np.argsort(-image_scores, kind="stable") for image_scores in of_image]
+        ordered = [counts[order] for counts, order in zip(word_counts, orders, strict=True)]
         top, middle, bottom = (
-            float(np.mean([own[order[part]].mean() for own, order in zip(words, orders, strict=True)]))
+            float(np.mean([counts[part].mean() for counts in ordered]))
             for part in (slice(0, 5), slice(None), slice(-5, None))
         )
-        with_cider = float(
-            np.mean([spearman(one, two) for one, two in zip(of_image, scores["CIDEr"], strict=True)])
-        )
+        with_cider = float(np.mean(list(map(spearman, of_image, scores["CIDEr"]))))
         rows.append((name, top, middle, bottom, with_cider))
     columns = (
         Column("metric"), Column("words, first five", "number"), Column("words, all", "number"),
@@ -266,19 +268,11 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
     """App. VIII, figures 11 and 12."""
     metrics = [metric for versions in VERSIONS.values() for metric in versions.values()]
     by_size = scores_by_shared_subsets(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)
-    curves = {
-        metric: accuracy_by_references(by_size[metric], data.winners, data.kinds, clusters=data.clusters)[
-            "all"
-        ]
-        for metric in metrics
-    }
+    curves = {metric: curve_of_all(data, by_size[metric]) for metric in metrics}
     panels = tuple(
         CurvePanel(
             f"{family} on {SETS[name]}",
-            tuple(
-                Curve(label, tuple(map(float, SIZES)), tuple(map(json_float, curves[metric].value.tolist())))
-                for label, metric in versions.items()
-            ),
+            tuple(drawn_curve(label, curves[metric]) for label, metric in versions.items()),
         )
         for family, versions in VERSIONS.items()
     )
@@ -291,12 +285,12 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
     full: dict[str, Estimate] = {}
     for versions in VERSIONS.values():
         for label, metric in versions.items():
-            own = estimates_of(curves[metric])
+            estimates = estimates_of(curves[metric])
             p = None
             if metric != "cider":
                 p = mcnemar_test(right[metric], right["cider"], clusters={ITEM: images}).best_p
-            rows.append((label, *own, p))
-            full[label] = own[-1]
+            rows.append((label, *estimates, p))
+            full[label] = estimates[-1]
     columns = (
         Column("version"), *(Column(f"{size} references, %", "share") for size in SIZES),
         Column("p against CIDEr", "p"),

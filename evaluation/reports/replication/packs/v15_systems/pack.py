@@ -48,24 +48,24 @@ def analyse(run: Run) -> None:
 
 
 def _tournament(run: Run, data: Fifty) -> None:
-    here = np.flatnonzero(data.of_kind("MM"))
-    first, second = ([SYSTEMS[data.systems[place][side]] for place in here] for side in (0, 1))
-    images = [data.images[place] for place in here]
+    chosen = np.flatnonzero(data.of_kind("MM"))
+    first, second = ([SYSTEMS[data.systems[position][side]] for position in chosen] for side in (0, 1))
+    images = [data.images[position] for position in chosen]
     scores, signatures = data.scores(IN_TOURNAMENT)
-    winners = {"people": data.winners[here]} | {
-        metric: metric_winners(both[here, 0], both[here, 1]) for metric, both in scores.items()
+    winners = {"people": data.winners[chosen]} | {
+        metric: metric_winners(both[chosen, 0], both[chosen, 1]) for metric, both in scores.items()
     }
-    found = {
+    results = {
         name: tournament(first, second, won, ties="no-win", resamples=0) for name, won in winners.items()
     }
     drawn = {name: _draws(won, first, second, images, run.seed) for name, won in winners.items()}
-    for name, result in found.items():
+    for name, result in results.items():
         run.signed(
             f"tournament of {name}", f"{signatures.get(name, 'published winners')}; {result.signature}"
         )
-    balanced = {name: _of_opponents(result.table) for name, result in found.items()}
+    balanced = {name: _of_opponents(result.table) for name, result in results.items()}
     correlations = {name: pearson(balanced["people"], balanced[name]) for name in IN_TOURNAMENT}
-    pooled = pearson(found["people"].fraction, found["cider"].fraction)
+    pooled = pearson(results["people"].fraction, results["cider"].fraction)
     low, high, _ = percentile_interval(_correlations(drawn["people"], drawn["cider"]), CONFIDENCE)
     why = (
         f"the 1,000 comparisons on 100 images were never released. {_on_all_pairs(data, balanced['people'])}"
@@ -74,19 +74,19 @@ def _tournament(run: Run, data: Fifty) -> None:
     run.number("section-7.3/pearson", Estimate(correlations["cider"], low, high, len(SYSTEMS)), why=why)
 
     order = np.argsort(-balanced["people"], kind="stable").tolist()
-    systems = [str(name) for name in found["people"].systems.tolist()]
-    names = [systems[place] for place in order]
+    systems = [str(name) for name in results["people"].systems.tolist()]
+    names = [systems[position] for position in order]
     cells = {
-        name: [_estimate(balanced[name], drawn[name], place, result) for place in order]
-        for name, result in found.items()
+        name: [_estimate(balanced[name], drawn[name], position, result) for position in order]
+        for name, result in results.items()
     }
-    rows = tuple((system, *(cells[name][at] for name in found)) for at, system in enumerate(names))
-    columns = (Column("system"), *(Column(f"{name}, %", "share") for name in found))
+    rows = tuple((system, *(cells[name][row] for name in results)) for row, system in enumerate(names))
+    columns = (Column("system"), *(Column(f"{name}, %", "share") for name in results))
     title = (
         "Share of comparisons that a system wins, mean over its four opponents [95 % interval over images]"
     )
     table = Table("tournament", title, columns, rows)
-    by_cider = [systems[place] for place in np.argsort(-balanced["cider"], kind="stable").tolist()]
+    by_cider = [systems[position] for position in np.argsort(-balanced["cider"], kind="stable").tolist()]
     sentences = [
         f"People: {' > '.join(names)}. CIDEr: {' > '.join(by_cider)}. The paper has Midge first and Babytalk second "
         "for both, Story last, and the two versions of Video in another order for CIDEr than for people.",
@@ -109,21 +109,21 @@ def _of_opponents(table: Floats) -> Floats:
     return ratio(np.where(met, table, 0.0).sum(axis=-1), met.sum(axis=-1))
 
 
-def _estimate(value: Floats, draws: Floats, place: int, found: TournamentResult) -> Estimate:
-    low, high, _ = percentile_interval(draws[:, place], CONFIDENCE)
-    return Estimate(float(value[place]), low, high, int(found.compared[place].sum()))
+def _estimate(value: Floats, draws: Floats, position: int, result: TournamentResult) -> Estimate:
+    low, high, _ = percentile_interval(draws[:, position], CONFIDENCE)
+    return Estimate(float(value[position]), low, high, int(result.compared[position].sum()))
 
 
 def _draws(winners: Ints, first: list[str], second: list[str], images: list[str], seed: int) -> Floats:
     """Return (B, K) mean shares of comparisons won, over opponents, of resampled images."""
     systems = sorted({*first, *second})
-    one, two = (np.array([systems.index(name) for name in side]) for side in (first, second))
+    firsts, seconds = (np.array([systems.index(name) for name in side]) for side in (first, second))
     _, image = np.unique(images, return_inverse=True)
     shape = (int(image.max()) + 1, len(systems), len(systems))
     won, met = np.zeros(shape), np.zeros(shape)
-    for side, (own, other) in enumerate(((one, two), (two, one)), start=1):
-        np.add.at(met, (image, own, other), 1)
-        np.add.at(won, (image, own, other), winners == side)
+    for side, (system, other) in enumerate(((firsts, seconds), (seconds, firsts)), start=1):
+        np.add.at(met, (image, system, other), 1)
+        np.add.at(won, (image, system, other), winners == side)
     # Equal seeds draw equal images, so that people and metrics are resampled together.
     weights = np.random.default_rng(seed).multinomial(
         shape[0], np.full(shape[0], 1 / shape[0]), size=RESAMPLES
@@ -133,8 +133,8 @@ def _draws(winners: Ints, first: list[str], second: list[str], images: list[str]
 
 def _correlations(people: Floats, metric: Floats) -> Floats:
     """Return (B,) Pearson's r between the rows of (B, K)."""
-    one, two = (draws - draws.mean(axis=1, keepdims=True) for draws in (people, metric))
-    return ratio((one * two).sum(axis=1), np.sqrt((one**2).sum(axis=1) * (two**2).sum(axis=1)))
+    x, y = (draws - draws.mean(axis=1, keepdims=True) for draws in (people, metric))
+    return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
 
 
 def _on_all_pairs(data: Fifty, people: Floats) -> str:
@@ -148,14 +148,14 @@ def _on_all_pairs(data: Fifty, people: Floats) -> str:
     if not whole:
         return ""
     systems = sorted(SYSTEMS.values())
-    found = score_texts(
+    scored = score_texts(
         [texts[name] for texts in whole.values() for name in systems],
         [data.references[image] for image in whole for _ in systems],
         list(data.references.values()),
         metrics=["cider"],
         tokenizer=TOKENIZER,
     )
-    scores = found.scores["cider"].images.reshape(len(whole), len(systems))
+    scores = scored.scores["cider"].images.reshape(len(whole), len(systems))
     better = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
     np.fill_diagonal(better, np.nan)
     r = pearson(people, _of_opponents(better))
@@ -175,13 +175,13 @@ def _halves(run: Run, data: Fifty) -> None:
         run.progress(0.2 + 0.8 * split / SPLITS, f"halves of the references, {split + 1} of {SPLITS}")
         order = rng.permutation(references)
         truth, shown = (np.sort(half) for half in np.split(order, 2))
-        wanted = _majority(data.votes[:, truth])
-        scores, signatures = data.scores(metrics, places=shown.tolist())
+        majority = _majority(data.votes[:, truth])
+        scores, signatures = data.scores(metrics, positions=shown.tolist())
         for name, both in scores.items():
             winners = metric_winners(both[:, 0], both[:, 1])
-            right.setdefault(name, []).append(np.where(wanted == 0, np.nan, winners == wanted))
-    for metric, words in signatures.items():
-        run.signed(f"halves, {metric}", words)
+            right.setdefault(name, []).append(np.where(majority == 0, np.nan, winners == majority))
+    for metric, signature in signatures.items():
+        run.signed(f"halves, {metric}", signature)
     of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}
     of_kind["all"] = np.ones(len(data.pairs), dtype=np.bool_)
     halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
@@ -189,7 +189,7 @@ def _halves(run: Run, data: Fifty) -> None:
     reached |= {name: _over_splits(np.array(rows)) for name, rows in right.items()}
     cells = {
         name: {
-            kind: share_by_image(shares, data, here & (weights > 0), weights)
+            kind: share_by_image(shares, data.clusters, here & (weights > 0), weights)
             for kind, here in of_kind.items()
         }
         for name, (shares, weights) in reached.items()

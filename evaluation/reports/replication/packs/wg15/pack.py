@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from evaluation.metrics.content_baselines import (
     unigram_ranks,
 )
 from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
-from evaluation.reports.replication.running import Run, rehearse
+from evaluation.reports.replication.running import Run, estimate_from, rehearse
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.importers.records import Columns, read_json_lines
 from judgments.importers.textio import ImportNotes
@@ -55,7 +55,7 @@ def analyse(run: Run) -> None:
         training, test = _read(run.data[DATA] / "boxes.jsonl")
         _analyse(run, "imageclef-2015", "ImageCLEF 2015", training, test, stated=True)
     training, test = _rehearsed(run.seed)
-    people = sum(len(own) for own in test.descriptions)
+    people = sum(len(image) for image in test.descriptions)
     run.judged(
         f"Simulated: the descriptions of ImageCLEF 2015 are not released, so that {PEOPLE} rehearsed workers name "
         f"boxes of {IMAGES:,} invented images, {people:,} descriptions of test images in all. They show the analyses, "
@@ -67,7 +67,7 @@ def analyse(run: Run) -> None:
 def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *, stated: bool) -> None:
     upper = content_upper_bound(test.descriptions)
     run.signed(f"upper bound, {name}", upper.signature)
-    named = [len(set(boxes)) for own in training.descriptions for boxes in own]
+    named = [len(set(boxes)) for image in training.descriptions for boxes in image]
     baselines = _baselines(training, test, run.seed)
     scores = {
         baseline: [
@@ -78,9 +78,9 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
     }
     if stated:
         for figure in ("precision", "recall", "f1"):
-            found = getattr(upper, figure)
-            run.number(f"upper/{figure}", _estimate(found, run.seed))
-            run.number(f"upper/{figure}/sd", Estimate(found.sd))
+            bound = getattr(upper, figure)
+            run.number(f"upper/{figure}", _estimate(bound, run.seed))
+            run.number(f"upper/{figure}/sd", Estimate(bound.sd))
             for baseline in ("random", "position", "size", "unigram", "bigram"):
                 for k in (3, 4):
                     run.number(
@@ -90,14 +90,14 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
         run.number("mean-boxes", Estimate(float(np.mean(named))))
     rows = [("people", "", *_cells(upper, run.seed))]
     rows += [
-        (baseline, str(k), *_cells(own[k - 1], run.seed))
-        for baseline, own in scores.items()
+        (baseline, str(k), *_cells(by_count[k - 1], run.seed))
+        for baseline, by_count in scores.items()
         for k in (1, 2, 3, 4, 5, 10)
     ]
     columns = (Column("who"), Column("boxes"), *(Column(name, "coefficient") for name in ("P", "R", "F")))
     curves = [
-        Curve(baseline, SHOWN, tuple(json_float(own[k - 1].f1.mean) for k in SHOWN))
-        for baseline, own in scores.items()
+        Curve(baseline, SHOWN, tuple(json_float(by_count[k - 1].f1.mean) for k in SHOWN))
+        for baseline, by_count in scores.items()
     ]
     panels = (
         CurvePanel("one prior", tuple(curve for curve in curves if "+" not in curve.label)),
@@ -131,15 +131,15 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
 
 def _baselines(training: Images, test: Images, seed: int) -> dict[str, BoxRanks]:
     mentions = mentions_of(training.labels, training.descriptions)
-    found = {
-        "random": random_ranks([len(own) for own in test.labels], seed=seed),
+    ranks = {
+        "random": random_ranks([len(labels) for labels in test.labels], seed=seed),
         "position": centre_ranks(test.boxes, test.sizes),
         "size": size_ranks(test.boxes),
         "unigram": unigram_ranks(test.labels, UnigramPrior.fit(mentions)),
         "bigram": bigram_ranks(test.labels, BigramPrior.fit(mentions)),
     }
-    return found | {
-        f"{text}+{visual}": mean_ranks(found[text], found[visual])
+    return ranks | {
+        f"{text}+{visual}": mean_ranks(ranks[text], ranks[visual])
         for text in COMBINED
         for visual in ("position", "size")
     }
@@ -151,8 +151,8 @@ def _cells(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate
 
 def _estimate(figure: ContentFigure, seed: int) -> Estimate:
     defined = figure.images[~np.isnan(figure.images)]
-    found = bootstrap_interval(defined, resamples=1000, seed=seed)
-    return Estimate(json_float(figure.mean), json_float(found.low), json_float(found.high), defined.size)
+    interval = bootstrap_interval(defined, resamples=1000, seed=seed)
+    return replace(estimate_from(interval, defined.size), value=json_float(figure.mean))
 
 
 def _read(file: Path) -> tuple[Images, Images]:
@@ -177,7 +177,7 @@ def _read(file: Path) -> tuple[Images, Images]:
                 "label, x, y, width and height, and descriptions as lists of box numbers."
             ) from None
     for split, part in parts.items():
-        if not any(own for own in part.descriptions):
+        if not any(image for image in part.descriptions):
             raise EvaluationError(
                 f"{file} has no described images whose split is {split}, expected some of train and some of test."
             )
@@ -197,21 +197,21 @@ def _rehearsed(seed: int) -> tuple[Images, Images]:
             sides = rng.uniform(5, 60, size=(count, 2))
             boxes.append(np.hstack([rng.uniform(0, 1, size=(count, 2)) * (100 - sides), sides]))
         wanted = []
-        for own, found in zip(labels, boxes, strict=True):
-            middle = np.hypot(*(found[:, :2] + found[:, 2:] / 2 - 50).T)
-            weight = np.sqrt(found[:, 2] * found[:, 3]) / 20 - middle / 40 + np.log(common[own]) / 2
+        for label, box in zip(labels, boxes, strict=True):
+            middle = np.hypot(*(box[:, :2] + box[:, 2:] / 2 - 50).T)
+            weight = np.sqrt(box[:, 2] * box[:, 3]) / 20 - middle / 40 + np.log(common[label]) / 2
             wanted.append((np.argsort(np.argsort(-weight)) < rng.integers(1, 5)).astype(np.int64))
-        made = rehearse(np.concatenate(wanted), (0, 1), PEOPLE, crowd=Crowd(workers=30, seed=seed))
+        judgments = rehearse(np.concatenate(wanted), (0, 1), PEOPLE, crowd=Crowd(workers=30, seed=seed))
         # The n-th answer about each box belongs to the n-th description of its image.
-        named = made.value.reshape(-1, PEOPLE) == 1
+        named = judgments.value.reshape(-1, PEOPLE) == 1
         starts = np.concatenate([[0], np.cumsum(counts)])
         descriptions = []
-        for image, own in enumerate(labels):
+        for image, label in enumerate(labels):
             part = named[starts[image] : starts[image + 1]]
-            order = np.argsort(own, kind="stable")
+            order = np.argsort(label, kind="stable")
             descriptions.append(
                 [[int(box) for box in order if part[box, person]] for person in range(PEOPLE)]
             )
-        names = [[f"label-{label}" for label in own.tolist()] for own in labels]
+        names = [[f"label-{label}" for label in image_labels.tolist()] for image_labels in labels]
         parts.append(Images(names, boxes, [(100.0, 100.0)] * len(names), descriptions))
     return parts[0], parts[1]

@@ -9,6 +9,7 @@ import numpy as np
 
 from evaluation.metrics.scoring import hold_out, of_other_images, score_held_out
 from evaluation.presentation.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
+from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import Run
 from evaluation.results.leave_one_out.bounds import (
     WG16_METRICS,
@@ -19,7 +20,6 @@ from evaluation.results.leave_one_out.bounds import (
 )
 from evaluation.results.leave_one_out.operations import computable
 from judgments.importers import open_dataset
-from judgments.importers.records import ReferenceRow
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
 BY_PATH = ("vlt2k", "abstract-scenes", "imageclef-2015")
@@ -51,22 +51,24 @@ def analyse(run: Run) -> None:
     corpus = read_corpus(run.data["brown"]) if run.has("brown") else []
     metrics = computable((*WG16_METRICS, PRECISION))
     run.judged(
-        f"None. {sum(len(own) for images in sets.values() for own in images):,} captions that people wrote for "
-        f"{len(sets)} datasets are held against each other."
+        f"None. {sum(len(captions) for images in sets.values() for captions in images):,} captions that people wrote "
+        f"for {len(sets)} datasets are held against each other."
     )
-    found: dict[str, Bounds] = {}
-    for name in (PASCAL, ABSTRACT, *(one for one in BY_PATH if run.has(one))):
-        run.progress(len(found) / (len(BY_PATH) + 2), f"holding out captions of {name}")
+    by_set: dict[str, Bounds] = {}
+    for name in (PASCAL, ABSTRACT, *(dataset for dataset in BY_PATH if run.has(dataset))):
+        run.progress(len(by_set) / (len(BY_PATH) + 2), f"holding out captions of {name}")
         others = {
-            other: [text for own in images for text in own] for other, images in sets.items() if other != name
+            other: [text for captions in images for text in captions]
+            for other, images in sets.items()
+            if other != name
         }
-        found[name] = compute_bounds(
+        by_set[name] = compute_bounds(
             sets[name], metrics=metrics, others=others, corpus=corpus, most=REPLACED, seed=run.seed
         )
-    for metric, words in found[PASCAL].signatures.items():
-        run.signed(metric, words)
-    _numbers(run, found, sets)
-    _sections(run, found)
+    for metric, signature in by_set[PASCAL].signatures.items():
+        run.signed(metric, signature)
+    _numbers(run, by_set, sets)
+    _sections(run, by_set)
 
 
 def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
@@ -77,24 +79,20 @@ def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
         *((name, "jsonl", "captions.jsonl") for name in BY_PATH),
     ):
         if run.has(name):
-            captions: dict[str, list[str]] = {}
-            for row in open_dataset(format, run.data[name] / file).rows():
-                if isinstance(row, ReferenceRow):
-                    captions.setdefault(row.image, []).append(row.text)
-            yield name, list(captions.values())
+            yield name, list(references_by_image(open_dataset(format, run.data[name] / file).rows()).values())
 
 
-def _numbers(run: Run, found: Mapping[str, Bounds], sets: Mapping[str, list[list[str]]]) -> None:
-    fifty = {name: found[name] for name in (PASCAL, ABSTRACT)}
+def _numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[list[str]]]) -> None:
+    fifty = {name: by_set[name] for name in (PASCAL, ABSTRACT)}
     bleu = BLEU.format(1)
     highest = max(fifty, key=lambda name: fifty[name].upper[bleu].micro)
     plain = {name: fifty[name].upper[PRECISION] for name in fifty}
-    words = ", ".join(
-        f"{name} {one.micro:.3f} with the median {one.median:.2f}" for name, one in plain.items()
+    precisions = ", ".join(
+        f"{name} {bound.micro:.3f} with the median {bound.median:.2f}" for name, bound in plain.items()
     )
     why = (
-        f"without the brevity penalty the precision is {words}: the figures are printed as if no caption were shorter "
-        "than the reference it is compared with"
+        f"without the brevity penalty the precision is {precisions}: the figures are printed as if no caption were "
+        "shorter than the reference it is compared with"
     )
     run.number("bleu-1/most", _estimate(fifty[highest].upper[bleu]), why=why)
     run.number("pascal-50s/bleu-1/median", Estimate(fifty[PASCAL].upper[bleu].median), why=why)
@@ -114,14 +112,16 @@ def _numbers(run: Run, found: Mapping[str, Bounds], sets: Mapping[str, list[list
         "the release has 48 of the 50 captions of an image, and no option of the script gives both .40 for people and "
         f".28 for other images ({tried})"
     )
-    own = found[ABSTRACT]
-    run.number("abstract-50s/rouge-1/upper", _estimate(own.upper["rouge-1"]), why=why)
-    run.number("abstract-50s/rouge-1/other-image", _estimate(own.lower["other-image"]["rouge-1"]), why=why)
+    abstract = by_set[ABSTRACT]
+    run.number("abstract-50s/rouge-1/upper", _estimate(abstract.upper["rouge-1"]), why=why)
+    run.number(
+        "abstract-50s/rouge-1/other-image", _estimate(abstract.lower["other-image"]["rouge-1"]), why=why
+    )
     for what in ("other-image", "other-dataset"):
-        if "meteor" in own.upper:
+        if "meteor" in abstract.upper:
             run.number(
                 f"abstract-50s/meteor/{what}",
-                _estimate(own.lower[what]["meteor"]),
+                _estimate(abstract.lower[what]["meteor"]),
                 why="captions are drawn from the datasets at hand, "
                 f"{', '.join(name for name in sets if name != ABSTRACT)}",
             )
@@ -133,8 +133,8 @@ def _numbers(run: Run, found: Mapping[str, Bounds], sets: Mapping[str, list[list
     run.number("tau/bleu-1/least", Estimate(min(taus)), why=which)
     run.number("tau/bleu-1/most", Estimate(max(taus)), why=which)
     for name in BY_PATH:
-        if name in found:
-            _numbers_by_path(run, name, found[name])
+        if name in by_set:
+            _numbers_by_path(run, name, by_set[name])
 
 
 def _numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
@@ -149,8 +149,8 @@ def _numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
         elif what == "deviation":
             run.number(number.id, Estimate(bounds.upper[metric].deviation))
         else:
-            one = bounds.upper if what == "upper" else bounds.lower[what]
-            run.number(number.id, _estimate(one[metric]))
+            side = bounds.upper if what == "upper" else bounds.lower[what]
+            run.number(number.id, _estimate(side[metric]))
 
 
 def _estimate(bound: Bound) -> Estimate:
@@ -163,11 +163,11 @@ def _estimate(bound: Bound) -> Estimate:
 def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[str, float, float]]:
     """Return both bounds by option of the ROUGE script: people's, and other images'."""
     generator = np.random.default_rng(seed)
-    held = hold_out(captions, most=REPLACED, generator=generator)
+    held_out = hold_out(captions, most=REPLACED, generator=generator)
     metrics = [f"rouge-1|{option}" for option in ROUGE_OPTIONS]
-    found = score_held_out(held, metrics, instead={"other": of_other_images(held, generator)})
+    scores = score_held_out(held_out, metrics, instead={"other": of_other_images(held_out, generator)})
     return [
-        (option, float(found.upper[metric].mean()), float(found.lower["other"][metric].mean()))
+        (option, float(scores.upper[metric].mean()), float(scores.lower["other"][metric].mean()))
         for option, metric in zip(ROUGE_OPTIONS, metrics, strict=True)
     ]
 
@@ -178,18 +178,19 @@ def _taus_of(bounds: Bounds, metric: str) -> list[float]:
     return [tau for name, tau in zip(names, row, strict=True) if name.startswith(OTHER_FAMILIES)]
 
 
-def _sections(run: Run, found: Mapping[str, Bounds]) -> None:
-    for name, bounds in found.items():
+def _sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
+    for name, bounds in by_set.items():
         floors = list(bounds.lower)
         rows = [
             (
                 _short(metric),
-                *(getattr(one, field) for field in FIELDS),
+                *(getattr(bound, field) for field in FIELDS),
                 *(bounds.lower[what][metric].micro for what in floors),
             )
-            for metric, one in bounds.upper.items()
+            for metric, bound in bounds.upper.items()
         ]
         columns = (Column("metric"), *(Column(field, "number") for field in (*FIELDS, *floors)))
+        title = "Upper bounds, and what stood in the place of captions"
         gap = bounds.upper["rouge-1"].micro, bounds.lower["other-image"]["rouge-1"].micro
         sentences = [
             f"{bounds.captions:,} captions of {bounds.images:,} images were left out. A caption has "
@@ -197,59 +198,42 @@ def _sections(run: Run, found: Mapping[str, Bounds]) -> None:
             "what people reach."
         ]
         if "corpus" in bounds.lower:
-            one, other = (
+            of_sentences, of_ten_words = (
                 bounds.lower["corpus"][BLEU.format(1)].micro,
                 bounds.lower["corpus-words-10"][BLEU.format(1)].micro,
             )
             sentences.append(
-                f"BLEU-1 of sentences of Brown is {one:.3f}, and of ten of its words {other:.3f}: as in the paper, "
-                "BLEU favours the shorter."
+                f"BLEU-1 of sentences of Brown is {of_sentences:.3f}, and of ten of its words {of_ten_words:.3f}: as "
+                "in the paper, BLEU favours the shorter."
             )
         run.section(
             name,
             f"Bounds on {name} (sections 4.1 and 5)",
             sentences,
             plots=[_tau_plot(name, bounds)],
-            tables=[
-                Table(
-                    f"bounds-{name}",
-                    "Upper bounds, and what stood in the place of captions",
-                    columns,
-                    tuple(rows),
-                )
-            ],
+            tables=[Table(f"bounds-{name}", title, columns, tuple(rows))],
         )
     taus: list[tuple[Cell, ...]] = []
     for first, second, low, high in RANGES:
         cells: list[float | str] = []
         for name in (PASCAL, ABSTRACT):
-            names = list(found[name].upper)
+            names = list(by_set[name].upper)
             known = first in names and second in names
             tau = (
-                float(found[name].image_taus[names.index(first), names.index(second)]) if known else math.nan
+                float(by_set[name].image_taus[names.index(first), names.index(second)]) if known else math.nan
             )
             cells += [tau, "yes" if low - 0.005 <= tau <= high + 0.005 else "no"]
         taus.append((f"{_short(first)}, {_short(second)}", f"{low:.2f} to {high:.2f}", *cells))
+    title = "Kendall's tau-b between metrics over images, beside the printed ranges"
+    columns = (
+        *(Column("metrics"), Column("printed"), Column("PASCAL-50S", "coefficient"), Column("inside")),
+        *(Column("ABSTRACT-50S", "coefficient"), Column("is inside")),
+    )
     run.section(
         "taus",
         "How metrics agree on images (section 4.2)",
         ["The paper prints the range of tau-b over its eight datasets, of which two are at hand."],
-        tables=[
-            Table(
-                "taus",
-                "Kendall's tau-b between metrics over images, beside the printed ranges",
-                (
-                    *(
-                        Column("metrics"),
-                        Column("printed"),
-                        Column("PASCAL-50S", "coefficient"),
-                        Column("inside"),
-                    ),
-                    *(Column("ABSTRACT-50S", "coefficient"), Column("is inside")),
-                ),
-                tuple(taus),
-            )
-        ],
+        tables=[Table("taus", title, columns, tuple(taus))],
     )
 
 
