@@ -76,14 +76,14 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
 
     @extend_schema_field(serializers.DictField())
     def get_assumptions(self, job: Job) -> dict[str, Any]:
-        assumptions: dict[str, Any] = self._kept(job)[0]
+        assumptions: dict[str, Any] = self._settings_and_result(job)[0]
         return assumptions
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, job: Job) -> dict[str, Any] | None:
-        return self._kept(job)[1]
+        return self._settings_and_result(job)[1]
 
-    def _kept(self, job: Job) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    def _settings_and_result(self, job: Job) -> tuple[dict[str, Any], dict[str, Any] | None]:
         result = job.result or {}
         if "plan" in result:
             return result["settings"], result["plan"]

@@ -96,12 +96,13 @@ def compute_choice(
                 "what": _(ITEMS_IN_WORDS[population.per]),
             }
         )
-    scored = None
-    if method != EVEN:
+    if method == EVEN:
+        scored, floor = None, 1.0
+    else:
         progress(0.2, "scoring captions")
         scored = score_population(study, population, metrics, tokenizer)
+        floor = FLOOR if floor is None else floor
     progress(0.7, "choosing")
-    floor = 1.0 if method == EVEN else FLOOR if floor is None else floor
     try:
         chance = inclusion_probabilities(usefulness_of(method, population, scored), budget, floor=floor)
     except StatisticsError as error:

@@ -122,8 +122,8 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
             % {"slug": study.slug}
         )
     rows = study.pairs.all() if kind.compares_pairs else study.units.filter(control=False)
-    there = set(rows.filter(key__in=chosen).values_list("key", flat=True))
-    lacking = [key for key in chosen if key not in there]
+    existing = set(rows.filter(key__in=chosen).values_list("key", flat=True))
+    lacking = [key for key in chosen if key not in existing]
     if lacking:
         raise NotThere(
             _("No batch was made: study %(slug)r has no %(lacking)r.")
@@ -181,7 +181,7 @@ class Candidate:
         reason = (
             "decided by an adjudicator"
             if self.consensus.source == Consensus.Source.ADJUDICATED
-            else (f"all {self.consensus.n} judgments say so")
+            else f"all {self.consensus.n} judgments say so"
         )
         return {
             "image": unit.item.name,
@@ -236,16 +236,16 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
     if not items:
         raise WrongState(_("No known item was added: choose units on which everybody agreed."))
     controls = study.design.get("controls", {})
-    there = list(controls.get("known", []))
+    existing = list(controls.get("known", []))
     shown = ("image", "reference", "first", "second")
 
     def what(item: dict[str, Any]) -> list[str]:
         return [item.get(name, "") for name in shown]
 
-    known = {tuple(what(item)) for item in there}
+    known = {tuple(what(item)) for item in existing}
     new = [item for item in items if tuple(what(item)) not in known]
     kinds = list(dict.fromkeys([*controls.get("kinds", ["reference"]), "known-good"]))
-    values = study.design | {"controls": controls | {"known": there + new, "kinds": kinds}}
+    values = study.design | {"controls": controls | {"known": existing + new, "kinds": kinds}}
     change_design(study=study, design=make_design(values))
     return len(new)
 

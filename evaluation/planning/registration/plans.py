@@ -198,16 +198,9 @@ def find_deviations(study: Study, *, log_in_words: bool = True) -> list[Deviatio
     events = StudyEvent.objects.filter(study=study, at__gt=registration.registered_at).exclude(
         what__in=AS_PLANNED
     )
-    deviations += [
-        Deviation(
-            event.what,
-            f"{event.at.date()}: {event.words}"
-            if log_in_words
-            else f"{event.at.date()}: {event.what.replace('-', ' ')}.",
-            quoted=True,
-        )
-        for event in events.order_by("at", "pk")
-    ]
+    for event in events.order_by("at", "pk"):
+        entry = event.words if log_in_words else f"{event.what.replace('-', ' ')}."
+        deviations.append(Deviation(event.what, f"{event.at.date()}: {entry}", quoted=True))
     return deviations
 
 
@@ -238,7 +231,8 @@ def _vote_deviations(study: Study) -> list[Deviation]:
     wanted = design_of(study).judgments_per_unit
     hits = study.hits.filter(required__gt=wanted)
     deviations = []
-    if extended := hits.count():
+    extended = hits.count()
+    if extended:
         most = hits.aggregate(most=Max("required"))["most"]
         deviations.append(
             Deviation(
@@ -252,15 +246,16 @@ def _vote_deviations(study: Study) -> list[Deviation]:
             )
         )
     if study.state == Study.State.CLOSED:
-        short = study.hits.filter(open_slots__gt=0)  # slots saved by a decided outcome are not open
-        if count := short.count():
+        short = study.hits.filter(open_slots__gt=0).count()  # slots saved by a decided outcome are not open
+        if short:
             sentence = ngettext(
                 "One HIT has fewer than %(wanted)s finished assignments.",
                 "%(n)s HITs have fewer than %(wanted)s finished assignments.",
-                count,
+                short,
             )
-            deviations.append(Deviation("short", sentence % {"n": thousands(count), "wanted": wanted}))
-    if withdrawn := Unit.objects.filter(study=study, withdrawn=True).count():
+            deviations.append(Deviation("short", sentence % {"n": thousands(short), "wanted": wanted}))
+    withdrawn = Unit.objects.filter(study=study, withdrawn=True).count()
+    if withdrawn:
         sentence = ngettext(
             "One control item was taken out.", "%(n)s control items were taken out.", withdrawn
         ) % {"n": thousands(withdrawn)}
@@ -293,11 +288,9 @@ def _analysis_deviations(study: Study, plan: Plan) -> list[Deviation]:
         name for settings in done.values_list("settings", flat=True) for name in settings.get("metrics", [])
     }
     others = sorted(names - set(plan.metrics))
-    return (
-        [Deviation("analysis", _("Not registered: %(names)s.") % {"names": ", ".join(others)})]
-        if others
-        else []
-    )
+    if not others:
+        return []
+    return [Deviation("analysis", _("Not registered: %(names)s.") % {"names": ", ".join(others)})]
 
 
 def compute_outcomes(study: Study) -> list[Outcome]:

@@ -22,7 +22,7 @@ from evaluation.statistics.significance import bootstrap_interval
 from judgments.jobs import Progress, enqueue
 
 log = logging.getLogger(__name__)
-KEPT = 2  # challenges whose references a process keeps
+CACHED_CHALLENGES = 2  # challenges whose references a process keeps
 RESAMPLES = 2000
 # A metric's own words may quote a reference.
 UNSCORED = "A metric could not be computed; the server's log has the reason for its organisers."
@@ -59,7 +59,7 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
     prepared = _PREPARED.get(key)
     if prepared is None:
         prepared = PreparedReferences.of(list(references.values()), challenge.metrics, challenge.tokenizer)
-        for old in list(_PREPARED)[: len(_PREPARED) - KEPT + 1]:
+        for old in list(_PREPARED)[: len(_PREPARED) - CACHED_CHALLENGES + 1]:
             _PREPARED.pop(old, None)
         _PREPARED[key] = prepared
     return prepared

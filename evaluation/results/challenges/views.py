@@ -155,13 +155,10 @@ def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def show_one_submission(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     user = _signed_in_user(request)
-    submission = (
-        Submission.objects.select_related("challenge")
-        .filter(pk=pk, challenge__slug=slug, user=user, removed_at__isnull=True)
-        .first()
-        if user
-        else None
-    )
+    if user is None:
+        raise Http404
+    rows = Submission.objects.select_related("challenge").filter(challenge__slug=slug, user=user)
+    submission = rows.filter(pk=pk, removed_at__isnull=True).first()
     if submission is None:
         raise Http404
     show_submission(submission=submission, public=request.POST.get("public") == "yes")

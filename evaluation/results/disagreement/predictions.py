@@ -102,10 +102,10 @@ def import_predictions(*, study: Study, name: str, predictions: str, by: User | 
         raise EvaluationError("The file predicts no unit; expected JSON lines with unit and distribution.")
     with transaction.atomic():
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        there = Prediction.objects.filter(study=study, name=name).first()
-        if there is not None and there.sha256 == sha256:
+        stored = Prediction.objects.filter(study=study, name=name).first()
+        if stored is not None and stored.sha256 == sha256:
             return f"{name}: the same predictions were there already; nothing changed."
-        if there is not None:
+        if stored is not None:
             raise DataConflict(
                 f"This study has other predictions of {name!r}; expected another name, or remove them first."
             )

@@ -23,7 +23,7 @@ from judgments.cached_figures import MANY_ROWS, Figures, add_figures, cached_fig
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, Unit
 
-KEPT = 64  # rankings
+CACHED_RANKINGS = 64  # rankings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,8 +84,8 @@ def rank_captions(scores: Floats, people: Floats) -> Ranking:
     known = ~np.isnan(people)
     metric, human = np.zeros(scores.size), np.zeros(scores.size)
     metric[known], human[known] = quantiles(scores[known]), quantiles(people[known])
-    apart = np.abs(metric - human)
-    return _ranking(known & (apart > 0), metric, human, apart, int(known.sum()))
+    distance = np.abs(metric - human)
+    return _ranking(known & (distance > 0), metric, human, distance, int(known.sum()))
 
 
 def _ranking(included: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int) -> Ranking:
@@ -96,7 +96,7 @@ def _ranking(included: np.ndarray, metric: Floats, people: Floats, size: Floats,
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    thing: Any
+    judged: Any  # a pair or a unit
     consensus: Consensus | None
     metric: float
     people: float
@@ -172,7 +172,7 @@ def _is_large(study: Study) -> bool:
     return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_RANKINGS)
 def _ranking_of_job(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
     """Return a job's ranking. Raise FiguresPending."""
     return _decode_ranking(
@@ -233,7 +233,7 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
 )
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_RANKINGS)
 def _rank_by_metric(
     study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]
 ) -> RankedDisagreements:
@@ -287,14 +287,14 @@ def disagreements_at(
     pairs = KINDS[study.protocol].compares_pairs
     pks = [int(ranked.pks[position]) for position in positions]
     if pairs:
-        things: Any = CandidatePair.objects.filter(pk__in=pks).select_related("item", "first", "second")
+        judged: Any = CandidatePair.objects.filter(pk__in=pks).select_related("item", "first", "second")
         decided = Consensus.objects.filter(pair__in=pks)
         scored = MetricScore.objects.filter(analysis=analysis, pair__in=pks)
     else:
-        things = Unit.objects.filter(pk__in=pks).select_related("item", "first")
+        judged = Unit.objects.filter(pk__in=pks).select_related("item", "first")
         decided = Consensus.objects.filter(unit__in=pks)
         scored = MetricScore.objects.filter(analysis=analysis, unit__in=pks)
-    by_pk = {thing.pk: thing for thing in things}
+    by_pk = {row.pk: row for row in judged}
     consensus = {row.pair_id if pairs else row.unit_id: row for row in decided}
     scores: dict[int, dict[str, tuple[float, float | None]]] = {}
     for score in scored.order_by("pk"):
@@ -303,7 +303,7 @@ def disagreements_at(
     ranking = ranked.ranking
     return [
         Disagreement(
-            thing=by_pk[pk],
+            judged=by_pk[pk],
             consensus=consensus.get(pk),
             metric=float(ranking.metric[position]),
             people=float(ranking.people[position]),

@@ -152,14 +152,14 @@ class DisagreementsView(APIView):
 
 
 def _row(disagreement: Disagreement) -> dict[str, Any]:
-    thing, consensus = disagreement.thing, disagreement.consensus
-    second = getattr(thing, "second", None)
+    judged, consensus = disagreement.judged, disagreement.consensus
+    second = getattr(judged, "second", None)
     row: dict[str, Any] = as_json(
         {
-            "id": thing.key,
-            "kind": thing.kind,
-            "image": thing.item.name,
-            "captions": [thing.first.text] + ([second.text] if second is not None else []),
+            "id": judged.key,
+            "kind": judged.kind,
+            "image": judged.item.name,
+            "captions": [judged.first.text] + ([second.text] if second is not None else []),
             "value": consensus.value if consensus else None,
             "n": consensus.n if consensus else 0,
             "votes": consensus.votes if consensus else {},

@@ -92,14 +92,14 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
 
 def _row(study: Study, metric: str, disagreement: Disagreement) -> Row:
     pairs = KINDS[study.protocol].compares_pairs
-    thing, consensus = disagreement.thing, disagreement.consensus
-    texts = [thing.first.text, thing.second.text] if pairs else [thing.first.text]
+    judged, consensus = disagreement.judged, disagreement.consensus
+    texts = [judged.first.text, judged.second.text] if pairs else [judged.first.text]
     value = consensus.value if consensus else None
     return Row(
-        key=thing.key,
-        link=f"{page_address(study, 'closer-look')}?{urlencode({'id': thing.key, 'metric': metric})}",
-        kind=thing.kind,
-        image=thing.item.name,
+        key=judged.key,
+        link=f"{page_address(study, 'closer-look')}?{urlencode({'id': judged.key, 'metric': metric})}",
+        kind=judged.kind,
+        image=judged.item.name,
         texts=[(str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)],
         people=_people_in_words(consensus, pairs),
         sure=f"{100 * disagreement.people:.0f} %",
@@ -189,18 +189,15 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
 
 def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, Any]]:
     rows = []
+    value = inspection.consensus.value if inspection.consensus else None
     for name, (first, second) in other_scores(analysis, inspection).items():
-        names = "" if second is None else (_("tie") if first == second else "1" if first > second else "2")
-        value = inspection.consensus.value if inspection.consensus else None
-        rows.append(
-            {
-                "name": name,
-                "first": _exact(first),
-                "second": "" if second is None else _exact(second),
-                "names": names,
-                "agrees": names == f"{value:.0f}" if second is not None and value is not None else None,
-            }
-        )
+        row = {"name": name, "first": _exact(first), "second": "", "names": ""}
+        agrees = None
+        if second is not None:
+            winner = "1" if first > second else "2"
+            row |= {"second": _exact(second), "names": _("tie") if first == second else winner}
+            agrees = row["names"] == f"{value:.0f}" if value is not None else None
+        rows.append({**row, "agrees": agrees})
     return rows
 
 

@@ -169,21 +169,21 @@ def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
             )
     others = {segment.item: segment for segment in segments[second]}
     both = [(segment, others[segment.item]) for segment in segments[first] if segment.item in others]
-    apart = np.array([segment.score - other.score for segment, other in both], dtype=np.float64)
+    differences = np.array([segment.score - other.score for segment, other in both], dtype=np.float64)
     low, high, p, reason = (
-        _interval(apart, [segment.cluster for segment, _ in both])
+        _interval(differences, [segment.cluster for segment, _ in both])
         if len(both)
         else (None, None, None, "no item has a judged text of both")
     )
     return Comparison(
         first=first,
         second=second,
-        difference=float(apart.mean()) if len(both) else None,
+        difference=float(differences.mean()) if len(both) else None,
         low=low,
         high=high,
         p=p,
-        better=int((apart > 0).sum()),
-        worse=int((apart < 0).sum()),
+        better=int((differences > 0).sum()),
+        worse=int((differences < 0).sum()),
         segments=len(both),
         reason=reason,
     )
@@ -346,8 +346,8 @@ def systems_section(study: Study) -> Section | None:
     )
     tables = [data]
     if len(scores) > 1:
-        apart = [compare_systems(segments, better.system, worse.system) for better, worse in pairwise(scores)]
-        adjusted = adjusted_p_values([float("nan") if pair.p is None else pair.p for pair in apart])
+        pairs = [compare_systems(segments, better.system, worse.system) for better, worse in pairwise(scores)]
+        adjusted = adjusted_p_values([float("nan") if pair.p is None else pair.p for pair in pairs])
         tables.append(
             table(
                 "systems-apart",
@@ -361,7 +361,7 @@ def systems_section(study: Study) -> Section | None:
                         pair.worse,
                         pair.segments,
                     )
-                    for pair, p in zip(apart, adjusted.values.tolist(), strict=True)
+                    for pair, p in zip(pairs, adjusted.values.tolist(), strict=True)
                 ],
             )
         )

@@ -181,14 +181,14 @@ def remove_judge(*, judge: Judge, by: User | None = None) -> str:
 
 def _make_rows(study: Study, judge: Judge) -> None:
     orders = (False, True) if kind_of(study).two_sided else (False,)
-    there = set(judge.answers.values_list("unit_id", "swapped"))
+    existing = set(judge.answers.values_list("unit_id", "swapped"))
     units = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     JudgeAnswer.objects.bulk_create(
         (
             JudgeAnswer(judge=judge, unit_id=unit, swapped=swapped)
             for unit in units.values_list("pk", flat=True)
             for swapped in orders
-            if (unit, swapped) not in there
+            if (unit, swapped) not in existing
         ),
         batch_size=ROWS_AT_ONCE,
         ignore_conflicts=True,
@@ -219,9 +219,7 @@ class _Run:
                 if not rows:
                     return self._still_asked()
                 done = self.judge.answers.filter(state__in=["answered", "failed"]).count()
-                self.progress(
-                    done / total, "asking the model"
-                )  # may end the run, so it stands before the claims
+                self.progress(done / total, "asking the model")  # it may end the run: no claim is open yet
                 claimed, cached = [], False
                 for row in rows:
                     question = self._question(row)

@@ -155,10 +155,7 @@ def _load_material(study: Study, kind: Kind, table: Any) -> Material:
     counted = table.counted
     unit = places_in(units.pk, table.unit[counted])
     value = table.value[counted]
-    n = np.bincount(unit, minlength=len(units))
-    scored = (value == FIRST).astype(np.float64) if kind.two_sided else value
-    with np.errstate(invalid="ignore"):
-        people = np.bincount(unit, weights=scored, minlength=len(units)) / np.where(n, n, np.nan)
+    people, n = _means_of_units(kind, unit, value, len(units))
     lengths, systems = _caption_lengths_and_systems(study, units.pk)
     return Material(
         kind=kind,
@@ -174,6 +171,21 @@ def _load_material(study: Study, kind: Kind, table: Any) -> Material:
         anonymous=is_anonymous(study),
         data_hash=table.data_hash,
     )
+
+
+def _means_of_units(kind: Kind, unit: Ints, value: Floats, size: int) -> tuple[Floats, Ints]:
+    """Return units' mean answers, or shares of votes for the first candidate, nan without; and numbers of answers."""
+    n = np.bincount(unit, minlength=size)
+    scored = (value == FIRST).astype(np.float64) if kind.two_sided else value
+    return np.bincount(unit, weights=scored, minlength=size) / np.where(n, n, np.nan), n
+
+
+def _labels_of(score: Floats, kind: Kind) -> Floats:
+    """Return what most answers to a unit say, UNDECIDED at a tie; numbers are no labels, and stay as they are."""
+    if kind.aggregation.level != "nominal":
+        return score
+    other = 2.0 if kind.two_sided else 0.0
+    return np.select([score > 0.5, score < 0.5, score == 0.5], [1.0, other, UNDECIDED], np.nan)
 
 
 def _caption_lengths_and_systems(study: Study, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
@@ -196,12 +208,10 @@ def _caption_lengths_and_systems(study: Study, pks: Ints) -> tuple[Floats, dict[
             by_text[item, first].append(index)
     if by_text:
         outputs = Output.objects.of_study(study).annotations().order_by()
-        wanted = (
-            outputs.filter(item__in={item for item, _ in by_text}) if len(by_text) < ROWS_AT_ONCE else outputs
-        )
-        for item, caption, name in wanted.values_list("item_id", "caption_id", "system__name").iterator(
-            ROWS_AT_ONCE
-        ):
+        if len(by_text) < ROWS_AT_ONCE:
+            outputs = outputs.filter(item__in={item for item, _ in by_text})
+        credits = outputs.values_list("item_id", "caption_id", "system__name")
+        for item, caption, name in credits.iterator(ROWS_AT_ONCE):
             for index in by_text.get((item, caption), ()):
                 by_system[name][index, 0] = True
     return lengths, dict(sorted(by_system.items()))
@@ -215,18 +225,9 @@ def _load_answers(judge: Judge, material: Material) -> tuple[Answers, str]:
     table = np.array(cells, dtype=np.int64).reshape(-1, 3)
     unit = places_in(material.pk, table[:, 0])
     value, swapped = table[:, 1].astype(np.float64), table[:, 2] == 1
-    size = len(material.pk)
-    n = np.bincount(unit, minlength=size)
-    scored = (value == FIRST).astype(np.float64) if material.kind.two_sided else value
-    score = np.bincount(unit, weights=scored, minlength=size) / np.where(n, n, np.nan)
-    label = score.copy()
-    if material.kind.aggregation.level == "nominal":
-        label = np.where(
-            score > 0.5, 1.0, np.where(score < 0.5, 2.0 if material.kind.two_sided else 0.0, UNDECIDED)
-        )
-        label[np.isnan(score)] = np.nan
+    score, _ = _means_of_units(material.kind, unit, value, len(material.pk))
     digest = hashlib.sha256(np.column_stack([unit, table[:, 1:]]).astype("<i8").tobytes()).hexdigest()
-    return Answers(unit, value, swapped, score, label), digest
+    return Answers(unit, value, swapped, score, _labels_of(score, material.kind)), digest
 
 
 def _compare_judge(
@@ -300,19 +301,15 @@ def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
 
 
 def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
-    people = material.people
-    if material.kind.aggregation.level == "nominal":
-        majority = np.where(people > 0.5, 1.0, 2.0 if material.kind.two_sided else 0.0)
-        people = np.where(people == 0.5, np.nan, majority)
-        people[np.isnan(material.people)] = np.nan
-    both = np.flatnonzero(~np.isnan(people) & ~np.isnan(answers.label) & (answers.label != UNDECIDED))
+    people, judge = _labels_of(material.people, material.kind), answers.label
+    both = np.flatnonzero(~np.isnan(people) & ~np.isnan(judge) & (people != UNDECIDED) & (judge != UNDECIDED))
     if not len(both):
         return _undefined_estimate(0)
     rows = np.concatenate([both, both])
     alpha = alpha_of_judgments(
         rows,
         np.repeat([0, 1], len(both)),
-        np.concatenate([people[both], answers.label[both]]),
+        np.concatenate([people[both], judge[both]]),
         material.kind.aggregation.level,
         clusters={ITEM: material.image[rows]},
     )
@@ -398,8 +395,8 @@ def _own_family_bias(judge: Judge, answers: Answers, material: Material) -> dict
         side = family[:, 0].astype(np.int64) - family[:, 1]
         both = np.flatnonzero(~np.isnan(gap) & (side != 0))
         return _mean_estimate(gap[both] * side[both], material.image[both])
-    there = ~np.isnan(gap)
-    of_family, of_others = np.flatnonzero(there & family[:, 0]), np.flatnonzero(there & ~family[:, 0])
+    answered = ~np.isnan(gap)
+    of_family, of_others = np.flatnonzero(answered & family[:, 0]), np.flatnonzero(answered & ~family[:, 0])
     if not len(of_family) or not len(of_others):
         return _undefined_estimate(len(of_family))
     rows = np.concatenate([of_family, of_others])
@@ -454,21 +451,21 @@ def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dic
 def _estimate_people(answers: Answers, material: Material, seed: int) -> dict[str, Any]:
     """Estimate people's answers to all units from the judge's, and what that saves."""
     rows, longest = [], (0, np.empty(0), np.empty(0))
-    for name, sign, some in _estimated_targets(material):
-        some = some[~np.isnan(answers.score[some])]
-        if not len(some):
+    for name, sign, units in _estimated_targets(material):
+        units = units[~np.isnan(answers.score[units])]
+        if not len(units):
             continue
-        people, judge = material.people[some], answers.score[some]
+        people, judge = material.people[units], answers.score[units]
         if sign is not None:
-            side = sign[some]
+            side = sign[units]
             people, judge = np.where(side > 0, people, 1 - people), np.where(side > 0, judge, 1 - judge)
-        estimate = prediction_powered_mean(people, judge, clusters={ITEM: material.image[some]})
+        estimate = prediction_powered_mean(people, judge, clusters={ITEM: material.image[units]})
         names = ("value", "low", "high", "people", "people_low", "people_high", "judge", "power", "effective")
         counts = ("labelled", "unlabelled", "reason", "signature")
         rows.append({"of": name, **as_json(estimate, *names, *counts), "saved": json_float(estimate.saved)})
         if estimate.labelled > longest[0]:
-            there = ~np.isnan(people)
-            longest = (estimate.labelled, people[there], judge[there])
+            known = ~np.isnan(people)
+            longest = (estimate.labelled, people[known], judge[known])
     n, people, judge = longest
     sizes = sizes_of_curve(n)
     savings = []

@@ -70,8 +70,8 @@ def import_judge(
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         judge = Judge.objects.filter(study=study, name=name).first()
         if judge is not None:
-            there = judge.fingerprint, judge.source, judge.model, judge.own_systems
-            if there == (fingerprint, source, model, list(own_systems)):
+            stored = judge.fingerprint, judge.source, judge.model, judge.own_systems
+            if stored == (fingerprint, source, model, list(own_systems)):
                 return ImportedJudge(judge, len(rows), created=False)
             what = (
                 "of another source, model or family"

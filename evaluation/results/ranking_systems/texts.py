@@ -181,17 +181,13 @@ class TagRank:
 
 def idf_overlaps(first: Sequence[Document], second: Sequence[Document], idf: Mapping[str, float]) -> Floats:
     """Return (first, second) F1 of merged captions' words, each occurrence weighted by IDF (H13 3.1)."""
-    # The n-th occurrence of a word is a feature of its own, so that a product of features is the smaller count.
-    bags = []
-    for documents in (first, second):
-        counts = [Counter(chain.from_iterable(document)) for document in documents]
-        bags.append(
-            [
-                {(word, n): idf.get(word, 0.0) ** 0.5 for word, count in bag.items() for n in range(count)}
-                for bag in counts
-            ]
-        )
-    left, right = _features(bags[0], bags[1])
+
+    def weights(document: Document) -> dict[tuple[str, int], float]:
+        # The n-th occurrence of a word is a feature of its own, so that a product of features is the smaller count.
+        counts = Counter(chain.from_iterable(document))
+        return {(word, n): idf.get(word, 0.0) ** 0.5 for word, count in counts.items() for n in range(count)}
+
+    left, right = _features([weights(doc) for doc in first], [weights(doc) for doc in second])
     sums = [(table * table).sum(axis=1) for table in (left, right)]
     shared = (left @ right.T).toarray()
     return ratio(2 * shared, sums[0][:, None] + sums[1][None, :], otherwise=0.0)
