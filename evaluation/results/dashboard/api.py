@@ -52,8 +52,8 @@ class BoardSerializer(serializers.Serializer[Any]):
     wanted = serializers.IntegerField(source="now.wanted", help_text="0 before the first snapshot.")
     last_hour = serializers.IntegerField(source="now.an_hour", help_text="Judgments.")
     hours_left = serializers.FloatField(source="now.hours_left", allow_null=True, help_text="At that pace.")
-    held = HeldSerializer(source="now.held", many=True, help_text="At most 20, those that end first.")
-    held_more = serializers.BooleanField(source="now.held_more")
+    held = HeldSerializer(source="now.leases", many=True, help_text="At most 20, those that end first.")
+    held_more = serializers.BooleanField(source="now.more_leases")
     spending = SpendingSerializer(source="now.spending", allow_null=True)
     local_cents = serializers.IntegerField(
         source="now.local_cents", help_text="Rewards of approved work of this site's own people."
@@ -87,11 +87,11 @@ class BoardView(APIView):
         headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
         if request.headers.get("If-None-Match") == tag:  # what follows costs more than this
             return Response(status=304, headers=headers)
-        kept = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
+        result = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
         shown = {
             "study": study,
-            "now": live_counters(study, mark, kept or {}),
+            "now": live_counters(study, mark, result or {}),
             "made_at": mark.snapshot.made_at if mark.snapshot else None,
-            "snapshot": kept and {name: value for name, value in kept.items() if name != "drawings"},
+            "snapshot": result and {name: value for name, value in result.items() if name != "drawings"},
         }
         return Response(BoardSerializer(shown).data, headers=headers)

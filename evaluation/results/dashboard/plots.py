@@ -132,12 +132,10 @@ def metrics_figure(
     axes.xaxis.set_major_locator(MaxNLocator(5))
     at_axis = tick_of if correlated else percent_number
     axes.xaxis.set_major_formatter(lambda value, _: at_axis(value))
-    words = (
-        _("Kendall's tau-b with people's mean, 95 % interval")
-        if correlated
-        else _("pairs with the same winner in %, 95 % interval")
-    )
-    axes.set_xlabel(words, **SOFT)
+    if correlated:
+        axes.set_xlabel(_("Kendall's tau-b with people's mean, 95 % interval"), **SOFT)
+    else:
+        axes.set_xlabel(_("pairs with the same winner in %, 95 % interval"), **SOFT)
     longest = max(len(line) for name in names for line in label_of(name).split("\n"))
     figure.subplots_adjust(
         left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
@@ -167,7 +165,7 @@ def earlier_figure(
         return ""
     order = sorted(known, key=lambda name: -known[name][-1]["value"])
     figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in known.values()))
-    for place, name in enumerate(order):
+    for index, name in enumerate(order):
         rows = known[name]
         best = name in leaders
         x = [row["judgments"] for row in rows]
@@ -175,7 +173,7 @@ def earlier_figure(
             _draw_band(axes, rows, alpha=0.14)
         axes.plot(
             x, [row["value"] for row in rows], color=ACCENT if best else INK, alpha=1.0 if best else 0.6,
-            linewidth=2 if best else 1.4, linestyle=LINES[place % len(LINES)],
+            linewidth=2 if best else 1.4, linestyle=LINES[index % len(LINES)],
         )  # fmt: skip
     values = [row["value"] for rows in known.values() for row in rows]
     chance = 0.0 if correlated else CHANCE
@@ -184,18 +182,18 @@ def earlier_figure(
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
     # Label chance among the ends: inside the plot it would overlap the lines.
     named = [(known[name][-1]["value"], name.partition("|")[0], name in leaders) for name in order]
-    named = sorted([*named, (chance, _("chance"), False)], key=lambda one: -one[0])
+    named = sorted([*named, (chance, _("chance"), False)], key=lambda entry: -entry[0])
     ends = _spread_labels([value for value, *_rest in named], GAP * (high - low))
-    for (_value, words, best), end in zip(named, ends, strict=True):
+    for (_value, label, best), end in zip(named, ends, strict=True):
         axes.text(
-            1.015, end, words, transform=axes.get_yaxis_transform(), fontsize=SMALL,
+            1.015, end, label, transform=axes.get_yaxis_transform(), fontsize=SMALL,
             color=ACCENT if best else INK, va="center", parse_math=False, fontweight="bold" if best else "normal",
-            alpha=SOFT_OPACITY if words == _("chance") else 1,
+            alpha=SOFT_OPACITY if label == _("chance") else 1,
         )  # fmt: skip
     at_axis = tick_of if correlated else percent_number
     axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
     shown = coefficient if correlated else percent
-    longest = max(len(words) for _value, words, _best in named)
+    longest = max(len(label) for _value, label, _best in named)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
         f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
@@ -226,8 +224,8 @@ def _draw_band(axes: Axes, rows: Sequence[Mapping[str, Any]], *, alpha: float) -
 
 def _spread_labels(ends: Sequence[float], gap: float) -> list[float]:
     """Spread descending labels until none overlap, keeping them centred."""
-    places: list[float] = []
+    positions: list[float] = []
     for end in ends:
-        places.append(min(end, places[-1] - gap) if places else end)
-    shift = sum(end - place for end, place in zip(ends, places, strict=True)) / len(ends)
-    return [place + shift for place in places]
+        positions.append(min(end, positions[-1] - gap) if positions else end)
+    shift = sum(end - position for end, position in zip(ends, positions, strict=True)) / len(ends)
+    return [position + shift for position in positions]

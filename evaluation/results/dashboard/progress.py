@@ -69,7 +69,7 @@ def _count_saved(study: Study) -> dict[str, Any]:
     design = design_of(study)
     units = OutcomeBounds.objects.filter(unit__study=study)
     left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
-    found = units.aggregate(
+    totals = units.aggregate(
         n=Count("pk"),
         settled=Count("pk", filter=Q(done=True)),
         left=Sum(left, filter=Q(done=True), default=0),
@@ -78,18 +78,18 @@ def _count_saved(study: Study) -> dict[str, Any]:
     controls = HITUnit.objects.filter(hit__study=study, unit__control=True).aggregate(
         wanted=Sum(F("hit__required") - F("hit__spared"), default=0)
     )
-    full = found["n"] * design.judgments_per_unit
+    full = totals["n"] * design.judgments_per_unit
     pairs = CandidatePair.objects.filter(study=study).count()
     return {
         "full": full,
-        "spared": found["left"],
-        "share": found["left"] / full if full else None,
-        "units": found["n"],
-        "done": found["settled"],
+        "spared": totals["left"],
+        "share": totals["left"] / full if full else None,
+        "units": totals["n"],
+        "done": totals["settled"],
         "copies": copies["all"] or 0,
         "copies_spared": copies["given_up"] or 0,
-        "wanted": full - found["left"] + controls["wanted"],
-        "expected": 1 - expected_share(design, references=round(found["n"] / pairs) if pairs else 1),
+        "wanted": full - totals["left"] + controls["wanted"],
+        "expected": 1 - expected_share(design, references=round(totals["n"] / pairs) if pairs else 1),
     }
 
 
@@ -119,17 +119,18 @@ def _count_per_hit(rows: QuerySet[Any]) -> Coalesce:
 
 def _count_work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
     # Subtract instead of filtering by null: a database may otherwise scan the index of revisions.
-    own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
-    first = own.annotate(n=Count("pk") - Count("replaces")).values("n")  # a revision is no further judgment
-    revised = own.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
+    answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
+    # A revision is no further judgment.
+    first = answers.annotate(n=Count("pk") - Count("replaces")).values("n")
+    revised = answers.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
     rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
     columns = ("state", "submitted_at", Subquery(first, output_field=IntegerField()), Subquery(revised))
-    found = list(rows.values_list(*columns).iterator(ROWS_AT_ONCE))
-    finished = [row for row in found if row[0] in FINISHED_STATES]
+    assignments = list(rows.values_list(*columns).iterator(ROWS_AT_ONCE))
+    finished = [row for row in assignments if row[0] in FINISHED_STATES]
     totals = list(accumulate(count or 0 for _, _, count, _ in finished))
     every = -(-len(finished) // MOST_POINTS) or 1
     shown = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]
-    states = Counter(row[0] for row in found)
+    states = Counter(row[0] for row in assignments)
     return (
         {state: states[state] for state in sorted(states)},
         [[timestamp(finished[at][1]), totals[at]] for at in shown],
@@ -144,18 +145,18 @@ class ChangeMark:
     Attributes:
         snapshot: without scores and result; None before the first.
         new: number of judgments.
-        held: (assignment, until) of active leases.
+        leases: (assignment, until) of the active ones.
     """
 
     snapshot: BoardSnapshot | None
     new: int
-    held: tuple[tuple[str, str], ...]
+    leases: tuple[tuple[str, str], ...]
 
     def tag(self, study: Study, *more: object) -> str:
         """Return an ETag that is equal while the dashboard looks the same."""
-        made = self.snapshot.made_at.isoformat() if self.snapshot else ""
-        paused = study.paused_at.isoformat() if study.paused_at else ""
-        return f'"{content_key(study.pk, study.state, paused, made, self.new, self.held, *more)}"'
+        made_at = self.snapshot.made_at.isoformat() if self.snapshot else ""
+        paused_at = study.paused_at.isoformat() if study.paused_at else ""
+        return f'"{content_key(study.pk, study.state, paused_at, made_at, self.new, self.leases, *more)}"'
 
 
 def has_dashboard(study: Study) -> bool:
@@ -167,10 +168,8 @@ def change_mark(study: Study) -> ChangeMark:
     newest = snapshot.newest if snapshot else 0
     new = Judgment.objects.filter(pk__gt=newest, assignment__study=study, replaces=None).count()
     rows = Assignment.objects.with_lease(timezone.now()).filter(study=study).order_by("expires_at", "pk")
-    held = tuple(
-        (str(pk), str(until)) for pk, until in rows.values_list("pk", "expires_at")[: HELD_SHOWN + 1]
-    )
-    return ChangeMark(snapshot, new, held)
+    leases = rows.values_list("pk", "expires_at")[: HELD_SHOWN + 1]
+    return ChangeMark(snapshot, new, tuple((str(pk), str(until)) for pk, until in leases))
 
 
 def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> bool:
@@ -210,8 +209,8 @@ class LiveCounters:
     wanted: int
     an_hour: int
     hours_left: float | None
-    held: list[Assignment]
-    held_more: bool
+    leases: list[Assignment]
+    more_leases: bool
     spending: Budget | None
     local_cents: int
 
@@ -227,23 +226,21 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
     judgments, wanted = known + mark.new, result.get("wanted", 0)
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
     # One query per form; a single query may make the database scan every judgment.
-    own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
-    first = own.annotate(n=Count("pk") - Count("replaces"))  # a revision is no further judgment
+    answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
+    first = answers.annotate(n=Count("pk") - Count("replaces"))  # a revision is no further judgment
     counted = Subquery(first.values("n"), output_field=IntegerField())
     an_hour = recent.order_by().annotate(n=counted).aggregate(all=Sum("n", default=0))["all"]
     left = max(0, wanted - judgments)
-    ids = [pk for pk, _ in mark.held[:HELD_SHOWN]]
-    held = list(
-        Assignment.objects.filter(pk__in=ids).select_related("worker", "hit").order_by("expires_at", "pk")
-    )
+    ids = [pk for pk, _ in mark.leases[:HELD_SHOWN]]
+    leases = Assignment.objects.filter(pk__in=ids).select_related("worker", "hit")
     spending = study.budgets.filter(platform=study.platform).first() if study.platform else None
     return LiveCounters(
         judgments=judgments,
         wanted=wanted,
         an_hour=an_hour,
         hours_left=left / an_hour if left and an_hour else None,
-        held=held,
-        held_more=len(mark.held) > HELD_SHOWN,
+        leases=list(leases.order_by("expires_at", "pk")),
+        more_leases=len(mark.leases) > HELD_SHOWN,
         spending=spending,
         local_cents=0 if spending else local_cost_cents(study),
     )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.data.judgment_sets.records import Flags, Floats, Ints
+from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.data.provenance import as_json, json_float
 from evaluation.results.consensus import clustered_share
 from evaluation.results.verdict import correlation_verdict, pair_verdict
@@ -106,27 +106,26 @@ def accuracy_so_far(
         kinds: pair kind -> (P,) bool.
         images: (P,).
     """
-    named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
-    found: dict[str, dict[str, Any]] = {}
+    choices_of_metrics = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
+    figures: dict[str, dict[str, Any]] = {}
     for kind, here in kinds.items():
         earlier = {
-            name: [{"judgments": upto, **_accuracy_of(said, won, here, images)} for upto, won in winners]
-            for name, said in named.items()
+            name: [
+                {"judgments": upto, **clustered_share(choices == won, here & (won > 0), {ITEM: images})}
+                for upto, won in winners
+            ]
+            for name, choices in choices_of_metrics.items()
         }
         now = winners[-1][1]
         decided = here & (now > 0)
-        right = {name: (said == now)[decided] for name, said in named.items()}
+        right = {name: (choices == now)[decided] for name, choices in choices_of_metrics.items()}
         cells = {name: rows[-1] for name, rows in earlier.items()}
-        found[kind] = {
+        figures[kind] = {
             "metrics": cells,
             "earlier": earlier,
             "verdict": pair_verdict(right, cells, images[decided]),
         }
-    return found
-
-
-def _accuracy_of(said: npt.NDArray[Any], won: npt.NDArray[Any], here: Flags, images: Ints) -> dict[str, Any]:
-    return clustered_share(said == won, here & (won > 0), {ITEM: images})
+    return figures
 
 
 def means_so_far(

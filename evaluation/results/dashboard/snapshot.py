@@ -55,15 +55,15 @@ def candidate_scores(study: Study) -> dict[str, Any]:
     The metrics are the newest evaluation's, so that the page Results agrees.
     """
     kind = KINDS[study.protocol]
-    asked = _wanted_metrics(study)
+    wanted = _wanted_metrics(study)
     none: dict[str, Any] = {"of": _integer_array([]), "images": _integer_array([]), "metrics": {}}
     if kind.comparison.refusal:
         return none | {"reason": kind.comparison.refusal}
     if not kind.compares_pairs and kind.results:
         return none | {"reason": "The page Results holds them against the scores of captions."}
     try:
-        scores = _pair_scores(study, *asked) if kind.compares_pairs else _caption_scores(study, *asked)
-        return scores | {"asked": asked}
+        scores = _pair_scores(study, *wanted) if kind.compares_pairs else _caption_scores(study, *wanted)
+        return scores | {"asked": wanted}
     except EvaluationError as error:
         return none | {"reason": str(error)}
 
@@ -91,8 +91,8 @@ def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[st
     imported = imported_scores(study.dataset, metrics)
     rows = loaders.caption_units(study)
     have = imported.have([(item, text) for _unit, item, _key, text in rows])
-    said = [CaptionConsensus(*row, 0.0) for row, scored in zip(rows, have.tolist(), strict=True) if scored]
-    captions, _ = caption_texts(study, said, references)
+    judged = [CaptionConsensus(*row, 0.0) for row, scored in zip(rows, have.tolist(), strict=True) if scored]
+    captions, _ = caption_texts(study, judged, references)
     scored = score_captions(
         captions,
         references.documents(),
@@ -101,8 +101,8 @@ def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[st
         imported=imported,
     )
     return {
-        "of": _integer_array([one.unit for one in captions]),
-        "images": _integer_array([one.item for one in captions]),
+        "of": _integer_array([caption.unit for caption in captions]),
+        "images": _integer_array([caption.item for caption in captions]),
         "metrics": {name: result.images for name, result in scored.scores.items()},
         "reason": "",
     }
@@ -120,9 +120,9 @@ def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
 
     known = [row for row in result["growth"] if row["value"] is not None]
     kinds: dict[str, Any] = {}
-    found = result["evaluation"]
-    for kind, cell in found["kinds"].items():
-        verdict, correlated = cell["verdict"], found["correlated"]
+    evaluation = result["evaluation"]
+    for kind, cell in evaluation["kinds"].items():
+        verdict, correlated = cell["verdict"], evaluation["correlated"]
         kinds[kind] = {
             "now": metrics_figure(
                 kind,
@@ -165,10 +165,9 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     # Not of all studies: a judgment of this one may be committed after another study's with a higher id.
     newest = newest_judgment(study)
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
-    kept = _stored_scores(study)
-    scores = (
-        candidate_scores(study) if kept is None else kept
-    )  # before judgments are read, to hold less at once
+    # Score before judgments are read, to hold less at once.
+    stored = _stored_scores(study)
+    scores = candidate_scores(study) if stored is None else stored
     progress(0.05, "reading judgments")
     all_units = loaders.study_units(study)
     table = loaders.load_judgments(study, newest=newest, units=all_units)
@@ -215,8 +214,9 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     result["drawings"] = {**draw_plots(result), "signature": signature}
     # Judgments that arrive meanwhile count as new beside the snapshot.
     judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
-    made = scores if kept is None else None
-    return DashboardSnapshot(study, judgments, newest, event, result, made, time.monotonic() - began)
+    new_scores = scores if stored is None else None
+    seconds = time.monotonic() - began
+    return DashboardSnapshot(study, judgments, newest, event, result, new_scores, seconds)
 
 
 @transaction.atomic
@@ -230,7 +230,7 @@ def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
         "made_at": timezone.now(),
     }
     if board.scores is not None:
-        metrics = {name: one.tolist() for name, one in board.scores["metrics"].items()}
+        metrics = {name: array.tolist() for name, array in board.scores["metrics"].items()}
         values["scores"] = (
             board.scores | {name: board.scores[name].tolist() for name in ROWS} | {"metrics": metrics}
         )
@@ -239,15 +239,14 @@ def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
 
 
 def _stored_scores(study: Study) -> dict[str, Any] | None:
-    kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
-    if (
-        not kept
-        or "images" not in kept
-        or kept.get("asked", _wanted_metrics(study)) != _wanted_metrics(study)
-    ):
+    stored = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
+    if not stored or "images" not in stored:
         return None
-    metrics = {name: np.array(values, dtype=np.float64) for name, values in kept["metrics"].items()}
-    return kept | {name: _integer_array(kept[name]) for name in ROWS} | {"metrics": metrics}
+    wanted = _wanted_metrics(study)
+    if stored.get("asked", wanted) != wanted:
+        return None
+    metrics = {name: np.array(values, dtype=np.float64) for name, values in stored["metrics"].items()}
+    return stored | {name: _integer_array(stored[name]) for name in ROWS} | {"metrics": metrics}
 
 
 def _integer_array(numbers: Sequence[Any]) -> Ints:
@@ -287,16 +286,17 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
 
 def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
     """Return (U,) images, from stored scores if they cover all pairs."""
-    place = places_in(scores["of"], units.pair)
-    if (place < 0).any():
+    index = places_in(scores["of"], units.pair)
+    if (index < 0).any():
         return loaders.images_of(study, units)
-    return scores["images"][place]
+    return scores["images"][index]
 
 
 def _decided_units(study: Study, units: Units) -> dict[int, int]:
     decisions = loaders.decisions_of(study)
     codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
-    return {code: one.value for code, one in zip(codes, decisions.values(), strict=True) if code >= 0}
+    values = [decision.value for decision in decisions.values()]
+    return {code: value for code, value in zip(codes, values, strict=True) if code >= 0}
 
 
 def _workers(
@@ -324,22 +324,21 @@ def _workers(
             row["worker"],
         )
     )
-    seen, right = (sum(one[key] for one in rows) for key in ("controls_seen", "controls_right"))
-    below = [one for one in records.values() if not one.used]
+    seen, right = (sum(row[key] for row in rows) for key in ("controls_seen", "controls_right"))
     sided, left = int(table.sided.sum()), int((table.left & table.sided).sum())
     low, high = wilson_interval(left, sided)
     return {
         "workers": rows[:WORKERS_SHOWN],
         "workers_left": max(0, len(rows) - WORKERS_SHOWN),
         "workers_all": len(rows),
-        "per_worker": not any(one.anonymous for one in people),
+        "per_worker": not any(worker.anonymous for worker in people),
         "threshold": threshold,
         "controls": {
             "seen": seen,
             "right": right,
             "share": right / seen if seen else None,
             "workers": sum(record.seen > 0 for record in records.values()),
-            "below": len(below),
+            "below": sum(not record.used for record in records.values()),
             "set_aside": int((~table.used & ~table.control).sum()),
         },
         "left": {

@@ -65,23 +65,23 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     height = 1.0 + _rows_height(names)
     figure = new_figure(height)
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
-    for place, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
+    for index, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
         quiet_axes(axes)
         axes.set_xlim(min(least, CHANCE) - 0.04, 1.02)
         # A long axis leaves no room for the number in the middle.
         middle = "75" if least > 0.2 else ""
-        axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if place == 0 else "50", middle, "100"])
+        axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if index == 0 else "50", middle, "100"])
         cells = [metrics[name]["accuracy"][kind] for name in names]
         dots = [_dot(name, cell, accent=name in leaders) for name, cell in zip(names, cells, strict=True)]
-        draw_dots(axes, dots, named=place == 0)
+        draw_dots(axes, dots, named=index == 0)
         axes.set_title(f"{_(kind)}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
         count, small = f"n = {cells[0]['n']:,}\n\n", SOFT | {"fontsize": SMALL - 1}
         axes.text(1.0, 1.0, count, transform=axes.transAxes, ha="right", va="bottom", **small)
         # Label each line once: chance in the first panel, human level in the last.
-        draw_level(axes, CHANCE, _("chance") if place == 0 else "")
+        draw_level(axes, CHANCE, _("chance") if index == 0 else "")
         level = people.get(kind, {}).get("value")
         if level is not None:
-            draw_level(axes, level, _(PEOPLE) if place == len(kinds) - 1 else "", dashed=False)
+            draw_level(axes, level, _(PEOPLE) if index == len(kinds) - 1 else "", dashed=False)
     figure.subplots_adjust(
         left=_left_margin(names), right=0.985, bottom=0.34 / height, top=1 - 0.62 / height, wspace=0.2
     )
@@ -104,8 +104,8 @@ def accuracy_sentence(result: Mapping[str, Any]) -> str:
 
 
 def _leaders(result: Mapping[str, Any]) -> Sequence[str]:
-    found: Sequence[str] = result["verdict"]["all"]["leaders"] if "verdict" in result else ()
-    return found
+    leaders: Sequence[str] = result["verdict"]["all"]["leaders"] if "verdict" in result else ()
+    return leaders
 
 
 def _correlation_figure(result: Mapping[str, Any]) -> str:
@@ -113,8 +113,8 @@ def _correlation_figure(result: Mapping[str, Any]) -> str:
     leaders = _leaders(result)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["kendall_tau_b"]))
     dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name in leaders) for name in names]
-    words = _("Kendall's tau-b with people, 95 % interval")
-    figure, axes = draw_coefficients(dots, words, height=0.85 + _rows_height(names), left=_left_margin(names))
+    label = _("Kendall's tau-b with people, 95 % interval")
+    figure, axes = draw_coefficients(dots, label, height=0.85 + _rows_height(names), left=_left_margin(names))
     draw_level(axes, 1.0, _("people's order"), dashed=False, align="right")
     spoken = "; ".join(
         f"{name} {_('undefined') if dot.value is None else coefficient(dot.value)}"
@@ -212,7 +212,8 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     }
     if why := alpha["reason"]:
         sentence += " " + _("There is no interval: %(why)s.") % {"why": _(why)}
-    kinds = {name: one for name, one in agreement.get("by_kind", {}).items() if one["low"] is not None}
+    by_kind = agreement.get("by_kind", {})
+    kinds = {name: figure for name, figure in by_kind.items() if figure["low"] is not None}
     best, *others = leaders_by_intervals(kinds)[0] or [""]
     if best and not others and len(kinds) > 1:
         sentence += " " + _("%(kind)s pairs are clearest to them (%(value)s).") % {

@@ -54,8 +54,8 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
     axes.set_xlim(times[0] - 0.02 * span, times[-1] + 0.16 * span)
     if wanted:
         axes.axhline(wanted, **LEVEL, linestyle=DASH)
-        words = _("wanted: %(n)s") % {"n": thousands(wanted)}
-        axes.text(0.0, wanted, words, transform=axes.get_yaxis_transform(), **SOFT, va="bottom")
+        label = _("wanted: %(n)s") % {"n": thousands(wanted)}
+        axes.text(0.0, wanted, label, transform=axes.get_yaxis_transform(), **SOFT, va="bottom")
     # below the level where it would run through the number
     offset = (8, -10) if abs(wanted - counts[-1]) < 0.06 * wanted else (8, 0)
     write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), offset, color=ACCENT, va="center")
@@ -75,17 +75,17 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
 def _name_times(axes: Axes, start: float, span: float, zone: str) -> None:
     days = span > 2 * DAY
     moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR else (0, 1))]
-    found = [datetime.fromtimestamp(moment, tz=ZoneInfo(zone)) for moment in moments]
-    labels = [date_format(moment, "j M") if days else f"{moment:%H:%M}" for moment in found]
+    times = [datetime.fromtimestamp(moment, tz=ZoneInfo(zone)) for moment in moments]
+    labels = [date_format(moment, "j M") if days else f"{moment:%H:%M}" for moment in times]
     axes.set_xticks(moments, labels)
-    first, last = found[0].date(), found[-1].date()
+    first, last = times[0].date(), times[-1].date()
     until = date_format(last, "j M Y")
-    words = (
+    label = (
         date_format(first, "j F Y")
         if first == last
         else _("%(first)s to %(last)s") % {"first": date_format(first, "j M"), "last": until}
     )
-    axes.set_xlabel(f"{words} ({zone})", **SOFT)
+    axes.set_xlabel(f"{label} ({zone})", **SOFT)
 
 
 def progress_sentence(progress: Mapping[str, Any]) -> str:
@@ -98,8 +98,8 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
             "pages": thousands(progress["hits"]),
         }
     if not wanted:
-        words = ngettext("One judgment was imported.", "%(n)s judgments were imported.", done)
-        return words % {"n": thousands(done)}
+        sentence = ngettext("One judgment was imported.", "%(n)s judgments were imported.", done)
+        return sentence % {"n": thousands(done)}
     return _(
         "%(n)s of %(wanted)s judgments are in (%(share)s %%); %(done)s of %(pages)s pages of work are complete."
     ) % {
@@ -138,15 +138,15 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
         for at in below:
             axes.plot([rows[at]["controls_share"]], [at], "X", color=WARN, markersize=9, markeredgewidth=0)
         if below:
-            place = (rows[below[0]]["controls_share"], below[0])
-            write_beside(axes, _("set aside"), place, (8, 8), fontsize=SMALL - 1, color=WARN)
+            point = (rows[below[0]]["controls_share"], below[0])
+            write_beside(axes, _("set aside"), point, (8, 8), fontsize=SMALL - 1, color=WARN)
         draw_level(axes, threshold, _("used from %(share)s %%") % {"share": f"{100 * threshold:g}"})
-        words = _("check questions right, 95 % interval")
+        label = _("check questions right, 95 % interval")
     else:
         axes.set_xlim(0, 1.08 * max(row["seconds"] for row in rows))
         draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], named=named)
-        words = _("median seconds an item")
-    axes.set_xlabel(words, **SOFT)
+        label = _("median seconds an item")
+    axes.set_xlabel(label, **SOFT)
     longest = max(len(row["worker"]) for row in rows) if named else 0
     left = min(0.03 + 0.0105 * longest, 0.4)
     figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
@@ -166,19 +166,19 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
     share = f"{100 * threshold:g}"
     below = sum(not row["used"] for row in seen)
     if not seen:
-        said = _("%(count)s; none of them saw a check question, so all judgments are used.")
+        sentence = _("%(count)s; none of them saw a check question, so all judgments are used.")
     elif not below:
-        said = _("%(count)s; all who saw check questions got at least %(share)s %% of them right.")
+        sentence = _("%(count)s; all who saw check questions got at least %(share)s %% of them right.")
     else:
-        said = _(
+        sentence = _(
             "%(count)s; %(below)s got less than %(share)s %% of their check questions right, and their judgments are "
             "set aside."
         )
-    said %= {"count": count, "share": share, "below": thousands(below)}
+    sentence %= {"count": count, "share": share, "below": thousands(below)}
     times = sorted(row["seconds"] for row in workers if row["seconds"] is not None)
     if not times:
-        return said
+        return sentence
     pace = _("The median participant takes %(seconds)s s an item.") % {
         "seconds": f"{times[len(times) // 2]:.1f}"
     }
-    return f"{said} {pace}"
+    return f"{sentence} {pace}"

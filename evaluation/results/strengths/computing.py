@@ -118,11 +118,11 @@ def strengths_of(
     seconds = np.array([name or PEOPLE for name in second], dtype=object)
     counted = np.flatnonzero(table.counted)
     pair = units.pair[places_in(units.pk, table.unit[counted])]
-    kept = pair != NO_PAIR
-    place = places_in(np.array(pks, dtype=np.int64), pair[kept])
-    rows = counted[kept]
-    different = firsts[place] != seconds[place]
-    rows, place = rows[different], place[different]
+    in_pair = pair != NO_PAIR
+    index = places_in(np.array(pks, dtype=np.int64), pair[in_pair])
+    rows = counted[in_pair]
+    different = firsts[index] != seconds[index]
+    rows, index = rows[different], index[different]
     if not len(rows):
         raise NothingToRank(NO_PAIR_OF_TWO, study.slug)
     clusters = judgment_clusters(
@@ -132,27 +132,25 @@ def strengths_of(
         table.worker[rows],
         anonymous=loaders.is_anonymous(study),
     )
-    covariates = None
-    if control == LENGTH:
-        covariates = _length_difference(*texts)[place]
+    covariates = _length_difference(*texts)[index] if control == LENGTH else None
     preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
     # What was chosen by usefulness, or drawn by the answers so far, counts by one over its chance.
     chosen, inverse = design_of(study).chosen, None
     if chosen and weights == WEIGHTS[0]:
-        inverse = 1 / np.array([chosen.chances[key] for key in keys])[place]
+        inverse = 1 / np.array([chosen.chances[key] for key in keys])[index]
     elif weights == WEIGHTS[0] and has_chances(study):
         inverse = 1 / chances_of(study, table.unit[rows], table.worker[rows])
         inverse /= inverse.mean()
-    found = preference_strengths(
-        firsts[place].tolist(),
-        seconds[place].tolist(),
+    strengths = preference_strengths(
+        firsts[index].tolist(),
+        seconds[index].tolist(),
         preferences,
         model=model,
         covariates=covariates,
         weights=inverse,
         clusters=clusters or NAIVE,
     )
-    return _as_result(found, preferences, control) | {"weighted": inverse is not None}
+    return _as_result(strengths, preferences, control) | {"weighted": inverse is not None}
 
 
 def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str, Any]:
@@ -170,9 +168,8 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     counted = table.counted
     owners, options = _options_of(study)
-    given = table.answers_of(counted)
     shown = [options[unit] for unit in table.unit[counted].tolist()]
-    best = [row[one["best"] - 1] for row, one in zip(shown, given, strict=True)]
+    best = [row[answer["best"] - 1] for row, answer in zip(shown, table.answers_of(counted), strict=True)]
     if len({name for row in set(map(tuple, shown)) for option in row for name in owners[option]}) < 2:
         raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
     clusters = judgment_clusters(
@@ -182,22 +179,22 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
         table.worker[counted],
         anonymous=loaders.is_anonymous(study),
     )
-    found = luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE)
-    bands = _bands_of(found)
-    named = [(owners[one], row) for one, row in zip(best, shown, strict=True)]
-    shares = _shares_of_best(found, named, owners, clusters)
+    strengths = luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE)
+    bands = _bands_of(strengths)
+    winners = [owners[option] for option in best]
+    shares = _shares_of_best(strengths, winners, shown, owners, clusters)
     return {
-        "systems": [row | shares[row["system"]] for row in _system_rows(found, bands)],
+        "systems": [row | shares[row["system"]] for row in _system_rows(strengths, bands)],
         "next": [],
         "length": None,
         "ties": 0.0,
         "levels": [],
         "cuts": [],
         "control": control,
-        "clusters": dict(found.clusters),
+        "clusters": dict(strengths.clusters),
         "model": LUCE,
-        "comparisons": found.choices,
-        **as_json(found, "log_likelihood", "converged", "reason", "note", "signature"),
+        "comparisons": strengths.choices,
+        **as_json(strengths, "log_likelihood", "converged", "reason", "note", "signature"),
         "ranks": bands.signature,
         "weighted": False,
     }
@@ -223,17 +220,18 @@ def _options_of(study: Study) -> tuple[dict[tuple[int, str], list[str]], dict[in
 
 
 def _shares_of_best(
-    found: LuceResult,
-    rows: list[tuple[list[str], list[tuple[int, str]]]],
+    strengths: LuceResult,
+    winners: list[list[str]],
+    shown: list[list[tuple[int, str]]],
     owners: dict[tuple[int, str], list[str]],
     clusters: Mapping[str, Ints],
 ) -> dict[str, dict[str, Any]]:
     """Return, by system, in how many lists it was shown, and the share of those in which its caption was the best."""
     shares = {}
-    there = [{name for option in shown for name in owners[option]} for _, shown in rows]
-    for name in found.items.tolist():
-        keep = np.array([name in systems for systems in there])
-        won = np.array([float(name in winners) for winners, _ in rows])
+    systems_of_rows = [{name for option in row for name in owners[option]} for row in shown]
+    for name in strengths.items.tolist():
+        keep = np.array([name in systems for systems in systems_of_rows])
+        won = np.array([float(name in systems) for systems in winners])
         low = high = float("nan")
         if clusters:
             interval = share_of_rows(won, clusters, CONFIDENCE, keep=keep)
@@ -258,68 +256,68 @@ def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
     of_unit, of_worker = columns[0].astype(np.int64), columns[1].astype(np.int64)
     base = max(int(of_worker.max()), int(workers.max())) + 1
     codes, first = np.unique(of_unit * base + of_worker, return_index=True)
-    place = places_in(codes, units * base + workers)
-    assert not (place < 0).any(), "each judged unit of an arena was drawn"
-    return columns[2][first][place]
+    index = places_in(codes, units * base + workers)
+    assert not (index < 0).any(), "each judged unit of an arena was drawn"
+    return columns[2][first][index]
 
 
 def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
     """Return (P,) difference in words over their sum, in standard deviations (Chatbot Arena, 2024)."""
-    one, two = (
+    first_lengths, second_lengths = (
         np.array([len(words_of(text)) for text in texts], dtype=np.float64) for texts in (first, second)
     )
-    share = (one - two) / np.maximum(one + two, 1.0)
+    share = (first_lengths - second_lengths) / np.maximum(first_lengths + second_lengths, 1.0)
     spread = share.std()
     return share / spread if spread > 0 else share
 
 
-def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict[str, Any]:
-    names, bands = [str(name) for name in found.items.tolist()], _bands_of(found)
+def _as_result(strengths: StrengthResult, preferences: Floats, control: str) -> dict[str, Any]:
+    names, bands = [str(name) for name in strengths.items.tolist()], _bands_of(strengths)
     coefficient = None
-    if control == LENGTH and not found.reason:
+    if control == LENGTH and not strengths.reason:
         coefficient = {
-            "value": json_float(found.coefficients[0]),
-            "low": json_float(found.coefficient_low[0]),
-            "high": json_float(found.coefficient_high[0]),
+            "value": json_float(strengths.coefficients[0]),
+            "low": json_float(strengths.coefficient_low[0]),
+            "high": json_float(strengths.coefficient_high[0]),
         }
     return {
-        "systems": _system_rows(found, bands),
-        "next": [] if found.reason else _next_comparisons(found, names),
+        "systems": _system_rows(strengths, bands),
+        "next": [] if strengths.reason else _next_comparisons(strengths, names),
         "length": coefficient,
         "ties": float((preferences == 0).mean()),
-        "levels": found.levels.tolist(),
-        "cuts": [json_float(cut) for cut in found.cuts.tolist()],
+        "levels": strengths.levels.tolist(),
+        "cuts": [json_float(cut) for cut in strengths.cuts.tolist()],
         "control": control,
-        "clusters": dict(found.clusters),
+        "clusters": dict(strengths.clusters),
         **as_json(
-            found, "model", "comparisons", "log_likelihood", "converged", "reason", "note", "signature"
+            strengths, "model", "comparisons", "log_likelihood", "converged", "reason", "note", "signature"
         ),
         "ranks": bands.signature,
     }
 
 
-def _bands_of(found: StrengthResult | LuceResult) -> RankBands:
-    return rank_bands(found.log_strength, found.covariance, freedom=found.freedom.tolist())
+def _bands_of(strengths: StrengthResult | LuceResult) -> RankBands:
+    return rank_bands(strengths.log_strength, strengths.covariance, freedom=strengths.freedom.tolist())
 
 
-def _system_rows(found: StrengthResult | LuceResult, bands: RankBands) -> list[dict[str, Any]]:
-    names = [str(name) for name in found.items.tolist()]
+def _system_rows(strengths: StrengthResult | LuceResult, bands: RankBands) -> list[dict[str, Any]]:
+    names = [str(name) for name in strengths.items.tolist()]
     return [
         {
-            "system": names[at],
-            "strength": json_float(found.log_strength[at]),
-            "low": json_float(found.low[at]),
-            "high": json_float(found.high[at]),
-            "best_rank": int(bands.best[at]) or None,
-            "worst_rank": int(bands.worst[at]) or None,
+            "system": names[index],
+            "strength": json_float(strengths.log_strength[index]),
+            "low": json_float(strengths.low[index]),
+            "high": json_float(strengths.high[index]),
+            "best_rank": int(bands.best[index]) or None,
+            "worst_rank": int(bands.worst[index]) or None,
         }
-        for at in (found.order.tolist() or range(len(names)))
+        for index in (strengths.order.tolist() or range(len(names)))
     ]
 
 
-def _next_comparisons(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
+def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
     """Return the pairs of systems with the largest gain of one more judgment, in nats."""
-    gains = np.triu(found.gains(), 1)
+    gains = np.triu(strengths.gains(), 1)
     best = np.argsort(-gains, axis=None, kind="stable")[:NEXT_SHOWN]
     return [
         {
@@ -332,27 +330,28 @@ def _next_comparisons(found: StrengthResult, names: list[str]) -> list[dict[str,
     ]
 
 
-def cached_strengths(study: Study, **asked: Any) -> dict[str, Any]:
+def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
     """Return ``strengths_of``, cached for the same judgments and events of the study, or raise its NothingToRank."""
     event = study.events.aggregate(last=Max("pk"))["last"]
-    options = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
+    # The names belong to the key: "none" is a value of two of them.
+    options = "-".join(f"{name}={settings[name]}" for name in sorted(settings))
     key = f"strengths-{study.pk}-{event}-{options}"
     judgments = Judgment.objects.filter(assignment__study=study)
     newest: int
-    found: dict[str, Any]
-    newest, found = cache.get(key) or (-1, {})
+    strengths: dict[str, Any]
+    newest, strengths = cache.get(key) or (-1, {})
     if judgments.filter(pk__gt=newest).exists() or newest < 0:
         from evaluation.data.judgment_sets.blocks import newest_judgment
 
         newest = newest_judgment(study)
         try:
-            found = strengths_of(study, **asked)
+            strengths = strengths_of(study, **settings)
         except NothingToRank as error:
-            found = {"nothing": error.why}
-        cache.set(key, (newest, found), KEPT_SECONDS)
-    if "nothing" in found:
-        raise NothingToRank(found["nothing"], study.slug)
-    return found
+            strengths = {"nothing": error.why}
+        cache.set(key, (newest, strengths), KEPT_SECONDS)
+    if "nothing" in strengths:
+        raise NothingToRank(strengths["nothing"], study.slug)
+    return strengths
 
 
 def ranking_section(study: Study) -> Section | None:
@@ -363,24 +362,19 @@ def ranking_section(study: Study) -> Section | None:
     if not ((kind.compares_pairs or kind.names_best) and special):
         return None
     try:
-        found = strengths_of(study)
+        strengths = strengths_of(study)
     except EvaluationError:  # nothing to rank yet
         return None
-    if found["reason"]:
-        return section("ranking", empty=found["reason"])
-    rows = [
-        (
-            one["system"],
-            Estimate(one["strength"], one["low"], one["high"]),
-            one["best_rank"],
-            one["worst_rank"],
-        )
-        for one in found["systems"]
-    ]
-    luce = found["model"] == LUCE
+    if strengths["reason"]:
+        return section("ranking", empty=strengths["reason"])
+    rows = []
+    for system in strengths["systems"]:
+        estimate = Estimate(system["strength"], system["low"], system["high"])
+        rows.append((system["system"], estimate, system["best_rank"], system["worst_rank"]))
+    luce = strengths["model"] == LUCE
     data = table("ranking", rows, luce=luce)
-    best = [one["system"] for one in found["systems"] if one["best_rank"] == 1]
-    counts = {name: found[name] for name in ("comparisons", "ties", "weighted")}
+    best = [name for name, _, best_rank, _ in rows if best_rank == 1]
+    counts = {name: strengths[name] for name in ("comparisons", "ties", "weighted")}
     sentence = say("ranking", best=best, luce=luce, **counts)
     drawing = Dots(
         tuple(name for name, *_ in rows),

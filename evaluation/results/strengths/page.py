@@ -38,50 +38,50 @@ class RankingForm(forms.Form):
 
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     chosen = {"model": "adjacent", "control": "none"}
-    asked = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})
-    if asked.is_valid():
-        chosen = dict(asked.cleaned_data)
+    form = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})
+    if form.is_valid():
+        chosen = dict(form.cleaned_data)
     of_pairs = KINDS[study.protocol].compares_pairs  # the best of several has one model
     context |= {"form": RankingForm(chosen) if of_pairs else None}
     if not of_pairs:
         chosen = {}
     try:
-        found = cached_strengths(study, **chosen)
+        strengths = cached_strengths(study, **chosen)
     except EvaluationError as error:
         return TemplateResponse(request, "evaluation/study_ranking.html", context | {"problem": str(error)})
-    # a reason that holds counts comes as the statistics say it, in English
-    reasons = [(gettext(said), gettext(said) == said) for said in (found["reason"], found["note"]) if said]
+    # A reason that holds counts has no translation: it comes in English, as the statistics have it.
+    reasons = [reason for reason in (strengths["reason"], strengths["note"]) if reason]
     context |= {
-        "reasons": reasons,
-        "found": found,
-        "rows": _rows(found["systems"]),
-        "length": _length(found["length"]),
+        "reasons": [(gettext(reason), gettext(reason) == reason) for reason in reasons],
+        "strengths": strengths,
+        "rows": _rows(strengths["systems"]),
+        "length": _length(strengths["length"]),
     }
     return TemplateResponse(request, "evaluation/study_ranking.html", context)
 
 
 def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows with formatted figures, and positions on a common scale as SVG lengths."""
-    ends = [one[name] for one in systems for name in ("low", "high", "strength") if one[name] is not None]
+    ends = [row[name] for row in systems for name in ("low", "high", "strength") if row[name] is not None]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     width = (high - low) * 1.04 or 1.0
 
-    def place(value: float | None) -> str:
+    def position(value: float | None) -> str:
         return "" if value is None else f"{2 + 96 * (value - low) / width:.2f}%"
 
     rows = []
-    for one in systems:
-        same = one["best_rank"] == one["worst_rank"]
-        words = "%(best)s" if same else pgettext("staff", "%(best)s to %(worst)s")
+    for row in systems:
+        same = row["best_rank"] == row["worst_rank"]
+        ranks = "%(best)s" if same else pgettext("staff", "%(best)s to %(worst)s")
         rows.append(
             {
-                "system": one["system"],
-                "strength": with_sign(one["strength"]),
-                "range": [with_sign(one[name]) for name in ("low", "high")],
-                "ranks": words % {"best": one["best_rank"] or "–", "worst": one["worst_rank"] or "–"},
-                "places": {name: place(one[name]) for name in ("low", "strength", "high")},
-                "zero": place(0.0),
-                "best": one.get("best"),
+                "system": row["system"],
+                "strength": with_sign(row["strength"]),
+                "range": [with_sign(row[name]) for name in ("low", "high")],
+                "ranks": ranks % {"best": row["best_rank"] or "–", "worst": row["worst_rank"] or "–"},
+                "places": {name: position(row[name]) for name in ("low", "strength", "high")},
+                "zero": position(0.0),
+                "best": row.get("best"),
             }
         )
     return rows
@@ -94,8 +94,8 @@ def with_sign(value: float | None) -> str:
     return text if text == coefficient(0) else ("−" if value < 0 else "+") + text
 
 
-def _length(found: dict[str, float] | None) -> dict[str, str]:
-    return {name: with_sign(value) for name, value in found.items()} if found else {}
+def _length(length: dict[str, float] | None) -> dict[str, str]:
+    return {name: with_sign(value) for name, value in length.items()} if length else {}
 
 
 add_page(
