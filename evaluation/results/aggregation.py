@@ -325,33 +325,33 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
     return analysis
 
 
-def _store_changes(study: Study, of: str, about: Sequence[int], rows: list[tuple[Any, ...]]) -> None:
+def _store_changes(study: Study, field: str, pks: Sequence[int], rows: list[tuple[Any, ...]]) -> None:
     """Store ``rows`` of CONSENSUS_FIELDS about these units or pairs, writing only changes.
 
     Args:
         of: the field that names the unit or pair.
         about: row ids, ascending; those without a row have no consensus.
     """
-    name = CONSENSUS_FIELDS.index(of)
+    index = CONSENSUS_FIELDS.index(field)
     # Do not filter by study: SQLite would read all rows of the study for each call.
-    between = Consensus.objects.filter(**{f"{of}__gte": about[0], f"{of}__lte": about[-1]}).order_by(of)
+    between = Consensus.objects.filter(**{f"{field}__gte": pks[0], f"{field}__lte": pks[-1]}).order_by(field)
     if list(plain_rows(between.values_list(*CONSENSUS_FIELDS))) == rows:
         return
     known = {
-        before[name + 1]: before
+        before[index + 1]: before
         for before in plain_rows(between.values_list("pk", *CONSENSUS_FIELDS))
         if before[1] == study.pk
     }
     added, changed = [], []
     for row in rows:
-        before = known.pop(row[name], None)
+        before = known.pop(row[index], None)
         if before is None:
             added.append(row)
         elif before[1:] != row and _comparison_key(before[1:]) != _comparison_key(row):
             changed.append((before[0], *row))
-    old = [pk for pk, *_ in (*known.values(), *changed)]
-    if old:
-        Consensus.objects.filter(pk__in=old).delete()
+    outdated = [pk for pk, *_ in (*known.values(), *changed)]
+    if outdated:
+        Consensus.objects.filter(pk__in=outdated).delete()
     insert_rows(Consensus, ("id", *CONSENSUS_FIELDS), changed, ready=JSON_FIELDS)
     insert_rows(Consensus, CONSENSUS_FIELDS, added, ready=JSON_FIELDS)
 
@@ -373,18 +373,18 @@ def _unit_rows(
     """Yield batches of unit row ids, and CONSENSUS_FIELDS of those with a consensus."""
     columns, single = columns_and_others(consensus.of_unit)
     pks = np.sort(consensus.units.pk)
-    places = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
+    positions = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
     for start in range(0, len(pks), ROWS_AT_ONCE):
-        some, rows = slice(start, start + ROWS_AT_ONCE), []
-        units, there = pks[some].tolist(), places[some] >= 0
+        batch, rows = slice(start, start + ROWS_AT_ONCE), []
+        units, in_columns = pks[batch].tolist(), positions[batch] >= 0
         if columns is not None:
-            n, value, *outcomes, votes = columns.cells(places[some][there])
-            judged = pks[some][there].tolist()
+            n, value, *outcomes, votes = columns.cells(positions[batch][in_columns])
+            judged = pks[batch][in_columns].tolist()
             answers = [_as_text(figures.units.get(pk)) for pk in judged] if figures.units else repeat(None)
             common = repeat(study.pk), judged, repeat(None), repeat(JUDGMENTS)
             # As many rows as ``judged``: the repeated cells have no end.
             rows = list(zip(*common, n, value, answers, *outcomes, votes, strict=False))
-        others = [pk for pk in pks[some][~there].tolist() if pk in single] if single else []
+        others = [pk for pk in pks[batch][~in_columns].tolist() if pk in single] if single else []
         for pk in others:
             outcome, source = single[pk], ADJUDICATED if pk in consensus.decisions else JUDGMENTS
             answer = _as_text(figures.units.get(pk) if outcome.answer is None else outcome.answer)

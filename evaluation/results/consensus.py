@@ -187,17 +187,17 @@ def columns_and_others(
 
 def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
     """Return (U,) consensus values, nan on a tie, and whether there is a consensus."""
-    values, there = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
+    values, has_consensus = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
     columns, single = columns_and_others(consensus)
     if columns is not None:
         index = places_in(columns.unit, units)
-        there = index >= 0
-        values[there] = columns.value[index[there]]
+        has_consensus = index >= 0
+        values[has_consensus] = columns.value[index[has_consensus]]
     index = places_in(units, np.fromiter(single, dtype=np.int64, count=len(single)))
     # None becomes nan.
     single_values = np.array([outcome.value for outcome in single.values()], dtype=np.float64)
-    values[index[index >= 0]], there[index[index >= 0]] = single_values[index >= 0], True
-    return values, there
+    values[index[index >= 0]], has_consensus[index[index >= 0]] = single_values[index >= 0], True
+    return values, has_consensus
 
 
 def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
@@ -489,8 +489,8 @@ def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str
         return unit, {}
     units = Units.of(units)
     codes = units.kind[places_in(units.pk, unit)]
-    there = sorted((units.kinds[code], code) for code in np.flatnonzero(np.bincount(codes)).tolist())
-    return codes, {code: name for name, code in there if name}
+    occurring = sorted((units.kinds[code], code) for code in np.flatnonzero(np.bincount(codes)).tolist())
+    return codes, {code: name for name, code in occurring if name}
 
 
 def one_against_rest(
@@ -548,8 +548,7 @@ def clustered_share(right: Flags, here: Flags, clusters: Mapping[str, Ints] | Cl
     interval = share_of_rows(right.astype(np.float64), clusters, CONFIDENCE, keep=here)
     return {
         "value": float(right[here].mean()),
-        "low": json_float(interval.low),
-        "high": json_float(interval.high),
+        **as_json(interval, "low", "high"),
         "n": n,
         "clusters": dict(interval.clusters.counts),
         **({"reason": interval.clusters.reason} if interval.clusters.reason else {}),
@@ -698,10 +697,10 @@ def model_answers(
     keys = units.key.take(places_in(units.pk, fitted.units))
     rows = ModelRows(keys, fitted.values(), fitted.posterior.max(axis=1))
     model_values = np.array(rows.value, dtype=np.float64)  # None becomes nan
-    consensus_values, there = values_at(consensus, fitted.units)
+    consensus_values, comparable = values_at(consensus, fitted.units)
     compared = ~np.isin(fitted.units, list(decided))
-    there &= compared & ~np.isnan(model_values)
-    differs = np.flatnonzero(there & ~np.isnan(consensus_values) & (consensus_values != model_values))
+    comparable &= compared & ~np.isnan(model_values)
+    differs = np.flatnonzero(comparable & ~np.isnan(consensus_values) & (consensus_values != model_values))
     differing = []
     for index in _largest(rows.probability, differs, DIFFERING_KEPT).tolist():
         outcome = consensus[int(fitted.units[index])]
@@ -713,7 +712,7 @@ def model_answers(
         "workers": model_workers(fitted, fitted.workers, names, (*parameters, "judgments")),
         "compared": int(compared.sum()),
         "differ": len(differs),
-        "breaks_ties": int((there & np.isnan(consensus_values)).sum()),
+        "breaks_ties": int((comparable & np.isnan(consensus_values)).sum()),
         "differing": differing[:DIFFERING_KEPT],
         "iterations": fitted.iterations,
         "converged": bool(fitted.converged),

@@ -30,7 +30,7 @@ from evaluation.results.metric_figures import (
     halves_of_pairs,
     judge_captions,
     judge_pairs,
-    kappa_grid,
+    kappa_at_cuts,
     score_pairs,
 )
 from evaluation.results.readings import (
@@ -91,7 +91,7 @@ def compute_pair_readings(
             for name, both in judged.scores.items()
         }
     if readings.references and metrics:
-        scores = scores_by_own_subsets(
+        scores = scores_by_random_subsets(
             pairs, documents, readings.references, metrics=metrics, tokenizer=tokenizer, seed=seed
         )
         figures["references"] = {
@@ -101,7 +101,7 @@ def compute_pair_readings(
     return figures
 
 
-def scores_by_own_subsets(
+def scores_by_random_subsets(
     pairs: Sequence[PairTexts],
     documents: Sequence[References],
     sizes: Sequence[int],
@@ -160,7 +160,7 @@ def compute_caption_readings(
         }
     if readings.people_at_least or readings.metric_at_least:
         figures["thresholds"] = {
-            name: kappa_grid(metric, people, cuts, seed, clusters, readings.metric_at_least)
+            name: kappa_at_cuts(metric, people, cuts, seed, clusters, readings.metric_at_least)
             for name, metric in scores.items()
         }
     return figures

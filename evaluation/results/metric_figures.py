@@ -10,11 +10,11 @@ import numpy as np
 
 from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
-from evaluation.data.provenance import as_json, json_float
+from evaluation.data.provenance import as_json
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.numeric.arrays import places_in
 from evaluation.numeric.signatures import parse
-from evaluation.results.readings import kappa_at
+from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns, share_of_rows
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import (
@@ -338,7 +338,7 @@ def correlation_of_captions(
             *fields,
         )
         for key, coefficient in COEFFICIENTS.items()
-    } | {"kappa": kappa_grid(metric, people, cuts, seed, clusters)}
+    } | {"kappa": kappa_at_cuts(metric, people, cuts, seed, clusters)}
     if per_image:
         figures["per_image"] = {
             key: _grouped(
@@ -351,7 +351,7 @@ def correlation_of_captions(
     return figures
 
 
-def kappa_grid(
+def kappa_at_cuts(
     metric: Floats,
     people: Floats,
     cuts: Sequence[float],
@@ -359,10 +359,20 @@ def kappa_grid(
     clusters: ClusterColumns,
     at_least: Sequence[float] = (),
 ) -> list[dict[str, Any]]:
+    """Return kappa at every pair of thresholds; those of the metric are quantiles, unless ``at_least`` has some."""
     if not cuts:
         return []
     of_metric = sorted(at_least) or np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
-    return kappa_at(metric, people, of_metric, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
+    grid = kappa_grid(metric, people, of_metric, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
+    return [
+        {
+            "metric_at_least": cell.first_at_least,
+            "people_at_least": cell.second_at_least,
+            **as_json(cell.kappa),
+            "n": cell.n,
+        }
+        for cell in grid.cells
+    ]
 
 
 def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
@@ -416,19 +426,14 @@ def compare_on_same_halves(
         shares = np.divide(values, halves.decided, out=np.zeros(len(values)), where=known)
         interval = share_of_rows(shares, columns, CONFIDENCE, keep=here, weights=halves.decided)
         share = float(values[here].sum() / halves.decided[here].sum())
-        return {
-            "value": share,
-            "low": json_float(interval.low),
-            "high": json_float(interval.high),
-            "n": int(here.sum()),
-        }
+        return {"value": share, **as_json(interval, "low", "high"), "n": int(here.sum())}
 
     return {
         kind: {
-            "people": cell(halves.agree, known & there),
-            "ceiling": cell(halves.ceiling, known & there),
-            "metrics": {name: cell(values, known & there) for name, values in reached.items()},
+            "people": cell(halves.agree, known & of_kind),
+            "ceiling": cell(halves.ceiling, known & of_kind),
+            "metrics": {name: cell(values, known & of_kind) for name, values in reached.items()},
         }
-        for kind, there in kinds.items()
-        if (known & there).any()
+        for kind, of_kind in kinds.items()
+        if (known & of_kind).any()
     }

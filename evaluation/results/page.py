@@ -179,8 +179,8 @@ def _draw_plots(
 
     plots: dict[str, tuple[SafeString, str, str]] = {}
 
-    def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *of: Any) -> None:
-        plots[name] = as_markup(cached_drawing(figure, *of)), sentence, signature
+    def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *arguments: Any) -> None:
+        plots[name] = as_markup(cached_drawing(figure, *arguments)), sentence, signature
 
     if study.source == Study.Source.DESIGNED:  # an import has no course of work
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last

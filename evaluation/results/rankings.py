@@ -97,8 +97,8 @@ class JudgedTexts:
         values = np.full(len(wanted), np.nan)
         if len(self.keys):
             index = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-            there = self.keys[index] == wanted
-            values[there] = self.values[index[there]]
+            known = self.keys[index] == wanted
+            values[known] = self.values[index[known]]
         return values
 
     def map_values(self, into: Callable[[float], float]) -> JudgedTexts:

@@ -15,7 +15,6 @@ import numpy as np
 from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.clustering import ITEM, ClusterColumns, columns_of, share_of_rows
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import ROUNDING
@@ -105,8 +104,8 @@ def accuracy_over_all(
 def _accuracy_of_all(credit: Floats, here: Flags, columns: Mapping[str, Iterable[Any]]) -> dict[str, Any]:
     interval = share_of_rows(credit, columns, CONFIDENCE, keep=here)
     value = float(credit[here].mean()) if here.any() else math.nan
-    ends = {"low": json_float(interval.low), "high": json_float(interval.high)}
-    return {"value": json_float(value), **ends, "n": int(here.sum()), "reason": interval.clusters.reason}
+    bounds = as_json(interval, "low", "high")
+    return {"value": json_float(value), **bounds, "n": int(here.sum()), "reason": interval.clusters.reason}
 
 
 def accuracy_with_ties(
@@ -128,8 +127,7 @@ def accuracy_with_ties(
         interval = share_of_rows(right.astype(np.float64), {ITEM: images}, CONFIDENCE)
         accuracies[name] = {
             "value": json_float(accuracy.value),
-            "low": json_float(interval.low),
-            "high": json_float(interval.high),
+            **as_json(interval, "low", "high"),
             "n": accuracy.pairs,
             **as_json(accuracy, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
             "reason": accuracy.reason or interval.clusters.reason,
@@ -189,28 +187,3 @@ def correlate_single_grades(
         )
         for key, name in SINGLE_COEFFICIENTS.items()
     }
-
-
-def kappa_at(
-    metric: Floats,
-    people: Floats,
-    metric_cuts: Sequence[float],
-    people_cuts: Sequence[float],
-    *,
-    resamples: int,
-    seed: int,
-    clusters: ClusterColumns,
-) -> list[dict[str, Any]]:
-    """Return kappa at every pair of thresholds."""
-    grid = kappa_grid(
-        metric, people, metric_cuts, people_cuts, resamples=resamples, seed=seed, clusters=clusters
-    )
-    return [
-        {
-            "metric_at_least": cell.first_at_least,
-            "people_at_least": cell.second_at_least,
-            **as_json(cell.kappa),
-            "n": cell.n,
-        }
-        for cell in grid.cells
-    ]

@@ -39,11 +39,11 @@ def as_markup(markup: str) -> SafeString:
     return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
 
 
-def cached_drawing(draw: Callable[..., Drawn], *of: Any) -> Drawn:
-    key = f"quorum-drawing-{get_language()}-{draw.__name__}-{content_key(*of)}"
+def cached_drawing(draw: Callable[..., Drawn], *arguments: Any) -> Drawn:
+    key = f"quorum-drawing-{get_language()}-{draw.__name__}-{content_key(*arguments)}"
     drawing: Drawn | None = cache.get(key)
     if drawing is None:
-        drawing = draw(*of)
+        drawing = draw(*arguments)
         cache.set(key, drawing, DAY)
     return drawing
 

@@ -160,7 +160,7 @@ def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
 
 
 def _figures_named(name: str) -> Figures[dict[str, Any]]:
-    """Return the figures named by `_figures`. Raise NotThere."""
+    """Return the figures named by ``_comparison_figures``. Raise NotThere."""
     _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:

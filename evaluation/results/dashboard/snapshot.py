@@ -276,10 +276,10 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
     winners = list(winners_so_far(votes, pair, pairs, _decided_units(study, units)))
     kind_of_pair = np.full(pairs, -1, dtype=np.int64)
     kind_of_pair[pair] = units.kind
-    codes_there = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
-    code_of = {units.kinds[code]: code for code in codes_there if units.kinds[code]}
-    there = pair_kinds(code_of)
-    kinds = {name: kind_of_pair == code_of[name] for name in there} if len(there) > 1 else {}
+    codes = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
+    code_of = {units.kinds[code]: code for code in codes if units.kinds[code]}
+    names = pair_kinds(code_of)
+    kinds = {name: kind_of_pair == code_of[name] for name in names} if len(names) > 1 else {}
     kinds["all"] = np.ones(pairs, dtype=np.bool_)
     return accuracy_so_far(winners, scores["metrics"], kinds, scores["images"])
 

@@ -134,9 +134,9 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
             for row in rows
         ]
         draw_dots(axes, dots, named=named)
-        below = [at for at, row in enumerate(rows) if not row["used"]]
-        for at in below:
-            axes.plot([rows[at]["controls_share"]], [at], "X", color=WARN, markersize=9, markeredgewidth=0)
+        below = [y for y, row in enumerate(rows) if not row["used"]]
+        for y in below:
+            axes.plot([rows[y]["controls_share"]], [y], "X", color=WARN, markersize=9, markeredgewidth=0)
         if below:
             point = (rows[below[0]]["controls_share"], below[0])
             write_beside(axes, _("set aside"), point, (8, 8), fontsize=SMALL - 1, color=WARN)

@@ -321,12 +321,12 @@ def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[
     best = np.argsort(-gains, axis=None, kind="stable")[:NEXT_SHOWN]
     return [
         {
-            "first": names[at // len(names)],
-            "second": names[at % len(names)],
-            "gain": json_float(gains.flat[at]),
+            "first": names[index // len(names)],
+            "second": names[index % len(names)],
+            "gain": json_float(gains.flat[index]),
         }
-        for at in best.tolist()
-        if gains.flat[at] > 0
+        for index in best.tolist()
+        if gains.flat[index] > 0
     ]
 
 

@@ -348,11 +348,11 @@ def _fit(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None,
 
 
 def _is_identified(information: Floats, items: int) -> bool:
-    held = constrained(information, items)
-    scale = np.sqrt(np.diag(held))
+    matrix = constrained(information, items)
+    scale = np.sqrt(np.diag(matrix))
     if not (scale > 0).all():
         return False
-    return bool(np.linalg.eigvalsh(held / scale / scale[:, np.newaxis])[0] > _SINGULAR)
+    return bool(np.linalg.eigvalsh(matrix / scale / scale[:, np.newaxis])[0] > _SINGULAR)
 
 
 def _result(
