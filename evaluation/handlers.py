@@ -17,7 +17,7 @@ from evaluation.data.export.exporting import export_for_download
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores as store_imported_scores
 from evaluation.data.judgment_sets.blocks import extend_blocks
-from evaluation.data.publishing.describing import plan_in_words
+from evaluation.data.publishing.describing import describe_plan
 from evaluation.data.publishing.sending import plan_publication
 from evaluation.data.publishing.sending import publish_release as give_release
 from evaluation.data.releases.erasure import remove_written
@@ -278,7 +278,7 @@ def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[
         raise PublishingError("Nothing was sent: who asked for it is no owner of the study any more.")
     plan = plan_publication(study=study_row, **values)
     if not send:
-        return {"plan": plan.as_json(), "words": plan_in_words(plan)}
+        return {"plan": plan.as_json(), "words": describe_plan(plan)}
     sent = give_release(plan=plan, progress=run.progress)
     return {
         "words": [sent.summary()],

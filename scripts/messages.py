@@ -150,7 +150,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from judgments.access import people_page, roles
     from judgments.access.tokens import SCOPES
     from judgments.datasets.understanding import ENCODINGS
-    from judgments.jobs_in_words import LABELS, QUEUES, TITLES
+    from judgments.job_texts import LABELS, QUEUES, TITLES
     from judgments.studies.page import NEEDS
 
     yield from (("the admin's theme", text) for text in THEME)
@@ -165,7 +165,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     for need in NEEDS.values():
         yield from ((f"need {need.name}", text) for text in (*need.labels, need.button))
     for sentences in (TITLES, LABELS, QUEUES):
-        yield from (("judgments/jobs_in_words.py", text) for text in sentences.values())
+        yield from (("judgments/job_texts.py", text) for text in sentences.values())
     yield from (
         ("judgments/access", text) for row in (*people_page.ROLES, *roles.DATASET_ROLES) for text in row
     )

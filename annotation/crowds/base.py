@@ -198,7 +198,7 @@ class CrowdBackend(ABC):
         return
 
     @abstractmethod
-    def entrance_in_words(self, study: Study) -> str:
+    def describe_entrance(self, study: Study) -> str:
         """Return a sentence that says where workers come in."""
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
@@ -280,5 +280,5 @@ class LocalBackend(CrowdBackend):
     requirements = CROWDS["local"].requirements
     sends_people = False
 
-    def entrance_in_words(self, study: Study) -> str:
+    def describe_entrance(self, study: Study) -> str:
         return _("Participants join at /s/%(slug)s/ on this server.") % {"slug": study.slug}

@@ -264,7 +264,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "design": design,
         "can": {ability.value for ability in backend.can},
         "cannot": [_(label) for ability, label in CANNOT.items() if ability not in backend.can],
-        "where": backend.entrance_in_words(study) if study.platform else "",
+        "where": backend.describe_entrance(study) if study.platform else "",
         "counted": counted,
         "forecast": figures.forecast,
         "spending": spending,
@@ -321,8 +321,8 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
     return [
         {
             "call": call,
-            "what": _order_in_words(call),
-            "about": _subject_in_words(call),
+            "what": _describe_order(call),
+            "about": _describe_subject(call),
             "unsure": call.unsure and call.kind != Ability.PUBLISH,
         }
         for call in rows
@@ -338,8 +338,8 @@ def _lines(calls: QuerySet[CrowdCall]) -> list[Line]:
             Line(
                 first=same[0],
                 count=len(same),
-                what=_order_in_words(same[0]),
-                about=_subject_in_words(same[0]) if len(same) == 1 else "",
+                what=_describe_order(same[0]),
+                about=_describe_subject(same[0]) if len(same) == 1 else "",
                 cents=sum(int(call.payload.get("bonus_cents", 0)) for call in same),
             )
         )
@@ -350,11 +350,11 @@ def _group_key(call: CrowdCall) -> tuple[object, ...]:
     return call.kind, call.state, call.why, call.made_by_id, call.made_at.replace(second=0, microsecond=0)
 
 
-def _order_in_words(call: CrowdCall) -> str:
+def _describe_order(call: CrowdCall) -> str:
     return _(ASKED.get(Ability(call.kind), call.kind))
 
 
-def _subject_in_words(call: CrowdCall) -> str:
+def _describe_subject(call: CrowdCall) -> str:
     if call.worker is not None:
         return call.worker.name
     hit = call.publication.hit if call.publication else None

@@ -305,7 +305,7 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     _bind_to_platform(study, backend)
     copy_rules(study=study)
     plan_publications(study=study, by=by)
-    where = backend.entrance_in_words(study)
+    where = backend.describe_entrance(study)
     if was != Study.State.OPEN:
         suffix = "" if study.platform == "local" else f" at {study.platform}"
         note_event(study=study, what="opened", sentence=f"Opened{suffix}. {where}", by=by)

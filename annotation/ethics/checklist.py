@@ -24,7 +24,7 @@ from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
 from annotation.privacy.consent import versions_of
 from annotation.words import spell_cents, spell_duration
-from annotation.work.summaries import effort_in_words
+from annotation.work.summaries import describe_effort
 from common.amounts import thousands
 from common.markup import render_markdown
 from judgments.countries import country_name
@@ -167,7 +167,7 @@ def _requirements_answer(design: StudyDesign) -> str:
 
 def _task_lines(facts: _Facts) -> Iterator[Line]:
     study, design = facts.study, facts.design
-    effort = effort_in_words(study)
+    effort = describe_effort(study)
     task = {"question": design.question, "kind": _(KINDS[study.protocol].title)}
     yield Line(_("What they are asked"), _("“%(question)s” (%(kind)s)") % task, "ARR D1")
     yield Line(_("What they read before and during the work"), design.instructions, "ARR D1", "instructions")
@@ -212,7 +212,7 @@ def _pay_lines(facts: _Facts) -> Iterator[Line]:
     if not reward:
         yield Line(_("What they are paid"), _("Nothing: the work is voluntary."), "ARR D2, CR (c)(3)")
         return
-    seconds = float(effort_in_words(facts.study)["seconds"])
+    seconds = float(describe_effort(facts.study)["seconds"])
     answer = _("%(reward)s for a page of work of %(duration)s") % {
         "reward": spell_cents(reward, currency),
         "duration": spell_duration(seconds),

@@ -23,7 +23,7 @@ from rest_framework.views import APIView
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.operations import open_to_workers
 from annotation.crowds.page import FIGURES as CROWD_FIGURES
-from annotation.crowds.panel.backend import unsigned_in_words
+from annotation.crowds.panel.backend import describe_unsigned
 from annotation.crowds.panel.page import has_panel
 from annotation.crowds.publishing import obstacles
 from annotation.money.costs import Forecast, forecast_of_design, top_up
@@ -232,7 +232,7 @@ def _links(launch: Launch) -> Iterable[Point]:
     panel = launch.design.panel
     if launch.design.crowd.backend == "external" and not panel.knows_its_people:
         key = {"plain": "panel.signature", "prolific": "panel.api"}.get(panel.preset, "")
-        yield launch.point(_("Links of the panel"), Readiness.MISSING, unsigned_in_words(), key=key)
+        yield launch.point(_("Links of the panel"), Readiness.MISSING, describe_unsigned(), key=key)
 
 
 def _attention(launch: Launch) -> Iterable[Point]:
@@ -367,7 +367,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "missing": sum(point.readiness is Readiness.MISSING for point in points),
         "link": link,
         "qr_code": qr_code(link) if link else "",
-        "where": backend.entrance_in_words(study),
+        "where": backend.describe_entrance(study),
         "sent_by": _(backend.title) if backend.sends_people else "",
         "has_panel": has_panel(study),
         "invited": design.access.join == "invited" and not backend.sends_people,

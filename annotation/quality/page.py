@@ -24,7 +24,7 @@ from annotation.quality.controls import (
     control_answers,
     control_tallies,
 )
-from annotation.quality.detectors import RULES, evidence_in_words
+from annotation.quality.detectors import RULES, describe_evidence
 from annotation.quality.operations import (
     RuleSettingsRequest,
     answer_appeal,
@@ -191,7 +191,7 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _evidence_of(replay: Replay, worker: FoundWorker) -> str:
-    return evidence_in_words(
+    return describe_evidence(
         replay.rule, {"words": worker.words, "numbers": worker.numbers, "settings": replay.settings}
     )
 
@@ -455,7 +455,7 @@ def _right_answer(kind: Kind, expected: Any) -> str:
     low, _dash, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
     if low in labels:
         return _(" or ").join(labels[part] for part in (low, high) if part in labels)
-    return kind.in_words(expected)
+    return kind.describe_answer(expected)
 
 
 def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCounts]) -> list[ControlGroup]:

@@ -27,7 +27,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.errors import AnswerProblem
 from annotation.models import Adjudication, Assignment, Case, Exclusion, Judgment, Participation, Worker
 from annotation.quality import reviews as services
-from annotation.quality.detectors import RULES, evidence_in_words
+from annotation.quality.detectors import RULES, describe_evidence
 from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
 from annotation.views.common import see_other
 from annotation.work.worksheet import (
@@ -209,7 +209,7 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
     shown = []
     for case in cases:
         rule = RULES.get(case.rule)
-        sentence = evidence_in_words(case.rule, case.evidence)
+        sentence = describe_evidence(case.rule, case.evidence)
         dots = answers.get(case.worker_id, [])
         latest = pgettext("staff", "The latest %(n)s answers of %(name)s.") % {
             "n": len(dots),

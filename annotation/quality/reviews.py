@@ -33,7 +33,7 @@ from annotation.models.assignments import AssignmentQuerySet
 from annotation.money.limits import as_one_order
 from annotation.money.payments import ENDED, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
-from annotation.quality.detectors import RULES, evidence_in_words
+from annotation.quality.detectors import RULES, describe_evidence
 from annotation.work.worksheet import PageUnit
 from common.errors import NotThere, WrongState
 from judgments.access.roles import RIGHTS, Right
@@ -82,7 +82,7 @@ def reasons_against(
         if rule in RULES and RULES[rule].only_flags and not signs:
             continue
         title = _(RULES[rule].title) if rule in RULES else rule
-        reasons[worker].append(evidence_in_words(rule, evidence) or f"{title}.")
+        reasons[worker].append(describe_evidence(rule, evidence) or f"{title}.")
     controls, kind = design_of(study).controls, KINDS[study.protocol]
     tallies = control_tallies(study, workers=workers) if known is None else known
     records = records_from_tallies(

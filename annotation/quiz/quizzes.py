@@ -193,7 +193,7 @@ def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
                 kind.present_unit(page_unit.unit, side=page_unit.side, picture_url=""), kind.page.letters
             )
         ),
-        answer=kind.in_words(answer[answer_key(kind)]),
+        answer=kind.describe_answer(answer[answer_key(kind)]),
         right=right,
         expected=_expected_words(kind, page_unit),
         why=str(page_unit.unit.content.get("why", "")),
@@ -229,7 +229,7 @@ def _expected_words(kind: Kind, page_unit: PageUnit) -> tuple[str, ...]:
     expected = page_unit.unit.expected
     if isinstance(expected, str):  # a range
         return (expected,)
-    return (kind.in_words(kind.sides.from_canonical(expected, side=page_unit.side)),)
+    return (kind.describe_answer(kind.sides.from_canonical(expected, side=page_unit.side)),)
 
 
 # our choice: a question with so many answers and a lower accuracy is suspect

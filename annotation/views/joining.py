@@ -40,7 +40,7 @@ from annotation.work.joining import (
 from annotation.work.submissions import own_assignment
 from annotation.work.summaries import (
     StudyPart,
-    effort_in_words,
+    describe_effort,
     open_studies,
     own_answers,
     own_studies,
@@ -155,7 +155,7 @@ def _study_page(
         "has_quiz": asks_anything(design.quiz),
         "form": form or JoinForm(initial={"name": suggest_name()}),
         "resume_form": resume_form or ResumeForm(),
-        **effort_in_words(study),
+        **describe_effort(study),
     }
     return render(request, "annotation/study.html", context, status=status)
 
@@ -186,7 +186,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
         "examples": worked_examples(study, design),
         "quiz_status": quiz_status(study=study, worker=worker),
-        **effort_in_words(study),
+        **describe_effort(study),
     }
     return render(request, "annotation/start.html", context)
 
@@ -221,7 +221,7 @@ def me(request: HttpRequest) -> HttpResponse:
     paid = [part for part in studies if part.design.crowd.reward_cents]
     context: dict[str, Any] = {
         "worker": worker,
-        "studies": [_study_in_words(part) for part in studies],
+        "studies": [_describe_study(part) for part in studies],
         "pages": sum(part.submitted for part in studies),
         "judgments": sum(part.judgments for part in studies),
         "time": spell_duration(sum(part.seconds for part in studies)),
@@ -235,7 +235,7 @@ def me(request: HttpRequest) -> HttpResponse:
     return render(request, "annotation/me.html", context)
 
 
-def _study_in_words(part: StudyPart) -> dict[str, Any]:
+def _describe_study(part: StudyPart) -> dict[str, Any]:
     record = part.controls
     return {
         "own": part,

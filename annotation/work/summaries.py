@@ -259,7 +259,7 @@ def _effort(
     return Effort(steps, steps * each * design.seconds_per_unit)
 
 
-def effort_in_words(study: Study, effort: Effort | None = None) -> dict[str, Any]:
+def describe_effort(study: Study, effort: Effort | None = None) -> dict[str, Any]:
     """Return ``size``, ``duration`` and ``pay`` of an assignment in words, and ``seconds``."""
     design = design_of(study)
     effort = effort or efforts_of([study])[study.pk]
@@ -285,4 +285,4 @@ def effort_in_words(study: Study, effort: Effort | None = None) -> dict[str, Any
 def studies_with_effort(studies: Iterable[Study]) -> list[dict[str, Any]]:
     listed = list(studies)
     efforts = efforts_of(listed)
-    return [{"study": study, **effort_in_words(study, efforts[study.pk])} for study in listed]
+    return [{"study": study, **describe_effort(study, efforts[study.pk])} for study in listed]

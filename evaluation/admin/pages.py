@@ -51,7 +51,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
     @display(description="value", ordering="value")
     def value_short(self, consensus: Consensus) -> str:
         if consensus.value is None and consensus.answer and consensus.unit is not None:
-            parts = KINDS[consensus.study.protocol].consensus_in_words(consensus.answer, unit=consensus.unit)
+            parts = KINDS[consensus.study.protocol].describe_consensus(consensus.answer, unit=consensus.unit)
             return Truncator("; ".join(parts)).chars(LONGEST_ANSWER) or "–"
         return in_short(consensus.value)
 

@@ -24,7 +24,7 @@ from evaluation.data.judgment_sets.records import Source
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, estimate_of, plain_table
-from evaluation.results.comparing.comparison import MISSING, compare_sources, compared_in_words
+from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from evaluation.results.consensus import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments
 from evaluation.statistics.clustering import NAIVE
@@ -285,7 +285,7 @@ def _report(result: dict[str, Any]) -> list[str]:
         columns = [("", "text"), *((f"{cut:g}", "coefficient") for cut in grid["second"])]
         lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
         lines += plain_table("", columns, rows).lines()
-    return [*lines, compared_in_words(result)]
+    return [*lines, describe_compared_sources(result)]
 
 
 @cache

@@ -13,7 +13,7 @@ from evaluation.data.export import exporting as exports
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import FORMATS
 from evaluation.data.publishing import operations as publishing
-from evaluation.data.publishing.describing import plan_in_words
+from evaluation.data.publishing.describing import describe_plan
 from evaluation.data.publishing.sending import plan_publication, publish_release
 from evaluation.data.releases.documents import LICENCES
 from evaluation.data.releases.erasure import origin_of
@@ -220,7 +220,7 @@ class PublishRelease(OperationCommand):
         send = values.pop("send")
         plan = plan_publication(study=study, bundle=options["bundle"], **values)
         if not send:
-            for line in plan_in_words(plan):
+            for line in describe_plan(plan):
                 self.say(line)
             self.say("Nothing was sent; --send does it.")
             return

@@ -28,7 +28,7 @@ from evaluation.presentation.content import (
 )
 from evaluation.results import operations
 from evaluation.results.aggregation import run_aggregation
-from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, comparison_in_words
+from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, describe_comparison
 from evaluation.results.disagreement.analysis import compute_disagreement
 from evaluation.results.disagreement.operations import PredictionsName, import_predictions
 from evaluation.results.error_spans.scores import compare_systems, scores_table, segments_of, system_scores
@@ -412,7 +412,7 @@ class CompareMetrics(QuorumCommand):
             self.say_tables([plain_table("Agreement with people", columns, rows)])
         if result.get("systems"):
             self._systems(result)
-        self.say(comparison_in_words(result))
+        self.say(describe_comparison(result))
         for name, signature in result["signatures"].items():
             self.say(f"{name}: {signature}")
         for note in result.get("notes", ()):

@@ -128,7 +128,7 @@ def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
     for image, captions in _distinct(path, document).items():
         where = f"{path}: image {image!r}"
         if not isinstance(captions, list) or not all(isinstance(caption, str) for caption in captions):
-            raise InvalidFile(f"{where} has {_value_in_words(captions)}, expected a list of captions")
+            raise InvalidFile(f"{where} has {_describe_value(captions)}, expected a list of captions")
         if not captions:
             raise InvalidFile(f"{where} has no captions, expected at least one")
         name = _composed(image)
@@ -144,7 +144,7 @@ def _candidate_rows(path: Path, document: Any) -> Iterator[Row]:
         _refuse(path, document, "COCO results JSON or an object of captions")
     for image, caption in _distinct(path, document).items():
         if not isinstance(caption, str):
-            raise InvalidFile(f"{path}: image {image!r} has {_value_in_words(caption)}, expected a caption")
+            raise InvalidFile(f"{path}: image {image!r} has {_describe_value(caption)}, expected a caption")
         yield Row(str(path), _composed(image), caption)
 
 
@@ -153,7 +153,7 @@ def _coco_rows(path: Path, rows: list[Any]) -> Iterator[Row]:
         where = f"{path}, row {number}"
         if not isinstance(value, dict):
             raise InvalidFile(
-                f"{where}: found {_value_in_words(value)}, expected an object with image_id and caption"
+                f"{where}: found {_describe_value(value)}, expected an object with image_id and caption"
             )
         yield Row(where, _image(value, "image_id", where), _caption(value, where))
 
@@ -165,7 +165,7 @@ def _distinct(path: Path, images: _Object) -> _Object:
 
 
 def _refuse(path: Path, document: Any, expected: str) -> NoReturn:
-    raise InvalidFile(f"{path}: found {_value_in_words(document)}, expected {expected}")
+    raise InvalidFile(f"{path}: found {_describe_value(document)}, expected {expected}")
 
 
 def _caption_rows(path: Path, document: Document) -> Iterator[Row]:
@@ -211,11 +211,11 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
         value = _parsed(path, number, line.rstrip(_BLANKS), _DECODE_ROW)
         if not isinstance(value, dict):
             raise InvalidFile(
-                f"{where}: found {_value_in_words(value)}, expected an object with image and caption"
+                f"{where}: found {_describe_value(value)}, expected an object with image and caption"
             )
         system = value.get("system")
         if system is not None and (not isinstance(system, str) or not system):
-            raise InvalidFile(f"{where}: system is {_value_in_words(system)}, expected a name")
+            raise InvalidFile(f"{where}: system is {_describe_value(system)}, expected a name")
         yield Row(where, _image(value, "image", where), _caption(value, where), system)
 
 
@@ -238,14 +238,14 @@ def _image(value: dict[str, Any], key: str, where: str) -> str:
     image = value.get(key)
     # True is an int to Python but no image's name.
     if isinstance(image, bool) or not isinstance(image, (str, int)):
-        raise InvalidFile(f"{where}: {key} is {_value_in_words(image)}, expected a name or a whole number")
+        raise InvalidFile(f"{where}: {key} is {_describe_value(image)}, expected a name or a whole number")
     return _composed(str(image))
 
 
 def _caption(value: dict[str, Any], where: str) -> str:
     caption = value.get("caption")
     if not isinstance(caption, str):
-        raise InvalidFile(f"{where}: caption is {_value_in_words(caption)}, expected text")
+        raise InvalidFile(f"{where}: caption is {_describe_value(caption)}, expected text")
     return caption
 
 
@@ -254,7 +254,7 @@ def _composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def _value_in_words(value: object) -> str:
+def _describe_value(value: object) -> str:
     if value is None:
         return "missing or null"
     text = json.dumps(value, ensure_ascii=False)

@@ -211,13 +211,13 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.presentation.plots.curves import design_in_words, power_figure, power_sentence
+    from evaluation.presentation.plots.curves import describe_design, power_figure, power_sentence
 
     return {
         "figure": as_markup(power_figure(result)),
         "sentence": power_sentence(result),
         "components": components_sentence(settings.get("components", {})),
-        "best_words": design_in_words(result["best"]) if result["best"] else "",
+        "best_words": describe_design(result["best"]) if result["best"] else "",
     }
 
 

@@ -16,7 +16,7 @@ from evaluation.presentation.rendering import fill_template
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceiling import SPLITS
 from evaluation.results.rankings import audit_sentence
-from judgments.drawing.stopping import stopping_in_words
+from judgments.drawing.stopping import describe_stopping
 from judgments.models import Study
 from judgments.studies.studies import design_of, stops_early
 
@@ -113,7 +113,7 @@ def methods(
         "pairs": ", ".join(f"{count:,} {name}" for name, count in design.sampling.pairs.items() if count),
         "audit": audit_sentence(audit) if audit else "",
         "exclusions": list(excluded.values_list("rule").annotate(n=Count("pk")).order_by("rule")),
-        "stopping": stopping_in_words(design) if stops_early(study) else "",
+        "stopping": describe_stopping(design) if stops_early(study) else "",
         "counts": result["counts"],
         "anonymous": not result["agreement"]["per_worker"]["available"],
         "alpha": result["agreement"]["alpha"],

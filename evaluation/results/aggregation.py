@@ -47,7 +47,7 @@ from evaluation.results.consensus import (
 from evaluation.results.disagreement.worker_models import worker_model
 from evaluation.results.rankings import JudgedTexts, audit_filter, judged_systems, rankings_of
 from evaluation.statistics.clustering import NAIVE
-from judgments.drawing.stopping import stopping_in_words
+from judgments.drawing.stopping import describe_stopping
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
@@ -263,7 +263,7 @@ def compute_aggregation(
         "resamples": RESAMPLES,
         "seed": design.seed,
         **({"clusters": NAIVE} if clusters == NAIVE else {}),
-        **({"stopping": stopping_in_words(design)} if stops_early(study) else {}),
+        **({"stopping": describe_stopping(design)} if stops_early(study) else {}),
     }
     times = loaders.work_times(study, loaders.workers_without_times(table, workers))
     return Aggregation(

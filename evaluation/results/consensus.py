@@ -116,7 +116,7 @@ def _figure(result: AgreementResult) -> dict[str, Any]:
 RESAMPLES = 1000
 OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
 SIDES = (1, 2)
-SIDES_IN_WORDS = {
+SIDE_LABELS = {
     1: gettext_lazy("first"),
     2: gettext_lazy("second"),
     0: gettext_lazy("no difference"),

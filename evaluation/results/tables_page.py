@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from common.amounts import thousands
 from evaluation.models import Consensus
 from evaluation.presentation.content import percent
-from evaluation.results.consensus import SIDES_IN_WORDS
+from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.disagreement import WORKER_MODELS
 from evaluation.statistics.aggregation.voting import SURE
 from judgments.admin.base import picture_address
@@ -106,7 +106,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
                 "n": thousands(model["answers"])
             }
         if model.get("levels"):
-            sentence = f"{sentence} {_levels_in_words(model['levels'])}"
+            sentence = f"{sentence} {_describe_levels(model['levels'])}"
         fitted.append({"name": _(WORKER_MODELS[name]), "sentence": sentence, "note": model.get("note", "")})
         for column, title in MODEL_COLUMNS.get(name, {}).items():
             columns.append(_(title))
@@ -119,7 +119,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {"models": fitted, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
 
 
-def _levels_in_words(levels: Sequence[Mapping[str, Any]]) -> str:
+def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
     labels = {0: _("not said"), **{choice.value // SURE: _(choice.words) for choice in HOW_SURE}}
     shares = [
         f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
@@ -132,7 +132,7 @@ def _levels_in_words(levels: Sequence[Mapping[str, Any]]) -> str:
 
 
 def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    labels = SIDES_IN_WORDS if kind.two_sided else {0: _("no"), 1: _("yes")}
+    labels = SIDE_LABELS if kind.two_sided else {0: _("no"), 1: _("yes")}
     return [
         {
             "unit": row["unit"],
@@ -151,7 +151,7 @@ def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
         unit = consensus.unit
         if unit is None or not consensus.answer:
             continue
-        pieces = kind.consensus_in_words(consensus.answer, unit=unit)
+        pieces = kind.describe_consensus(consensus.answer, unit=unit)
         rows.append(
             {
                 "picture": picture_address(unit.item),

@@ -166,7 +166,7 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
     values = [cells[name]["value"] for name in leaders]
     parts = {
         "leaders": join_names(leaders),
-        "rest": _others_in_words(rest) if rest else "",
+        "rest": _describe_others(rest) if rest else "",
         "n": thousands(verdict["n"]),
     }
     if verdict["by"] in MCNEMAR:
@@ -292,7 +292,7 @@ def _make_verdict(
     return verdict | {"sentence": verdict_sentence(verdict, cells)}
 
 
-def _others_in_words(rest: Sequence[str]) -> str:
+def _describe_others(rest: Sequence[str]) -> str:
     return rest[0] if len(rest) == 1 else _("the other %(n)d") % {"n": len(rest)}
 
 

@@ -38,8 +38,8 @@ from judgments.admin.base import (
 )
 from judgments.datasets import page as datasets_page
 from judgments.design.editing import page as design_page
+from judgments.job_texts import QUEUES, describe_line, describe_queue_position, describe_result, describe_work
 from judgments.jobs import cancel_job, is_relied_on, places_in_line, retry_job
-from judgments.jobs_in_words import QUEUES, line_in_words, place_in_words, result_in_words, work_in_words
 from judgments.models import HIT, Caption, Dataset, Item, Job, Output, Study, StudyEvent, System, Unit
 from judgments.models.jobs import DELETED_STUDY
 from judgments.studies import page as studies_page
@@ -245,7 +245,7 @@ class JobAdmin(ReadOnlyAdmin):
     list_display = (
         "work",
         "state_label",
-        "queue_in_words",
+        "describe_queue",
         "subject",
         "progress_bar",
         "created_by",
@@ -260,15 +260,15 @@ class JobAdmin(ReadOnlyAdmin):
     @display(description="work", ordering="kind")
     def work(self, job: Job) -> SafeString:
         address = reverse("admin:judgments_job_change", args=[job.pk])
-        return format_html('<a class="q-name" href="{}">{}</a>', address, work_in_words(job))
+        return format_html('<a class="q-name" href="{}">{}</a>', address, describe_work(job))
 
     @display(description="state", label=STATE_COLOURS, ordering="state")
     def state_label(self, job: Job) -> tuple[str, str]:
         return job.state, job.get_state_display()
 
     @display(description="queue", ordering="queue")
-    def queue_in_words(self, job: Job) -> str:
-        return line_in_words(job)
+    def describe_queue(self, job: Job) -> str:
+        return describe_line(job)
 
     @display(description="about")
     def subject(self, job: Job) -> str:
@@ -278,7 +278,7 @@ class JobAdmin(ReadOnlyAdmin):
     def progress_bar(self, job: Job) -> SafeString:
         text = job.error or job.words
         if position := getattr(job, "place", None):
-            text = place_in_words(position)
+            text = describe_queue_position(position)
         return format_html(
             '<span class="q-bar"><progress max="1" value="{}"></progress> {}</span>', job.progress, text
         )
@@ -330,23 +330,23 @@ class JobAdmin(ReadOnlyAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": Job._meta,
-            "title": work_in_words(job),
+            "title": describe_work(job),
             "job": job,
-            "line": line_in_words(job, _place_of(job)),
+            "line": describe_line(job, _place_of(job)),
             "may_cancel": job.is_under_way and not is_relied_on(job.kind) and may_cancel(user, job),
             "may_retry": job.has_failed and DELETED_STUDY not in job.args and may_retry(user, job),
             "about": about(job, request.user),
             "may_design": job.kind == "import_dataset"
             and job.state == Job.State.DONE
             and user.has_perm("judgments.add_study"),
-            "result": result_in_words(job),
+            "result": describe_result(job),
         }
         return TemplateResponse(request, "judgments/job.html", context)
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Reload the page once the job has ended."""
         job = self._job(request, pk)
-        context = {"job": job, "line": line_in_words(job, _place_of(job))}
+        context = {"job": job, "line": describe_line(job, _place_of(job))}
         response = TemplateResponse(request, "judgments/parts/job.html", context)
         if not job.is_under_way:
             response.headers["HX-Refresh"] = "true"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ASSUMED = 0.8  # assumed probability that an answer is right, for plans
 
 
-def stopping_in_words(design: StudyDesign) -> str:
+def describe_stopping(design: StudyDesign) -> str:
     """Return the rule and its settings for a signature."""
     rule = design.stopping
     margin = f"-{rule.margin}-from-{rule.minimum}" if rule.rule == "margin" else ""

@@ -414,7 +414,7 @@ class HITTemplate(OpenKind):
         texts = {question.name for question in self.form.questions if question.shape == "text"}
         return {name: value for name, value in answer.items() if name not in texts}
 
-    def in_words(self, answer: Any) -> str:
+    def describe_answer(self, answer: Any) -> str:
         return "; ".join(f"{name}: {_as_text(value)}" for name, value in answer.items()) or "–"
 
     def is_right(self, answer: Any, expected: Any) -> bool:
@@ -423,7 +423,7 @@ class HITTemplate(OpenKind):
     def expected_on_repeat(self, answer: Any) -> Any:
         return expected_on_repeat(self.form.questions, answer)
 
-    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
+    def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"{name}: {_together(outcome)}" for name, outcome in answer.items()]
 
 

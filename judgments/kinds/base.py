@@ -544,11 +544,11 @@ class Kind(ABC):
         """Return an open answer without free text; None if nothing else is left."""
         return None if self.writes_captions else answer
 
-    def in_words(self, answer: Any) -> str:
+    def describe_answer(self, answer: Any) -> str:
         labels = {choice.value: choice.words for choice in self.choices}
         return labels.get(answer, str(answer)) if isinstance(answer, int) else str(answer)
 
-    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
+    def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         """Return an open consensus as text, most frequent first."""
         return []
 

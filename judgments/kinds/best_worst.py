@@ -539,7 +539,7 @@ class BestWorst(OpenKind):
         )
         return Group(image.name, (unit,))
 
-    def in_words(self, answer: Any) -> str:
+    def describe_answer(self, answer: Any) -> str:
         names = {BEST: gettext("best"), WORST: gettext("worst")}
         return ", ".join(f"{names[end]}: {answer[end]}" for end in ENDS if end in answer)
 
@@ -574,7 +574,7 @@ class BestWorst(OpenKind):
         answer = dict(zip(ends, map(int, numbers), strict=True))
         return answer if len(set(answer.values())) == len(ends) else None
 
-    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
+    def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         options = _options(unit)
         return [f"{end}: “{options[answer[end] - 1]['text']}”" for end in ENDS if answer.get(end)]
 

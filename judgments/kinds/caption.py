@@ -402,7 +402,7 @@ class CaptionWriting(OpenKind):
         text = form.get(f"u{position}")
         return text if isinstance(text, str) and tidy_text(text) else None
 
-    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
+    def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"“{text}”" for text in answer]
 
 

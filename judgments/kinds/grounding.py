@@ -300,10 +300,10 @@ class Grounding(OpenKind):
             content={"boxes": _frozen(image)},
         )
 
-    def in_words(self, answer: Any) -> str:
+    def describe_answer(self, answer: Any) -> str:
         return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(answer).items()) or "–"
 
-    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
+    def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         tokens = unit.first.text.split()
         labels = {box["id"]: label_words(box["label"]) for box in unit.content["boxes"]}
         several = {label for label, count in Counter(labels.values()).items() if count > 1}

@@ -293,7 +293,7 @@ class Keywords(OpenKind):
             "collocations": list(unit.content["collocations"]),
         }
 
-    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
+    def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"{word} ({count})" for word, count in answer.items()]
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> list[str]:

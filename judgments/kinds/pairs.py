@@ -318,12 +318,12 @@ class PairKind(ChoiceKind):
         )
         return answer + sure if isinstance(answer, int) else answer
 
-    def in_words(self, answer: Any) -> str:
+    def describe_answer(self, answer: Any) -> str:
         if not isinstance(answer, int) or answer < SURE:
-            return super().in_words(answer)
+            return super().describe_answer(answer)
         sure = next(choice.words for choice in HOW_SURE if choice.value == answer // SURE * SURE)
         return gettext("%(answer)s (%(confidence)s)") % {
-            "answer": super().in_words(answer % SURE),
+            "answer": super().describe_answer(answer % SURE),
             "confidence": sure,
         }
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from rest_framework import serializers
 
 from common import amounts
-from judgments.jobs_in_words import note_in_words, work_in_words
+from judgments.job_texts import describe_note, describe_work
 from judgments.kinds.spans.kind import SEVERITY_WORDS
 from judgments.models import Study
 
@@ -85,8 +85,8 @@ def hours(value: float) -> str:
     return gettext("about %(hours)s h %(minutes)s min") % {"hours": whole, "minutes": rest}
 
 
-register.filter("note_in_words", note_in_words)
-register.filter("work_in_words", work_in_words)
+register.filter("describe_note", describe_note)
+register.filter("describe_work", describe_work)
 
 
 # The control of each type of field; the first that fits, "text" for all others.

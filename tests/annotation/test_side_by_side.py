@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Judgment, Worker
-from annotation.work.summaries import effort_in_words
+from annotation.work.summaries import describe_effort
 from annotation.work.worksheet import arrange_units, cached_units_of, draw_layout, page_units_of, screens_of
 from evaluation.planning.follow_up.units import make_next_batch
 from judgments.drawing.material import screen_of
@@ -54,7 +54,7 @@ def test_a_follow_up_asks_the_text_beside_again_too() -> None:
 
 def test_both_texts_of_a_screen_are_answered_and_become_a_judgment_each() -> None:
     study = side_by_side()
-    assert effort_in_words(study)["size"] == "3 questions"
+    assert describe_effort(study)["size"] == "3 questions"
     person = joined(study)
     html, assignment = work_of(study, person)
     assert steps_on(html) == ["1 2", "3 4", "5 6"]
@@ -123,7 +123,7 @@ def test_a_system_stays_on_its_side_of_a_document() -> None:
         dataset, "spans", judged="summary", units_per_hit=12, controls={"per_hit": 0},
         spans={"documents": True, "contrastive": True}, judgments_per_unit=30,
     )  # fmt: skip
-    assert effort_in_words(study)["size"] == "6 questions"
+    assert describe_effort(study)["size"] == "6 questions"
     (hit,) = study.hits.all()
     units = cached_units_of(hit)
     lefts = set()

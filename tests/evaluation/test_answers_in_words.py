@@ -65,7 +65,7 @@ def test_boxes_of_one_label_are_told_apart() -> None:
     ]
     unit = SimpleNamespace(first=SimpleNamespace(text="A dog and a cat"), content={"boxes": boxes})
     answer = [{"word": 1, "box": "1"}, {"word": 4, "box": "2"}]
-    assert KINDS["grounding"].consensus_in_words(answer, unit=unit) == ["dog → dog (1)", "cat → cat"]
+    assert KINDS["grounding"].describe_consensus(answer, unit=unit) == ["dog → dog (1)", "cat → cat"]
 
 
 def test_captions_stand_as_they_were_written(designer: Client) -> None:
@@ -86,7 +86,7 @@ def test_captions_stand_as_they_were_written(designer: Client) -> None:
 def test_best_and_worst_stand_with_their_captions() -> None:
     options = [{"key": "a", "text": "one"}, {"key": "b", "text": "two"}, {"key": "c", "text": "three"}]
     unit = SimpleNamespace(content={"options": options})
-    said = KINDS["best-worst"].consensus_in_words
+    said = KINDS["best-worst"].describe_consensus
     assert said({"best": 3, "worst": 1}, unit=unit) == ["best: “three”", "worst: “one”"]
     assert said({"best": None, "worst": 2}, unit=unit) == ["worst: “two”"]
 
@@ -99,7 +99,7 @@ def test_a_form_stands_question_by_question() -> None:
         "why": {"n": 3, "texts": ["because"]},
         "place": {"n": 2, "answer": None},
     }
-    said = KINDS["template"].consensus_in_words(answer, unit=None)
+    said = KINDS["template"].describe_consensus(answer, unit=None)
     assert said == ["tone: neg", "flags: irony, rude", "age: mean 56.5", "why: 3 answers", "place: tied"]
 
 
@@ -107,7 +107,7 @@ def test_numbers_need_no_words(designer: Client) -> None:
     study = pairwise().study
     aggregate_study(study=study)
     assert "What do people answer?" not in words(designer.get(page(study, "results")))
-    assert KINDS["pairwise"].consensus_in_words(None, unit=None) == []
+    assert KINDS["pairwise"].describe_consensus(None, unit=None) == []
 
 
 def test_the_board_of_answers_in_words_claims_nothing_that_it_does_not_measure(designer: Client) -> None:

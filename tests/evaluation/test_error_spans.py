@@ -13,7 +13,7 @@ from django.test import Client
 from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from annotation.work.summaries import effort_in_words
+from annotation.work.summaries import describe_effort
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
 from evaluation.reports.storage import build_report
@@ -239,7 +239,7 @@ def test_documents_of_a_file_stay_whole(tmp_path: Path) -> None:
         units = [place.unit for place in hit.places.order_by("position").select_related("unit__item")]
         assert [unit.item.name[-1] for unit in units] == ["0", "1", "2"][: len(units)]
         assert [unit.content["document"]["part"] for unit in units] == [1, 2, 3][: len(units)]
-    assert effort_in_words(made)["size"] == "up to 3 questions"  # the largest page, whichever is the first
+    assert describe_effort(made)["size"] == "up to 3 questions"  # the largest page, whichever is the first
     assert Caption.objects.filter(dataset__name="docs", role="candidate").count() == 1
 
 

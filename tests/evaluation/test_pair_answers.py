@@ -64,7 +64,7 @@ def test_each_answer_has_a_word_a_key_and_a_number() -> None:
     assert [one.words for one in every.choices] == SCALE
     assert len({one.key for one in (*every.choices, *every.confidences)}) == 9
     assert every.clean_answer(312, unit=None, design=None) == 312
-    assert every.in_words(311) == "A, by far (Certain)"
+    assert every.describe_answer(311) == "A, by far (Certain)"
     assert every.sides.to_canonical(311, side=True) == 312 == every.sides.from_canonical(311, side=True)
     assert every.sides.to_canonical(200, side=True) == 200
     with pytest.raises(ValueError, match="expected"):

@@ -18,7 +18,7 @@ from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.disagreement.analysis import compute_disagreement, disagreement_in_words
+from evaluation.results.disagreement.analysis import compute_disagreement, describe_disagreement
 from evaluation.results.judges.importing import import_judge
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.cached_figures import recompute_figures, store_figures
@@ -270,10 +270,10 @@ def test_only_a_metric_of_all_items_is_said_to_come_closer_to_the_floor() -> Non
         "entropy": {"floor": 0.5, "most": 0.69},
         "predictors": [row("few", 0.0, 5), row("all", 0.3, 30), always],
     }
-    assert "The best metric, all, takes 25 %" in disagreement_in_words(found)
+    assert "The best metric, all, takes 25 %" in describe_disagreement(found)
     below = found | {"predictors": [row("all", -0.1, 30), always]}
-    assert "takes 100 %" in disagreement_in_words(below)
-    assert "metric" not in disagreement_in_words(found | {"predictors": [row("few", 0.0, 5), always]})
+    assert "takes 100 %" in describe_disagreement(below)
+    assert "metric" not in describe_disagreement(found | {"predictors": [row("few", 0.0, 5), always]})
 
 
 def test_soft_labels_are_exported_a_unit_a_line(study: Study, tmp_path: Path) -> None:

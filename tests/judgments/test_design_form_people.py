@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgments.design.editing.form import DesignForm, starting_values, value_in_words, values_from_toml
+from judgments.design.editing.form import DesignForm, describe_value, starting_values, values_from_toml
 from judgments.design.reading import dump_toml
 from tests.judgments import desk
 
@@ -122,7 +122,7 @@ def test_texts_in_other_languages_are_typed_in_rows_and_fill_the_form_again() ->
     assert again.is_valid(), again.errors
     assert again.design.translations == form.design.translations
     assert "Lea todo." in str(again["translations"])
-    assert "Answer: La primera." in value_in_words("translations", form.values["translations"])
+    assert "Answer: La primera." in describe_value("translations", form.values["translations"])
 
 
 def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
@@ -165,8 +165,8 @@ def test_what_cannot_be_is_said_beside_its_field(changes: dict[str, str], field:
 
 
 def test_rows_are_read_as_lines() -> None:
-    said = value_in_words(
+    said = describe_value(
         "examples", [{"scene": "A dog.", "shown": ["A dog runs."], "answer": "4", "why": ""}]
     )
     assert said == "Picture in words: A dog. · Texts shown: A dog runs. · Answer: 4"
-    assert value_in_words("examples", []) == "–"
+    assert describe_value("examples", []) == "–"

@@ -470,11 +470,11 @@ def test_a_simulated_crowd_gives_what_the_page_would_take(asked: dict[str, Any],
 
 def test_what_people_say_together_is_quoted() -> None:
     answer = {"spans": [MINOR, {**LACKING, "category": "accuracy/omission"}], "score": 71.5}
-    assert KINDS["spans"].consensus_in_words(answer, unit=unit()) == [
+    assert KINDS["spans"].describe_consensus(answer, unit=unit()) == [
         "“Hund” (minor)",
         "something missing (major, accuracy/omission)",
     ]
-    assert KINDS["spans"].in_words(answer) == "4–8 minor, … major, 71.5"
-    assert KINDS["spans"].in_words({"spans": []}) == "–"
-    assert KINDS["spans"].in_words({"within": [4, 9]}) == "4–9"
+    assert KINDS["spans"].describe_answer(answer) == "4–8 minor, … major, 71.5"
+    assert KINDS["spans"].describe_answer({"spans": []}) == "–"
+    assert KINDS["spans"].describe_answer({"within": [4, 9]}) == "4–9"
     assert f1([MINOR], [MINOR]) == f1([], [LACKING]) == 1

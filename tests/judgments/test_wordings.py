@@ -116,9 +116,9 @@ def test_a_study_s_own_labels_replace_the_grades() -> None:
         2: "Poor",
         1: "Nonsense",
     }
-    assert kind.in_words(1) == "Nonsense"
+    assert kind.describe_answer(1) == "Nonsense"
     assert [choice.key for choice in kind.choices] == ["4", "3", "2", "1"]
-    assert KINDS["graded"].in_words(1) == "Is unrelated to the image"
+    assert KINDS["graded"].describe_answer(1) == "Is unrelated to the image"
 
 
 def test_a_study_s_own_labels_replace_the_poles() -> None:

@@ -69,7 +69,7 @@ class MTurkBackend(CrowdBackend):
     def platform(self, design: StudyDesign) -> str:
         return LIVE if design.crowd.live and settings.MTURK_LIVE else SANDBOX
 
-    def entrance_in_words(self, study: Study) -> str:
+    def describe_entrance(self, study: Study) -> str:
         platform = study.platform or self.platform(design_of(study))
         if platform == LIVE:
             sentence = _("Participants find it at %(site)s; what they do there costs real money.")

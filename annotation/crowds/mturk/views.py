@@ -41,7 +41,7 @@ from annotation.views.common import (
     render_sheet,
     see_other,
 )
-from annotation.work.summaries import effort_in_words
+from annotation.work.summaries import describe_effort
 from annotation.work.worksheet import page_units_of, read_design, translated_text, worked_examples
 from common.errors import NotThere
 from common.markup import render_markdown
@@ -154,7 +154,7 @@ def _entrance(
         "examples": worked_examples(study, design),
         "kind": KINDS[design.protocol].for_design(design),
         "has_quiz": bool(design.quiz.items),
-        **effort_in_words(study),
+        **describe_effort(study),
     }
     return render(request, "annotation/framed/entrance.html", context, status=422 if missing else 200)
 

@@ -96,12 +96,12 @@ class ExternalBackend(CrowdBackend):
                 f"has {design.panel.hits} (panel.hits)."
             )
 
-    def entrance_in_words(self, study: Study) -> str:
+    def describe_entrance(self, study: Study) -> str:
         sentence = pgettext(
             "staff",
             "The panel sends its people to /s/%(slug)s/panel/ on this server; the study's page has the link.",
         ) % {"slug": study.slug}
-        return sentence if design_of(study).panel.knows_its_people else f"{sentence} {unsigned_in_words()}"
+        return sentence if design_of(study).panel.knows_its_people else f"{sentence} {describe_unsigned()}"
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         reward = design.crowd.reward_cents * design.panel.hits
@@ -126,7 +126,7 @@ class ExternalBackend(CrowdBackend):
         return {"external_id": call.key} if call.kind == Ability.PUBLISH else {}
 
 
-def unsigned_in_words() -> str:
+def describe_unsigned() -> str:
     return pgettext("staff", "Its links are not signed: whoever has one can take places with made-up ids.")
 
 

@@ -36,7 +36,7 @@ from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_paused_study
 from annotation.views.common import errors_as_pages, remember_worker, see_other, session_of, worker_of
 from annotation.words import spell_duration, spell_money
-from annotation.work.summaries import effort_in_words
+from annotation.work.summaries import describe_effort
 from annotation.work.worksheet import read_design
 from common.errors import QuorumError
 from common.markup import render_markdown
@@ -90,7 +90,7 @@ def _entry_page(
     status: int = 200,
 ) -> HttpResponse:
     hits = design.panel.hits
-    effort = effort_in_words(study)
+    effort = describe_effort(study)
     asks_country = bool(design.checked_here.countries) and known is None
     context: dict[str, Any] = {
         "study": study,

@@ -123,7 +123,7 @@ class ProlificBackend(ExternalBackend):
             refuse_other_currency(client, design)
             filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
 
-    def entrance_in_words(self, study: Study) -> str:
+    def describe_entrance(self, study: Study) -> str:
         return _("People come from Prolific, whose study leads to %(address)s.") % {
             "address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"
         }

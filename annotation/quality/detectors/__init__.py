@@ -59,10 +59,10 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
         raise ValueError(sentence % {"key": key, "name": name, "value": value, "said": expected}) from None
 
 
-def evidence_in_words(name: str, evidence: Mapping[str, Any]) -> str:
+def describe_evidence(name: str, evidence: Mapping[str, Any]) -> str:
     """Return stored evidence in the reader's language; as stored if its settings are of another version."""
     stored = str(evidence.get("words", ""))
     try:
-        return make_rule(name, evidence["settings"]).in_words(evidence["numbers"])
+        return make_rule(name, evidence["settings"]).describe(evidence["numbers"])
     except (KeyError, ValueError):
         return stored

@@ -20,7 +20,7 @@ from annotation.quality.detectors.base import (
     Share,
     alpha_share,
     binomial_at_most,
-    chance_in_words,
+    describe_chance,
 )
 from common.amounts import percent
 from evaluation.numeric.arrays import Floats
@@ -73,7 +73,7 @@ class Disagreement(SequentialRule):
         own_kappa = (agreeing / n - chance) / (1 - chance) if chance < 1 else 0.0
         return self.make_finding(history, **numbers, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
             "Agrees with the others' majority on %(agreeing)s of %(n)s items (%(share)s), where at least %(expected)s "
             "are expected; so few come by chance in %(chance)s cases."
@@ -82,7 +82,7 @@ class Disagreement(SequentialRule):
             "n": numbers["n"],
             "share": percent(numbers["agreeing"] / numbers["n"]),
             "expected": percent(numbers["expected"]),
-            "chance": chance_in_words(numbers["p"]),
+            "chance": describe_chance(numbers["p"]),
         }
 
 
@@ -159,7 +159,7 @@ class ControlAccuracy(Rule):
             return self.make_finding(history, n=n, right=right, threshold=self.threshold, p=p, level=level)
         return self.make_finding(history, n=n, right=right, threshold=self.threshold)
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         threshold = percent(numbers["threshold"])
         sentence = _("%(right)s of %(n)s check questions right (%(share)s); %(threshold)s are asked for.") % {
             "right": numbers["right"],
@@ -171,7 +171,7 @@ class ControlAccuracy(Rule):
             return sentence
         chance = _("Somebody who gets %(threshold)s right does so badly in %(chance)s cases.") % {
             "threshold": threshold,
-            "chance": chance_in_words(numbers["p"]),
+            "chance": describe_chance(numbers["p"]),
         }
         return f"{sentence} {chance}"
 
@@ -192,7 +192,7 @@ class RepeatConsistency(Rule):
             return None
         return self.make_finding(history, n=n, same=same, threshold=self.threshold)
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         return _("%(same)s of %(n)s items shown twice were answered the same way both times.") % {
             "same": numbers["same"],
             "n": numbers["n"],

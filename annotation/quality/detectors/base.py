@@ -269,13 +269,13 @@ class Rule(BaseModel, ABC):
         return alpha_share(self.least, total=total, fresh=fresh) > 0
 
     @abstractmethod
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         """Return the sentence for the numbers of a finding, in the reader's language."""
 
     def make_finding(self, history: History, **evidence: Any) -> Finding:
         """Return a finding with rounded numbers; its stored sentence is English."""
         with translation.override("en"):
-            sentence = self.in_words(evidence)
+            sentence = self.describe(evidence)
         plain = {
             key: float(f"{value:.4g}") if isinstance(value, float) else value
             for key, value in evidence.items()
@@ -321,7 +321,7 @@ def alpha_share(least: int, *, total: int, fresh: int) -> float:
     return share
 
 
-def chance_in_words(p: float) -> str:
+def describe_chance(p: float) -> str:
     if p >= 0.1:
         return _("about %(n)s in 100") % {"n": round(100 * p)}
     if p < 1e-6:

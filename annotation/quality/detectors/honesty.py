@@ -95,7 +95,7 @@ class PastedText(SignOfProgram):
             }
         return self.make_finding(history, n=n, pasted=pasted, **more)
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         sentence = _("%(pasted)s of %(n)s written answers were pasted.") % {
             "pasted": numbers["pasted"],
             "n": numbers["n"],
@@ -179,7 +179,7 @@ class Typing(SignOfProgram):
             texts=_texts_for_evidence([typed[index] for index in inhuman]),
         )
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
             "%(typed_so)s of %(n)s typed answers were typed as no hand does: %(fast)s faster than %(per_second)s "
             "characters a second (the fastest %(fastest)s; people's record is 18), %(even)s with gaps between keys "
@@ -250,7 +250,7 @@ class Phrasing(SignOfProgram):
             history, n=n, alike=len(alike), people=people, others=len(history.others_texts), texts=texts
         )
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
             "%(alike)s of %(n)s answers (%(share)s) are nearly what others had written of other items "
             "(people who wrote these: %(people)s)."
@@ -346,7 +346,7 @@ class HiddenLine(SignOfProgram):
             history, n=len(answers), found=len(following), texts=_texts_for_evidence(following)
         )
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
             "%(found)s of %(n)s answers use the word that only the hidden line of their page names (%(words)s)."
         ) % {

@@ -20,7 +20,7 @@ from annotation.quality.detectors.base import (
     SequentialRule,
     Share,
     binomial_at_least,
-    chance_in_words,
+    describe_chance,
 )
 from evaluation.numeric.arrays import Flags, Floats
 
@@ -114,7 +114,7 @@ class SideBias(SequentialRule):
             return None
         return self.make_finding(history, n=n, left=left, p=p, level=level)
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         n, left = numbers["n"], numbers["left"]
         sentence = (
             _(
@@ -127,7 +127,7 @@ class SideBias(SequentialRule):
                 "there by chance in %(chance)s cases."
             )
         )
-        return sentence % {"most": max(left, n - left), "n": n, "chance": chance_in_words(numbers["p"])}
+        return sentence % {"most": max(left, n - left), "n": n, "chance": describe_chance(numbers["p"])}
 
 
 class StraightLining(SequentialRule):
@@ -171,11 +171,11 @@ class StraightLining(SequentialRule):
             return None
         return self.make_finding(history, n=n, run=length, answer=value, p=p, level=level)
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
             "The same answer %(run)s times in a row, among %(n)s; others' answers on the same items make such a run a "
             "matter of chance in %(chance)s cases."
-        ) % {"run": numbers["run"], "n": numbers["n"], "chance": chance_in_words(numbers["p"])}
+        ) % {"run": numbers["run"], "n": numbers["n"], "chance": describe_chance(numbers["p"])}
 
     def _usual(self, history: History, known: np.ndarray, value: float) -> Floats:
         """Return (N,) the probability that an honest worker answers ``value`` at each position, as seen."""
@@ -229,11 +229,11 @@ class Alternation(SequentialRule):
         most = n - len(groups)
         return self.make_finding(history, n=n, changes=changes, of=most, p=p, level=level)
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
             "%(changes)s of %(of)s answers differ from the one before; in a random order of the same answers so many "
             "do in %(chance)s cases."
-        ) % {"changes": numbers["changes"], "of": numbers["of"], "chance": chance_in_words(numbers["p"])}
+        ) % {"changes": numbers["changes"], "of": numbers["of"], "chance": describe_chance(numbers["p"])}
 
 
 class TooFast(Rule):
@@ -271,7 +271,7 @@ class TooFast(Rule):
             return self.make_finding(history, n=n, median=median, others=usual)
         return None
 
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
+    def describe(self, numbers: Mapping[str, Any]) -> str:
         median = f"{numbers['median']:.1f}"
         if "fast" in numbers:
             return _(

@@ -54,7 +54,7 @@ from evaluation.numeric.signatures import Signature, Value
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from evaluation.statistics.inputs import encode
 from judgments.drawing.controls import REPEATED
-from judgments.drawing.stopping import stopping_in_words
+from judgments.drawing.stopping import describe_stopping
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.studies import design_of, draws_at_claim, stops_early
@@ -612,7 +612,7 @@ def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str
     if chosen := design_of(study).chosen:
         fields["chosen"] = f"{chosen.method},{chosen.budget}-of-{chosen.population}-{chosen.per}"
     if stops_early(study):
-        fields["stopping"] = stopping_in_words(design_of(study))
+        fields["stopping"] = describe_stopping(design_of(study))
     if moment is None:
         decided = Adjudication.objects.filter(
             study=study, state=Adjudication.State.DECIDED, value__isnull=False

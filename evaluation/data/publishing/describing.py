@@ -459,7 +459,7 @@ def _read_member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
             yield part
 
 
-def plan_in_words(plan: Plan) -> list[str]:
+def describe_plan(plan: Plan) -> list[str]:
     """Describe a plan, a line per fact."""
     metadata = plan.metadata
     lines = [

@@ -20,8 +20,8 @@ from evaluation.planning.choosing.selecting import (
     EVEN,
     USUAL_METRICS,
     check_not_frozen,
-    choice_in_words,
     compute_choice,
+    describe_choice,
     store_choice,
 )
 from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
@@ -99,7 +99,7 @@ def select_items(*, study: Study, by: User | None, progress: Progress, method: s
     """Draws items with chances that go with their usefulness into the draft's design; follow the job."""
     choice = None if method == ALL else compute_choice(study=study, method=method, **how, progress=progress)
     store_choice(study=study, choice=choice, by=by)
-    return Outcome(choice_in_words(choice), choice)
+    return Outcome(describe_choice(choice), choice)
 
 
 @background_operation("weigh-back", "Weigh answers back to all items", job=WEIGH, parameters=ScoresRequest)

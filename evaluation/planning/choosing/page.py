@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, pgettext
 
 from evaluation.planning.choosing.operations import SAVE, WEIGH, choice_savings, select_items, weigh_back
-from evaluation.planning.choosing.selecting import EVEN, choice_in_words
+from evaluation.planning.choosing.selecting import EVEN, describe_choice
 from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
@@ -25,7 +25,7 @@ from judgments.studies.study_page import (
     was_opened,
 )
 
-METHODS_IN_WORDS = {
+METHOD_LABELS = {
     "disagreement": gettext_noop("disagreement"),
     "information": gettext_noop("information"),
     # in results of earlier versions
@@ -33,12 +33,12 @@ METHODS_IN_WORDS = {
     "diversity": gettext_noop("diversity"),
     EVEN: gettext_noop("even draw"),
 }
-GROUPS_IN_WORDS = {
+GROUP_LABELS = {
     "accuracy": gettext_noop("Accuracy of metrics"),
     "difference": gettext_noop("Differences between metrics"),
     "system": gettext_noop("Figures of systems"),
 }
-FIGURES_IN_WORDS = {
+FIGURE_LABELS = {
     "accuracy": gettext_noop("accuracy"),
     "wins": gettext_noop("share of wins"),
     "mean": gettext_noop("mean"),
@@ -55,7 +55,7 @@ def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpR
     context |= {
         "refusal": take_refusal(request, study),
         "chosen": chosen,
-        "chosen_words": choice_in_words({"chosen": chosen}) if chosen else "",
+        "chosen_words": describe_choice({"chosen": chosen}) if chosen else "",
         "chosen_scores": list(chosen["scores"].values()) if chosen else [],
         "is_draft": study.state == Study.State.DRAFT,
         "answered": was_opened(study),
@@ -67,7 +67,7 @@ def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _weighed_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
-    return [row | {"what": _(FIGURES_IN_WORDS[row["what"]])} for row in result["rows"]]
+    return [row | {"what": _(FIGURE_LABELS[row["what"]])} for row in result["rows"]]
 
 
 def newest_savings(request: HttpRequest, study: Study) -> dict[str, Any]:
@@ -102,8 +102,8 @@ def _best_savings(result: dict[str, Any]) -> list[dict[str, Any]]:
                 savings.append(
                     best
                     | {
-                        "group": _(GROUPS_IN_WORDS[group]),
-                        "method": _(METHODS_IN_WORDS[best["method"]]),
+                        "group": _(GROUP_LABELS[group]),
+                        "method": _(METHOD_LABELS[best["method"]]),
                     }
                 )
     return savings
@@ -123,13 +123,13 @@ def _savings_plot(result: dict[str, Any]) -> Any:
             rows = [row for row in group_rows if row["method"] == method]
             curves.append(
                 Curve(
-                    _(METHODS_IN_WORDS[method]),
+                    _(METHOD_LABELS[method]),
                     tuple(float(row["budget"]) for row in rows),
                     tuple(None if row["saved"] is None else max(row["saved"], LOWEST) for row in rows),
                 )
             )
-        level = Level(_(METHODS_IN_WORDS[EVEN]), 0.0)
-        panels.append(CurvePanel(_(GROUPS_IN_WORDS[group]), tuple(curves), (level,)))
+        level = Level(_(METHOD_LABELS[EVEN]), 0.0)
+        panels.append(CurvePanel(_(GROUP_LABELS[group]), tuple(curves), (level,)))
     drawing = Curves(
         tuple(panels),
         across=pgettext("staff", "Items chosen"),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 EVEN, ALL = "even", "all"
-ITEMS_IN_WORDS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("images")}
+ITEM_LABELS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("images")}
 # Differ in what they reward, and take seconds for thousands of captions
 USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
 MOST = 100_000  # ids in a design
@@ -93,7 +93,7 @@ def compute_choice(
             % {
                 "budget": thousands(budget),
                 "n": thousands(population.size),
-                "what": _(ITEMS_IN_WORDS[population.per]),
+                "what": _(ITEM_LABELS[population.per]),
             }
         )
     if method == EVEN:
@@ -154,14 +154,14 @@ def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None
     return changed
 
 
-def choice_in_words(choice: dict[str, Any] | None) -> str:
+def describe_choice(choice: dict[str, Any] | None) -> str:
     if not choice:
         return _("All items are judged again; the choice was taken back.")
     chosen = choice["chosen"]
     return pgettext("staff", "%(budget)s of %(n)s %(what)s were chosen (%(method)s, seed %(seed)s).") % {
         "budget": thousands(chosen["budget"]),
         "n": thousands(chosen["population"]),
-        "what": _(ITEMS_IN_WORDS[chosen["per"]]),
+        "what": _(ITEM_LABELS[chosen["per"]]),
         "method": chosen["method"],
         "seed": chosen["seed"],
     }

@@ -31,7 +31,7 @@ from evaluation.planning.follow_up.units import (
     take_known_items,
     units_for_known_items,
 )
-from evaluation.results.consensus import SIDES_IN_WORDS
+from evaluation.results.consensus import SIDE_LABELS
 from judgments.admin.base import BoundedPaginator
 from judgments.models import Study, Unit
 from judgments.studies.studies import kind_of
@@ -122,14 +122,14 @@ def _rows_to_show(chosen: Any) -> QuerySet[Consensus]:
 
 
 def _dispute_row(row: Any) -> Row:
-    return Row(unit=row.unit, votes=_votes_in_words(row.votes), n=row.n, state=_state_in_words(row.sent))
+    return Row(unit=row.unit, votes=_describe_votes(row.votes), n=row.n, state=_describe_state(row.sent))
 
 
-def _state_in_words(sent: str | None) -> str:
+def _describe_state(sent: str | None) -> str:
     return str(Adjudication.State(sent).label) if sent else ""
 
 
-def _votes_in_words(votes: dict[str, int]) -> str:
+def _describe_votes(votes: dict[str, int]) -> str:
     parts = [
         _("%(n)s for “%(answer)s”") % {"n": count, "answer": answer}
         for answer, count in sorted(votes.items())
@@ -147,18 +147,18 @@ def _adjudication_row(adjudication: Adjudication) -> dict[str, Any]:
         "to": adjudication.adjudicator.get_username(),
         "by": adjudication.sent_by.get_username() if adjudication.sent_by else "–",
         "at": adjudication.decided_at or adjudication.sent_at,
-        "votes": _votes_in_words(adjudication.votes),
-        "value": _decision_in_words(adjudication),
+        "votes": _describe_votes(adjudication.votes),
+        "value": _describe_decision(adjudication),
         "reason": adjudication.reason,
     }
 
 
-def _decision_in_words(adjudication: Adjudication) -> str:
+def _describe_decision(adjudication: Adjudication) -> str:
     kind, value = kind_of(adjudication.study), adjudication.value
     if value is None:
         return "–"
     if kind.two_sided:
-        return f"{value} ({SIDES_IN_WORDS[value]})"
+        return f"{value} ({SIDE_LABELS[value]})"
     labels = {choice.value: choice.words for choice in kind.choices}
     return f"{value} ({labels[value].lower()})" if value in labels else str(value)
 

@@ -143,9 +143,9 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
     }
     if registration is None:
         context["form"] = RegisteringForm(initial=refusal.sent if refusal else None)
-        context |= _plan_in_words(design_of(study).registration)
+        context |= _describe_plan(design_of(study).registration)
     else:
-        context |= _plan_in_words(registration.plan) | {
+        context |= _describe_plan(registration.plan) | {
             "outcomes": [(row, _(row.verdict), _outcome_words(row)) for row in compute_outcomes(study)],
             "deviations": find_deviations(study),
         }
@@ -180,7 +180,7 @@ def _outcome_words(outcome: Outcome) -> str:
     }
 
 
-def _plan_in_words(plan: Plan | None) -> Context:
+def _describe_plan(plan: Plan | None) -> Context:
     names = plan.exclude_by if plan is not None else ()
     return {"plan": plan, "rules": [_(RULES[name].title) if name in RULES else name for name in names]}
 

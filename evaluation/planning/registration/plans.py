@@ -170,7 +170,7 @@ AS_PLANNED = (
 )  # fmt: skip
 
 
-def find_registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
+def find_registered(study: Study, *, with_sentences: bool = True) -> Registered | None:
     """Return the plan with its deviations; log quotes may name people, so they are optional."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
@@ -179,11 +179,11 @@ def find_registered(study: Study, *, log_in_words: bool = True) -> Registered | 
         plan=registration.plan,
         sha256=registration.sha256,
         on=registration.registered_at.date().isoformat(),
-        deviations=tuple(find_deviations(study, log_in_words=log_in_words)),
+        deviations=tuple(find_deviations(study, with_sentences=with_sentences)),
     )
 
 
-def find_deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
+def find_deviations(study: Study, *, with_sentences: bool = True) -> list[Deviation]:
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
@@ -199,7 +199,7 @@ def find_deviations(study: Study, *, log_in_words: bool = True) -> list[Deviatio
         what__in=AS_PLANNED
     )
     for event in events.order_by("at", "pk"):
-        entry = event.words if log_in_words else f"{event.what.replace('-', ' ')}."
+        entry = event.words if with_sentences else f"{event.what.replace('-', ' ')}."
         deviations.append(Deviation(event.what, f"{event.at.date()}: {entry}", quoted=True))
     return deviations
 

@@ -202,14 +202,14 @@ def power_sentence(result: Mapping[str, Any]) -> str:
             "does in %(power)s (%(interval)s)."
         ) % {
             "wanted": _percent(result["wanted"]),
-            "design": design_in_words(most),
+            "design": describe_design(most),
             "power": _percent(most["power"]),
             "interval": _interval(most),
         }
     sentence = _(
         "%(design)s find the difference in %(power)s of studies (%(interval)s); in %(wrong)s the wrong one is ahead."
     ) % {
-        "design": design_in_words(best),
+        "design": describe_design(best),
         "power": _percent(best["power"]),
         "interval": _interval(best),
         "wrong": _percent(best["wrong"], 1),
@@ -236,7 +236,7 @@ def _interval(row: Mapping[str, Any]) -> str:
     }
 
 
-def design_in_words(row: Mapping[str, Any]) -> str:
+def describe_design(row: Mapping[str, Any]) -> str:
     """Describe a design: 300 pairs with 3 votes each."""
     if row["references"] == 1:
         return ngettext(

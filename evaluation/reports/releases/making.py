@@ -174,7 +174,7 @@ def _write(
     judged = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
     writer.write_rows("judgments.jsonl", _pass_rows_through(judged, rows.add_judgment))
     progress(0.6, "computing what they say")
-    plan = find_registered(study, log_in_words=False)
+    plan = find_registered(study, with_sentences=False)
     findings = compute_findings(rows, plan)
     about = replace(about, signature=findings.signature)
     writer.write_rows("consensus.jsonl", findings.consensus())

@@ -12,7 +12,7 @@ import numpy as np
 from evaluation.data.provenance import json_float
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.presentation.content import Curve, Estimate, estimate_of
-from evaluation.reports.replication.verdicts import in_words
+from evaluation.reports.replication.verdicts import describe_estimate
 from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
@@ -252,4 +252,4 @@ def estimates_of(curve: ReferenceCurve) -> list[Estimate]:
 
 def in_per_cent(estimate: Estimate) -> str:
     """Format as ``91.6 % (89.7 to 93.2)``."""
-    return in_words(estimate, 1, scale=100, unit=" %")
+    return describe_estimate(estimate, 1, scale=100, unit=" %")

@@ -124,7 +124,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
     ]
 
 
-def in_words(ours: Estimate, digits: int, *, scale: float = 1, unit: str = "") -> str:
+def describe_estimate(ours: Estimate, digits: int, *, scale: float = 1, unit: str = "") -> str:
     """Format as ``0.55 (0.54 to 0.58)``, or the value alone without an interval."""
     figures = map(json_float, (ours.value, ours.low, ours.high))
     value, low, high = (None if figure is None else f"{scale * figure:.{digits}f}" for figure in figures)

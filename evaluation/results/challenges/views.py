@@ -64,7 +64,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 def challenges(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     rows = Challenge.objects.select_related("dataset")[:MOST_CHALLENGES]
-    listed = [{"challenge": row, "state": _state_in_words(row)} for row in rows]
+    listed = [{"challenge": row, "state": _describe_state(row)} for row in rows]
     return render(request, "evaluation/challenges/list.html", {"challenges": listed, "now": now})
 
 
@@ -75,7 +75,7 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
     rows = leaderboard(challenge=challenge, user_id=user.pk if user else None, now=now)
     context: dict[str, Any] = {
         "challenge": challenge,
-        "state": _state_in_words(challenge),
+        "state": _describe_state(challenge),
         "description": render_markdown(challenge.description),
         "rows": rows,
         "ranked": any(row.low is not None for row in rows),
@@ -147,7 +147,7 @@ def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "shown": shown,
         "places": remaining_submissions(challenge=challenge, user=user),
         "waiting": any(submission.state == Submission.State.QUEUED for submission in submissions),
-        "state": _state_in_words(challenge),
+        "state": _describe_state(challenge),
     }
     return render(request, "evaluation/challenges/own.html", context)
 
@@ -200,7 +200,7 @@ def _signed_in_user(request: HttpRequest) -> User | None:
     return request.user if isinstance(request.user, User) and request.user.is_active else None
 
 
-def _state_in_words(challenge: Challenge) -> str:
+def _describe_state(challenge: Challenge) -> str:
     now = timezone.now()
     if challenge.is_over_at(now):
         return "over"
@@ -216,7 +216,7 @@ def _form_page(
         "form": form,
         "error": error,
         "most": largest_submission(challenge.images),
-        "state": _state_in_words(challenge),
+        "state": _describe_state(challenge),
         "places": remaining_submissions(challenge=challenge, user=user) if user else None,
     }
     return render(request, "evaluation/challenges/submit.html", context, status=status)

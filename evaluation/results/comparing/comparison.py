@@ -444,7 +444,7 @@ def _pooled(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
     }
 
 
-def compared_in_words(result: dict[str, Any]) -> str:
+def describe_compared_sources(result: dict[str, Any]) -> str:
     shared = result["units"]["shared"]
     if not shared:
         return _("The two share no item, so nothing can be said about their agreement.")
@@ -456,7 +456,7 @@ def compared_in_words(result: dict[str, Any]) -> str:
             "same": thousands(consensus["same"]),
             "n": thousands(consensus["n"]),
         }
-        return f"{sentence}{_kappa_in_words(consensus['kappa'])}."
+        return f"{sentence}{_describe_kappa(consensus['kappa'])}."
     cells = [cell for cell in grid["cells"] if cell["kappa"]["value"] is not None]
     if len(grid["cells"]) == 1 and cells:
         cell = cells[0]
@@ -468,7 +468,7 @@ def compared_in_words(result: dict[str, Any]) -> str:
             "second": thousands(cell["both"] + cell["second_only"]),
             "both": thousands(cell["both"]),
         }
-        return f"{sentence}{_kappa_in_words(cell['kappa'])}."
+        return f"{sentence}{_describe_kappa(cell['kappa'])}."
     if cells:
         best = grid["best"]
         return _(
@@ -495,7 +495,7 @@ def compared_in_words(result: dict[str, Any]) -> str:
     return _("No figure is defined: %(why)s.") % {"why": _(why)}
 
 
-def _kappa_in_words(kappa: dict[str, Any]) -> str:
+def _describe_kappa(kappa: dict[str, Any]) -> str:
     if kappa["value"] is None:
         return _("; kappa is undefined")
     return _(

@@ -321,7 +321,7 @@ def _note_systems_alone(names: Sequence[str]) -> str:
     )
 
 
-def comparison_in_words(result: Mapping[str, Any]) -> str:
+def describe_comparison(result: Mapping[str, Any]) -> str:
     rows = result["rows"]
     row = next((row for row in rows if row.get("kind", "all") == "all"), None)
     first, second = result["metrics"]

@@ -14,7 +14,7 @@ from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import ScoresRequest, import_scores, signature_of
 from evaluation.models import ImportedMetric
 from evaluation.presentation.content import p_value
-from evaluation.results.comparing.metrics import JOB_KIND, can_compare, compare, comparison_in_words
+from evaluation.results.comparing.metrics import JOB_KIND, can_compare, compare, describe_comparison
 from judgments.access.roles import Right, has_role, require_editor
 from judgments.admin.base import signed_in
 from judgments.datasets.page import import_or_queue
@@ -48,7 +48,7 @@ def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "last": last,
         "comparison": comparison,
         "rows": _comparison_rows(comparison) if comparison else [],
-        "sentence": comparison_in_words(comparison) if comparison else "",
+        "sentence": describe_comparison(comparison) if comparison else "",
         "over_systems": zip(comparison["metrics"], comparison["systems"]["own"], strict=True)
         if comparison and comparison.get("systems")
         else (),

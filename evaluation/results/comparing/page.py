@@ -13,16 +13,16 @@ from django.views.decorators.http import require_safe
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.errors import EvaluationError
-from evaluation.results.comparing.comparison import MISSING, compared_in_words
+from evaluation.results.comparing.comparison import MISSING, describe_compared_sources
 from evaluation.results.comparing.studies import cached_comparison, comparable_studies
-from evaluation.results.consensus import SIDES_IN_WORDS
+from evaluation.results.consensus import SIDE_LABELS
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
 
 OFFERED = 200  # studies in the list
 SHADES = 4  # steps of a cell's background
-MISSING_IN_WORDS = {
+MISSING_LABELS = {
     "leave-out": gettext_noop("leave them out"),
     "no": gettext_noop("count them as a no of this study"),
 }
@@ -39,7 +39,7 @@ class CompareForm(forms.Form):
         self.fields["missing"] = forms.ChoiceField(
             label=_("Items that only the other study has"),
             widget=UnfoldAdminSelectWidget,
-            choices=[(name, _(MISSING_IN_WORDS[name])) for name in MISSING],
+            choices=[(name, _(MISSING_LABELS[name])) for name in MISSING],
         )
 
 
@@ -84,7 +84,7 @@ def _comparison_context(request: HttpRequest, study: Study, other: Study, missin
     grid = result["thresholds"]
     chosen = _chosen_cell(grid, request.GET.get("cell", ""))
     return {
-        "result": result | {"in_words": compared_in_words(result)},
+        "result": result | {"in_words": describe_compared_sources(result)},
         "missing_rule": missing,
         "chosen": grid["cells"][chosen] if chosen is not None else None,
         "rows": _grid_rows(grid, chosen),
@@ -118,14 +118,14 @@ def _shade(kappa: float | None) -> int:
 
 
 def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
-    names = _answers_in_words(study)
+    names = _describe_answers(study)
     return [(names[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
 
 
-def _answers_in_words(study: Study) -> dict[float, str]:
+def _describe_answers(study: Study) -> dict[float, str]:
     kind = KINDS[study.protocol]
     if kind.two_sided:
-        return {float(side): str(label) for side, label in SIDES_IN_WORDS.items()}
+        return {float(side): str(label) for side, label in SIDE_LABELS.items()}
     return {float(choice.value): choice.words for choice in kind.choices}
 
 

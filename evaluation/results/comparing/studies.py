@@ -15,7 +15,7 @@ from common.rows import plain_rows
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Content, JudgmentTable, Source
 from evaluation.errors import EvaluationError
-from evaluation.results.comparing.comparison import MISSING, compare_sources, compared_in_words
+from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from evaluation.results.consensus import RESAMPLES
 from judgments.cached_figures import (
     Figures,
@@ -117,7 +117,7 @@ def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -
         seed=design_of(first).seed,
     )
     with translation.override("en"):  # it is kept for readers of any language
-        return comparison | {"in_words": compared_in_words(comparison)}
+        return comparison | {"in_words": describe_compared_sources(comparison)}
 
 
 def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:

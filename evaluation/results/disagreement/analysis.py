@@ -125,7 +125,7 @@ def compute_disagreement(
         result["groups"] = _compare_groups(table, workers, soft, bootstraps, seed)
         result["known"] = _compare_known_groups(study, table, workers, seed)
     with translation.override("en"):  # it is kept for readers of any language
-        result["in_words"] = disagreement_in_words(result)
+        result["in_words"] = describe_disagreement(result)
     progress(1.0, "done")
     return result
 
@@ -390,7 +390,7 @@ def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, s
     return attributes
 
 
-def disagreement_in_words(result: Mapping[str, Any]) -> str:
+def describe_disagreement(result: Mapping[str, Any]) -> str:
     entropy, sentences = result["entropy"], []
     sentences.append(
         _("People's answers to an item have an entropy of %(floor)s nats on average, of at most %(most)s.")
@@ -413,11 +413,11 @@ def disagreement_in_words(result: Mapping[str, Any]) -> str:
         )
     groups = result.get("groups", {})
     if groups and not groups["reason"]:
-        sentences.append(groups_in_words(groups))
+        sentences.append(describe_groups(groups))
     return " ".join(sentences)
 
 
-def groups_in_words(groups: Mapping[str, Any]) -> str:
+def describe_groups(groups: Mapping[str, Any]) -> str:
     if groups["p"] > LEVEL:
         return _("Nothing shows that raters are of more than one kind (p = %(p)s).") % {
             "p": coefficient(groups["p"])

@@ -15,13 +15,13 @@ from common.errors import QuorumError
 from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
-from evaluation.results.consensus import SIDES_IN_WORDS
+from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.disagreement.analysis import (
     ALWAYS,
     CROWD,
     EQUALLY,
     cached_disagreement,
-    disagreement_in_words,
+    describe_disagreement,
 )
 from evaluation.results.disagreement.operations import (
     PredictionsName,
@@ -84,7 +84,7 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
     groups = result.get("groups", {})
     return {
         "found": result,
-        "sentence": disagreement_in_words(result),
+        "sentence": describe_disagreement(result),
         "labels": labels,
         "predictors": [
             row | {"name": _(BASELINES.get(row["name"], row["name"]))} for row in result["predictors"]
@@ -98,18 +98,18 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
             for number, group in enumerate(groups.get("groups", ()), start=1)
         ],
         "second": [row for row in groups.get("members", ()) if row["group"] == 2][:JUDGES_SHOWN],
-        "known": [row | {"by": _attribute_in_words(row["by"])} for row in result.get("known", ())],
+        "known": [row | {"by": _describe_attribute(row["by"])} for row in result.get("known", ())],
     }
 
 
-def _attribute_in_words(name: str) -> str:
+def _describe_attribute(name: str) -> str:
     return _(KNOWN[name]) if name in KNOWN else f"{_('Crowd')}: {name.removeprefix(CROWD)}"
 
 
 def _labels(study: Study, values: list[Any]) -> list[str]:
     kind = kind_of(study)
     if kind.two_sided:
-        return [str(SIDES_IN_WORDS[value]) for value in values]
+        return [str(SIDE_LABELS[value]) for value in values]
     names = {choice.value: choice.words for choice in kind.choices}
     return [names.get(value, f"{value:g}") for value in values]
 

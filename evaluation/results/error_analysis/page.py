@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.amounts import coefficient
 from common.errors import NotThere
 from evaluation.models import Analysis
-from evaluation.results.consensus import SIDES_IN_WORDS
+from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.error_analysis.analysis import (
     Disagreement,
     Inspection,
@@ -101,7 +101,7 @@ def _row(study: Study, metric: str, disagreement: Disagreement) -> Row:
         kind=judged.kind,
         image=judged.item.name,
         texts=[(str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)],
-        people=_people_in_words(consensus, pairs),
+        people=_describe_people(consensus, pairs),
         sure=f"{100 * disagreement.people:.0f} %",
         metric=f"{100 * disagreement.metric:.0f} %",
         scores=[(name, *side_by_side(first, second))
@@ -109,7 +109,7 @@ def _row(study: Study, metric: str, disagreement: Disagreement) -> Row:
     )  # fmt: skip
 
 
-def _people_in_words(row: Any, pairs: bool) -> str:
+def _describe_people(row: Any, pairs: bool) -> str:
     if row is None:
         return _("no consensus")
     if not pairs:
@@ -154,7 +154,7 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
             for number, caption in enumerate(inspection.captions, start=1)
         ],
         "compares_pairs": len(inspection.captions) == 2,
-        "people": _people_in_words(inspection.consensus, len(inspection.captions) == 2),
+        "people": _describe_people(inspection.consensus, len(inspection.captions) == 2),
         "votes": _vote_rows(study, inspection),
         "metrics": _metric_rows(analysis, inspection) if analysis else [],
         "back": f"{page_address(study, 'closer')}?{urlencode({'metric': metric})}"
@@ -174,7 +174,7 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
         if two_sided and kind.outcome_of(int(value)) in (1, 2):
             return _("caption %(number)s") % {"number": f"{kind.outcome_of(int(value))}"}
         if two_sided:
-            return str(SIDES_IN_WORDS[kind.outcome_of(int(value))])
+            return str(SIDE_LABELS[kind.outcome_of(int(value))])
         return labels.get(int(value), f"{value:g}")
 
     return [

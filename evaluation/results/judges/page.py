@@ -42,7 +42,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
             {
                 "judge": judge,
                 "open": judge.all_answers - judge.answered - judge.failed,
-                "money": _costs_in_words(judge),
+                "money": _describe_costs(judge),
             }
             for judge in sorted(judges[:MOST_SHOWN], key=lambda judge: judge.name)
         ],
@@ -55,7 +55,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
     return TemplateResponse(request, "evaluation/study_judges.html", context)
 
 
-def _costs_in_words(judge: Judge) -> str:
+def _describe_costs(judge: Judge) -> str:
     if not judge.prompt:
         return ""
     return f"{number_format(judge.spent / MILLION, 4)} / {number_format(judge.budget / MILLION, 2)}"

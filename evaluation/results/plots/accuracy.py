@@ -89,7 +89,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         figure,
         name="accuracy",
         title=_("Accuracy of each metric by pair kind"),
-        description=f"{accuracy_sentence(result)} {_accuracies_in_words(metrics)}",
+        description=f"{accuracy_sentence(result)} {_describe_accuracies(metrics)}",
     )
 
 
@@ -149,7 +149,7 @@ def _left_margin(names: Sequence[str]) -> float:
     return 0.04 + 0.0115 * max(len(line) for name in names for line in label_of(name).split("\n"))
 
 
-def _accuracies_in_words(metrics: Mapping[str, Any]) -> str:
+def _describe_accuracies(metrics: Mapping[str, Any]) -> str:
     parts = []
     for name, figures in metrics.items():
         cells = figures["accuracy"].items()

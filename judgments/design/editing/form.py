@@ -35,8 +35,8 @@ from judgments.design.editing.rows import (
     RowsField,
     TranslationsField,
     columns_of,
-    rows_in_words,
-    translations_in_words,
+    describe_rows,
+    describe_translations,
 )
 from judgments.design.panels import SIGNATURE, Panel, makes_own_links
 from judgments.design.reading import (
@@ -363,7 +363,7 @@ def field_of_key(key: str, design: StudyDesign) -> str:
     return name if name in form.fields else ""
 
 
-def value_in_words(key: str, value: Any) -> str:
+def describe_value(key: str, value: Any) -> str:
     """Format as the form does; a dash if empty."""
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
@@ -372,14 +372,14 @@ def value_in_words(key: str, value: Any) -> str:
     if value is None or value in ("", []):
         return "–"
     if isinstance(value, dict):
-        return translations_in_words(value)
+        return describe_translations(value)
     if isinstance(value, list):
         shown = _list_field(field_of(key))
         if isinstance(shown, RowsField):
-            return rows_in_words(shown.columns, value)
+            return describe_rows(shown.columns, value)
         if isinstance(shown, PairsField):
             return str(shown.prepare_value(value))
-        return ", ".join(value_in_words(key, entry) for entry in value)
+        return ", ".join(describe_value(key, entry) for entry in value)
     choices: dict[Any, str] = {"all": "all"} | _extra(field_of(key)).get("words", {})
     return gettext(choices[value]) if value in choices else str(value)
 
@@ -465,7 +465,7 @@ class DesignForm(forms.Form):
                     or isinstance(value, list | dict)
                 ):
                     continue
-                text = value_in_words(key, value)
+                text = describe_value(key, value)
                 if len(text) <= LONGEST_FOLDED and not key.startswith("sampling.pairs."):
                     folded.append((gettext(schema.title or ""), text))
         return folded[:MOST_FOLDED]

@@ -37,12 +37,12 @@ from judgments.design.editing.form import (
     IN_CENTS,
     DesignForm,
     StudyFileForm,
+    describe_value,
     html_name,
     is_money,
     sections_for,
     starting_values,
     value_at,
-    value_in_words,
 )
 from judgments.design.reading import PRESETS, Preset, compare_designs, read_toml, slugify_name, write_toml
 from judgments.design.saved_presets import (
@@ -194,7 +194,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     context = admin.context(request, study, "change")
     context["toml"] = write_toml(design_of(study))
     if study.state != Study.State.DRAFT or not context["may_change"]:
-        context["values"] = _design_in_words(design_of(study))
+        context["values"] = _describe_design(design_of(study))
         context["can_go_back"] = context["may_change"] and can_be_discarded(study)
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved = saved_presets()
@@ -300,7 +300,7 @@ def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
     return answer or redirect(page_address(study, "rehearsal"))
 
 
-def _design_in_words(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
+def _describe_design(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
@@ -315,7 +315,7 @@ def _design_in_words(design: StudyDesign) -> list[tuple[str, list[tuple[str, str
         ]
         shown.append((gettext(section.title), rows))
     if design.registration is not None:
-        shown.append((gettext("Plan"), _plan_in_words(design.registration)))
+        shown.append((gettext("Plan"), _describe_plan(design.registration)))
     return shown
 
 
@@ -323,10 +323,10 @@ def _as_read(key: str, value: Any, currency: str) -> str:
     render = RENDERED.get(key)
     if is_money(key):
         return cents(value, currency)
-    return render(value) if render and value else value_in_words(key, value)
+    return render(value) if render and value else describe_value(key, value)
 
 
-def _plan_in_words(plan: Plan) -> list[tuple[str, str]]:
+def _describe_plan(plan: Plan) -> list[tuple[str, str]]:
     hypotheses = [
         f"{hypothesis.text} ({hypothesis.claim})" if hypothesis.claim else hypothesis.text
         for hypothesis in plan.hypotheses

@@ -132,7 +132,7 @@ def _settings(text: str, where: str) -> dict[str, Any]:
     return parsed
 
 
-def rows_in_words(columns: list[Column], rows: list[Row]) -> str:
+def describe_rows(columns: list[Column], rows: list[Row]) -> str:
     lines = []
     for row in rows:
         cells = [(column, column.shown(row.get(column.key)).replace("\n", " / ")) for column in columns]
@@ -391,9 +391,9 @@ def _language_title(language: str) -> str:
     return gettext(dict(settings.LANGUAGES).get(language, language))
 
 
-def translations_in_words(translations: Mapping[str, Any]) -> str:
+def describe_translations(translations: Mapping[str, Any]) -> str:
     rows = translation_rows(translations).of
     parts = TranslationsField().parts.items()
     return "\n".join(
-        rows_in_words(rows_field.columns, rows[part]) for part, rows_field in parts if rows[part]
+        describe_rows(rows_field.columns, rows[part]) for part, rows_field in parts if rows[part]
     )

@@ -678,7 +678,7 @@ class Spans(OpenKind):
         short = score.isascii() and score.isdigit() and len(score) < 10
         return {"spans": spans, **({"score": int(score) if short else score} if score else {})}
 
-    def in_words(self, answer: Any) -> str:
+    def describe_answer(self, answer: Any) -> str:
         if "within" in answer:  # what is expected of a check question
             return "–".join(map(str, answer["within"]))
         marks = [
@@ -689,7 +689,7 @@ class Spans(OpenKind):
         ]
         return ", ".join([*marks, *([f"{answer['score']:g}"] if "score" in answer else [])]) or "–"
 
-    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
+    def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         text = unit.first.text
         lines = []
         for span in answer["spans"]:

@@ -34,7 +34,7 @@ class NoticeBoard(CrowdBackend):
     def __init__(self) -> None:
         self.notes: dict[str, int] = {}
 
-    def entrance_in_words(self, study: Study) -> str:
+    def describe_entrance(self, study: Study) -> str:
         """In the hall."""
         return "Workers find a note in the hall."
 

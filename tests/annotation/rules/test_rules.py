@@ -12,7 +12,7 @@ from annotation.quality.detectors.base import (
     OwnJudgment,
     alpha_share,
     binomial_at_most,
-    chance_in_words,
+    describe_chance,
     look_schedule,
     pages_since_look,
 )
@@ -342,7 +342,7 @@ def test_a_rule_is_silent_between_its_looks() -> None:
     [(0.25, "25 in 100"), (0.0123, "1 in 81"), (0.00001234, "1 in 81,000"), (1e-9, "a million")],
 )
 def test_chances_are_said_as_people_say_them(p: float, said: str) -> None:
-    assert said in chance_in_words(p)
+    assert said in describe_chance(p)
 
 
 def test_the_rules_look_after_the_first_pages_and_then_at_growing_distances() -> None:

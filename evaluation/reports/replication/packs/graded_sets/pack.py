@@ -14,7 +14,7 @@ from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import NO_TABLES, Run, estimate_from
-from evaluation.reports.replication.verdicts import in_words
+from evaluation.reports.replication.verdicts import describe_estimate
 from evaluation.results.leave_one_out.operations import computable
 from evaluation.results.metric_figures import CaptionTexts, score_captions
 from evaluation.statistics.correlation import correlation
@@ -131,7 +131,7 @@ def _with_own(graded: Graded, metric: str, seed: int) -> str:
         score_captions(graded.captions, documents, metrics=[metric], tokenizer="ptb").scores[metric].images
     )
     estimate = _clustered(scores[graded.of], graded, [caption.key for caption in graded.captions], RHO, seed)
-    return in_words(estimate, 2)
+    return describe_estimate(estimate, 2)
 
 
 def _correlate(run: Run, name: str, graded: Graded, coefficient: str, with_own: Graded | None = None) -> None:

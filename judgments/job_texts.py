@@ -57,25 +57,25 @@ CAPTIONS_OF = "captions of "  # and the name of a system
 FOR_MACHINES = {"what", "analysis", "created"}
 
 
-def work_in_words(job: Job) -> str:
+def describe_work(job: Job) -> str:
     return gettext(TITLES.get(job.kind, job.kind.replace("_", " ").capitalize()))
 
 
-def line_in_words(job: Job, position: int | None = None) -> str:
+def describe_line(job: Job, position: int | None = None) -> str:
     queue = gettext(QUEUES.get(job.queue, job.queue))
-    return f"{queue}, {place_in_words(position)}" if position else queue
+    return f"{queue}, {describe_queue_position(position)}" if position else queue
 
 
-def place_in_words(position: int) -> str:
+def describe_queue_position(position: int) -> str:
     return gettext("number %(place)s in line") % {"place": thousands(position)}
 
 
-def result_in_words(job: Job) -> list[tuple[str, str]]:
+def describe_result(job: Job) -> list[tuple[str, str]]:
     if not isinstance(job.result, dict):
         return []
     rows = {**job.result, **(job.result.get("counts") or {})}
     values = [
-        (_label(name), _value_in_words(name, value))
+        (_label(name), _describe_value(name, value))
         for name, value in rows.items()
         if name not in FOR_MACHINES and value not in (None, "") and not isinstance(value, dict | list)
     ]
@@ -90,7 +90,7 @@ def _label(name: str) -> str:
     return gettext(LABELS.get(name, name.replace("_", " ")))
 
 
-def _value_in_words(name: str, value: Any) -> str:
+def _describe_value(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     if name in SHARES:
@@ -100,7 +100,7 @@ def _value_in_words(name: str, value: Any) -> str:
     return thousands(value) if isinstance(value, int) and name != "seed" else str(value)
 
 
-def note_in_words(note: str) -> str:
+def describe_note(note: str) -> str:
     """Translate a note of an import, which is stored in English and may begin with the name of a system."""
     for quirk in QUIRKS.values():
         pattern = (
