@@ -47,7 +47,7 @@ from evaluation.results.challenges.submissions import About, positions_of, read_
 from evaluation.results.comparing.metrics import compare_metrics as compared_metrics
 from evaluation.results.consensus import CLUSTERED
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.results.disagreement.predictions import import_predictions as store_predictions
+from evaluation.results.disagreement.predictions import store_predictions
 from evaluation.results.judges.asking import ask_judge as ask_model
 from evaluation.results.judges.findings import compare_judges as judges_beside_people
 from evaluation.results.judges.findings import store_comparison

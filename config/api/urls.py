@@ -40,7 +40,7 @@ from evaluation.results.comparing import api as comparing_api
 from evaluation.results.comparing.metrics import compare as compare_metrics
 from evaluation.results.dashboard import api as dashboard_api
 from evaluation.results.disagreement import api as disagreement_api
-from evaluation.results.disagreement.operations import import_predictions
+from evaluation.results.disagreement.predictions import import_predictions
 from evaluation.results.error_analysis import api as error_analysis_api
 from evaluation.results.error_spans import api as error_spans_api
 from evaluation.results.judges import api as judges_api

@@ -15,8 +15,13 @@ from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import EvaluationError, RegistrationError, ReplicationError
 from evaluation.models import Registration
 from evaluation.planning.planning import assumptions_for, compute_plan, estimate_from_pilot, read_assumptions
-from evaluation.planning.registration.operations import register
-from evaluation.planning.registration.plans import Outcome, Registered, compute_outcomes, find_registered
+from evaluation.planning.registration.plans import (
+    HypothesisOutcome,
+    Registered,
+    compute_outcomes,
+    find_registered,
+    register,
+)
 from evaluation.presentation.content import Cell, Estimate, plain_table
 from evaluation.reports.replication.packs import Pack, pack_named, shipped_packs
 from evaluation.reports.replication.running import check_output, run_packs, write_replications
@@ -130,7 +135,7 @@ class Register(OperationCommand):
         registration = Registration.objects.get(study=study)
         self.write_output(options, {"sha256": registration.sha256, **registration.content})
 
-    def _summary(self, registered: Registered, tested: list[Outcome]) -> None:
+    def _summary(self, registered: Registered, tested: list[HypothesisOutcome]) -> None:
         n = len(registered.deviations)
         count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
         self.say(f"The plan was registered on {registered.on} with SHA-256 {registered.sha256}.")

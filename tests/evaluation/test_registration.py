@@ -15,8 +15,13 @@ from annotation.rehearsal.rehearsal import copy_for_rehearsal
 from annotation.webhooks.webhooks import add_webhook
 from common.errors import DesignError, WrongState
 from evaluation.models import Registration
-from evaluation.planning.registration.operations import register_study
-from evaluation.planning.registration.plans import compute_outcomes, find_deviations, make_plan, plan_hash
+from evaluation.planning.registration.plans import (
+    compute_outcomes,
+    find_deviations,
+    make_plan,
+    plan_hash,
+    register_study,
+)
 from evaluation.planning.registration.plans import find_registered as registered_plan
 from evaluation.presentation.rendering import render_report
 from evaluation.reports.storage import build_report

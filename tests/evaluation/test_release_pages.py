@@ -15,8 +15,7 @@ from annotation.models import Worker
 from annotation.quality.flags import exclude_worker
 from evaluation.data.releases.storage import place_for_release
 from evaluation.models import Release
-from evaluation.planning.registration.operations import register_study
-from evaluation.planning.registration.plans import make_plan, plan_hash
+from evaluation.planning.registration.plans import make_plan, plan_hash, register_study
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent

@@ -13,8 +13,7 @@ from rest_framework.response import Response
 
 from evaluation.data.provenance import as_json
 from evaluation.models import Registration
-from evaluation.planning.registration.operations import register
-from evaluation.planning.registration.plans import compute_outcomes, find_deviations, outcome_words
+from evaluation.planning.registration.plans import compute_outcomes, find_deviations, outcome_words, register
 from judgments.api.operations import create_action
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 

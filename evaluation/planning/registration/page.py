@@ -23,8 +23,14 @@ from annotation.quality.detectors import RULES
 from common.amounts import thousands
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
-from evaluation.planning.registration.operations import may_be_registered, register
-from evaluation.planning.registration.plans import Outcome, compute_outcomes, find_deviations, read_claim
+from evaluation.planning.registration.plans import (
+    HypothesisOutcome,
+    compute_outcomes,
+    find_deviations,
+    may_be_registered,
+    read_claim,
+    register,
+)
 from evaluation.presentation.content import p_in_text, percent_number
 from judgments.admin.base import signed_in
 from judgments.design.tables import Plan
@@ -152,7 +158,7 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
     return TemplateResponse(request, "evaluation/study_register.html", context)
 
 
-def _outcome_words(outcome: Outcome) -> str:
+def _outcome_words(outcome: HypothesisOutcome) -> str:
     """Translate ``outcome_words``, which is English for reports."""
     if not outcome.claim:
         return _("Nothing here tests it; people judge it.")

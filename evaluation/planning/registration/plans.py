@@ -11,16 +11,21 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 from pydantic import ValidationError
+from rest_framework import serializers
 
 from annotation.models import Exclusion
 from common.amounts import thousands
+from common.parameters import Parameters
 from evaluation.data.judgment_sets.loaders import metric_outcomes
 from evaluation.data.judgment_sets.records import Flags
+from evaluation.data.releases.documents import shareable_design
 from evaluation.errors import RegistrationError
 from evaluation.models import Analysis, Registration
 from evaluation.presentation.rendering import WORDING, say
@@ -29,7 +34,9 @@ from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test
 from judgments.design.reading import stored_design
 from judgments.design.tables import Plan, read_claim
 from judgments.models import Study, StudyEvent, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.log import note_event
+from judgments.studies.studies import REGISTERED, design_of, store_plan
+from judgments.study_operations import Outcome, operation
 
 UNDECIDED, FOR_PEOPLE = gettext_noop("undecided"), gettext_noop("for people to judge")
 SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supported")
@@ -64,7 +71,7 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class HypothesisOutcome:
     """The outcome of a hypothesis.
 
     Attributes:
@@ -114,7 +121,7 @@ class Registered:
 
 def check_hypotheses(
     plan: Plan, right: Mapping[str, Flags], kinds: Sequence[str], images: NDArray[Any] | None
-) -> list[Outcome]:
+) -> list[HypothesisOutcome]:
     """Test a plan's claims by McNemar's two-sided test by image, with Holm's adjustment.
 
     Args:
@@ -125,7 +132,9 @@ def check_hypotheses(
     tested: list[tuple[int, McNemarResult]] = []
     outcomes = []
     for index, planned in enumerate(plan.hypotheses):
-        outcomes.append(Outcome(planned.text, planned.claim, UNDECIDED if planned.claim else FOR_PEOPLE))
+        outcomes.append(
+            HypothesisOutcome(planned.text, planned.claim, UNDECIDED if planned.claim else FOR_PEOPLE)
+        )
         if not planned.claim:
             continue
         claim = read_claim(planned.claim)
@@ -142,13 +151,13 @@ def check_hypotheses(
         if p <= plan.level:
             verdict = SUPPORTED if result.first_only > result.second_only else NOT_SUPPORTED
         planned = plan.hypotheses[index]
-        outcomes[index] = Outcome(
+        outcomes[index] = HypothesisOutcome(
             planned.text, planned.claim, verdict, result.first_only, result.second_only, result.best_p, p
         )
     return outcomes
 
 
-def outcome_words(outcome: Outcome, wording: int = WORDING) -> str:
+def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING) -> str:
     if not outcome.claim:
         return "Nothing here tests it; people judge it."
     claim = read_claim(outcome.claim)
@@ -293,8 +302,86 @@ def _analysis_deviations(study: Study, plan: Plan) -> list[Deviation]:
     return [Deviation("analysis", _("Not registered: %(names)s.") % {"names": ", ".join(others)})]
 
 
-def compute_outcomes(study: Study) -> list[Outcome]:
+def compute_outcomes(study: Study) -> list[HypothesisOutcome]:
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
     return check_hypotheses(registration.plan, *metric_outcomes(study))
+
+
+def planned_content(study: Study, plan: Plan) -> dict[str, Any]:
+    design = shareable_design(study)
+    design.pop("registration", None)
+    return {"study": study.slug, "plan": plan.model_dump(mode="json"), "design": design}
+
+
+def plan_of(study: Study) -> Plan:
+    plan = design_of(study).registration
+    if plan is None:
+        raise RegistrationError(
+            _(
+                "Study %(slug)r was not registered, and its study file has no table "
+                "[registration]; expected a PLAN to register."
+            )
+            % {"slug": study.slug}
+        )
+    return plan
+
+
+def may_be_registered(study: Study) -> bool:
+    before = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+    return before and study.opened_at is None and study.source == Study.Source.DESIGNED
+
+
+@transaction.atomic
+def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Registration:
+    """Register the plan, once and before opening, and store it in the study file.
+
+    Raises:
+        RegistrationError: the study was opened, has imported judgments, or is registered.
+    """
+    fresh = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if not may_be_registered(fresh):
+        raise RegistrationError(
+            _("Study %(slug)r holds answers, or may; a plan is registered before it opens.")
+            % {"slug": study.slug}
+        )
+    content = planned_content(fresh, plan)
+    try:
+        with transaction.atomic():
+            registration = Registration.objects.create(
+                study=fresh, content=content, sha256=plan_hash(content), registered_by=by
+            )
+    except IntegrityError:
+        raise RegistrationError(
+            _("Study %(slug)r was registered before; a registration is never changed.") % {"slug": study.slug}
+        ) from None
+    store_plan(study=fresh, plan=plan)
+    study.design = fresh.design
+    note_event(
+        study=fresh,
+        what=REGISTERED,
+        sentence=f"Registered {len(plan.hypotheses)} hypotheses with SHA-256 {registration.sha256}.",
+        by=by,
+        sha256=registration.sha256,
+    )
+    return registration
+
+
+class RegistrationRequest(Parameters):
+    """The plan of a study that was not opened yet."""
+
+    plan = serializers.DictField(
+        required=False,
+        help_text="What the table [registration] of a plan file holds. Left out: the plan of the study file.",
+    )
+
+
+@operation("register", "Register the plan", parameters=RegistrationRequest)
+def register(*, study: Study, by: User | None, plan: dict[str, Any] | None = None) -> Outcome:
+    """Fixes a plan before the study opens; once, and for good."""
+    row = register_study(study=study, plan=plan_of(study) if plan is None else make_plan(plan), by=by)
+    return Outcome(
+        _("Study %(slug)s is registered: SHA-256 %(sha256)s.") % {"slug": study.slug, "sha256": row.sha256},
+        row,
+    )

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from evaluation.data.provenance import as_json
-from evaluation.planning.registration.plans import Outcome, Registered, check_hypotheses, outcome_words
+from evaluation.planning.registration.plans import (
+    HypothesisOutcome,
+    Registered,
+    check_hypotheses,
+    outcome_words,
+)
 from evaluation.presentation.content import Section
 from evaluation.presentation.rendering import say, section, table
 from evaluation.reports.loading import ReportInputs
@@ -64,7 +69,7 @@ def registration_as_json(registered: Registered, inputs: ReportInputs) -> dict[s
     }
 
 
-def registered_outcomes(registered: Registered, inputs: ReportInputs) -> list[Outcome]:
+def registered_outcomes(registered: Registered, inputs: ReportInputs) -> list[HypothesisOutcome]:
     """Check each hypothesis by whether the metrics name people's winners of the decided pairs."""
     if not inputs.kind.compares_pairs or not inputs.scores:
         return check_hypotheses(registered.plan, {}, [], None)

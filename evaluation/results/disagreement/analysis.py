@@ -13,15 +13,18 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Demographics, Worker
 from common.amounts import coefficient
-from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import MOST_VALUES, NO_PAIR, JudgmentTable, Units, WorkerRow
+from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
 from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.results.consensus import ANONYMOUS
-from evaluation.results.disagreement.predictions import imported_predictions, read_predictions
+from evaluation.results.disagreement.predictions import (
+    check_soft_labels,
+    imported_predictions,
+    read_predictions,
+)
 from evaluation.statistics.clustering import ITEM, spread_of_mean
 from evaluation.statistics.disagreement import (
     SoftLabels,
@@ -55,17 +58,6 @@ CROWD = "crowd: "  # before the names of demographics
 EQUALLY, ALWAYS = "equally likely", "same for all"
 TOO_FEW_RATERS = "there are {n} raters, expected {fewest} or more"
 NO_SHARED_UNIT = "no unit has two judgments"
-
-
-def check_soft_labels(study: Study) -> None:
-    """Raise EvaluationError where answers are no few labels."""
-    if not has_soft_labels(study):
-        raise EvaluationError(
-            _(
-                "Study %(slug)r (%(protocol)s) has no soft labels; expected answers of at most %(most)s values."
-            )
-            % {"slug": study.slug, "protocol": study.protocol, "most": MOST_VALUES}
-        )
 
 
 def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:

@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from evaluation.models import Prediction
-from evaluation.results.disagreement import operations
 from evaluation.results.disagreement.analysis import cached_disagreement
+from evaluation.results.disagreement.predictions import remove_predictions
 from judgments.access.permissions import require, staff_of, study_for
 from judgments.api.resources import COUNTING, Related, Resource, RowSerializer, filters_of, study_filter
 
@@ -28,7 +28,7 @@ class PredictionSerializer(RowSerializer[Prediction]):
         fields = ["id", "study", "name", "known", "sha256", "imported_at"]
 
 
-@extend_schema_view(destroy=extend_schema(description=operations.remove_predictions.description))
+@extend_schema_view(destroy=extend_schema(description=remove_predictions.description))
 class PredictionResource(mixins.DestroyModelMixin, Resource):
     """Imported distributions of people's answers."""
 
@@ -38,9 +38,8 @@ class PredictionResource(mixins.DestroyModelMixin, Resource):
     filterset_class = filters_of(Prediction, "name", study=study_filter())
 
     def perform_destroy(self, instance: Prediction) -> None:
-        operation = operations.remove_predictions
-        require(self.request, operation.right, instance.study)
-        operation.run(instance.study, {"prediction": str(instance.pk)}, by=staff_of(self.request))
+        require(self.request, remove_predictions.right, instance.study)
+        remove_predictions.run(instance.study, {"prediction": str(instance.pk)}, by=staff_of(self.request))
 
 
 class SoftLabelsView(APIView):

@@ -23,7 +23,7 @@ from evaluation.results.disagreement.analysis import (
     cached_disagreement,
     describe_disagreement,
 )
-from evaluation.results.disagreement.operations import (
+from evaluation.results.disagreement.predictions import (
     PredictionsName,
     import_predictions,
     remove_predictions,

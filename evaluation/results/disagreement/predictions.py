@@ -9,11 +9,15 @@ from pathlib import Path
 import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
+from rest_framework import serializers
 
 from common.amounts import counted
 from common.errors import DataConflict
 from common.incoming import load_json
-from evaluation.data.judgment_sets.records import Units
+from common.parameters import Parameters
+from evaluation.data.export.formats.soft_labels import has_soft_labels
+from evaluation.data.judgment_sets.records import MOST_VALUES, Units
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from evaluation.numeric.arrays import Floats, Ints, places_in
@@ -21,9 +25,22 @@ from evaluation.statistics.disagreement import SoftLabels
 from judgments.models import Study, Unit
 from judgments.studies.log import note_event
 from judgments.studies.studies import kind_of
+from judgments.study_operations import Outcome, operation, row_of
 
+LONGEST_FILE = 20_000_000
 FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
+
+
+def check_soft_labels(study: Study) -> None:
+    """Raise EvaluationError where answers are no few labels."""
+    if not has_soft_labels(study):
+        raise EvaluationError(
+            _(
+                "Study %(slug)r (%(protocol)s) has no soft labels; expected answers of at most %(most)s values."
+            )
+            % {"slug": study.slug, "protocol": study.protocol, "most": MOST_VALUES}
+        )
 
 
 def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
@@ -78,7 +95,7 @@ def _read_lines(
         yield where, unit, shares / total
 
 
-def import_predictions(*, study: Study, name: str, predictions: str, by: User | None = None) -> str:
+def store_predictions(*, study: Study, name: str, predictions: str, by: User | None = None) -> str:
     """Store the distributions of JSON lines, all or none, and return what was done; the same again changes nothing.
 
     Every answer has a share above 0, as somebody may give it later.
@@ -123,13 +140,6 @@ def import_predictions(*, study: Study, name: str, predictions: str, by: User | 
     return sentence
 
 
-def remove_predictions(*, prediction: Prediction, by: User | None = None) -> str:
-    sentence = f"Predictions of {prediction.name!r} were removed."
-    note_event(study=prediction.study, what="predictions-removed", sentence=sentence, by=by)
-    prediction.delete()
-    return sentence
-
-
 def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
     """Return name -> (U, L) shares for the units with these row ids, nan where none is told."""
     predictions = {}
@@ -139,3 +149,40 @@ def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
         if (at >= 0).any():
             predictions[prediction.name] = np.where((at >= 0)[:, np.newaxis], shares[at], np.nan)
     return predictions
+
+
+class PredictionsName(Parameters):
+    name = serializers.CharField(
+        max_length=80,
+        label="Name of the model",
+        help_text="What it is called in tables, such as soft-net-1.",
+    )
+
+
+class ImportPredictionsRequest(PredictionsName):
+    """A model's own distributions of people's answers."""
+
+    predictions = serializers.CharField(
+        trim_whitespace=False,
+        max_length=LONGEST_FILE,
+        style={"base_template": "textarea.html"},
+        label="Distributions",
+        help_text="JSON lines with unit and distribution, as the export soft-labels has them.",
+    )
+
+
+@operation("import-predictions", "Import predicted distributions", parameters=ImportPredictionsRequest)
+def import_predictions(*, study: Study, by: User | None, name: str, predictions: str) -> Outcome:
+    """Store a model's distributions, to be held against people's. The same again changes nothing."""
+    check_soft_labels(study)
+    return Outcome(store_predictions(study=study, name=name, predictions=predictions, by=by))
+
+
+@operation("remove-predictions", "Remove predicted distributions", row="prediction")
+def remove_predictions(*, study: Study, by: User | None, prediction: str) -> Outcome:
+    """Remove a model's distributions."""
+    row = row_of(Prediction.objects.filter(study=study), prediction)
+    sentence = f"Predictions of {row.name!r} were removed."
+    note_event(study=study, what="predictions-removed", sentence=sentence, by=by)
+    row.delete()
+    return Outcome(sentence)
