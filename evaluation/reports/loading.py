@@ -99,8 +99,8 @@ class ReportInputs:
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
         """Return (N,) pair kinds; "" if unknown."""
-        of = {pair.pk: pair.kind for pair in self.consensus.pairs}
-        return np.array([of[pk] for pk in self.pks or ()], dtype=np.str_)
+        kind_of = {pair.pk: pair.kind for pair in self.consensus.pairs}
+        return np.array([kind_of[pk] for pk in self.pks or ()], dtype=np.str_)
 
     @property
     def tokenizer(self) -> str:
@@ -205,26 +205,27 @@ def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
 def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str) -> Evaluated:
     stored = _stored(study, Analysis.What.META_EVALUATION, consensus.data_hash)
     for analysis in stored:
-        matches = not metrics or list(metrics) == analysis.settings["metrics"]
+        settings = analysis.settings
+        if metrics and list(metrics) != settings["metrics"]:
+            continue
+        if tokenizer and tokenizer != settings["tok"]:
+            continue
         # Imported scores may have been replaced since.
-        matches &= analysis.settings.get("imported", "") == imported_hashes(
-            study.dataset, analysis.settings["metrics"]
-        )
-        if matches and (not tokenizer or tokenizer == analysis.settings["tok"]):
-            scores, pks = _stored_scores(analysis)
-            if set(scores) == set(analysis.result["metrics"]):
-                alone = not KINDS[study.protocol].compares_pairs
-                return Evaluated(
-                    AnalysisResult(analysis.result, analysis.settings, analysis.signature),
-                    scores,
-                    pks,
-                    people_of_units(consensus, pks) if alone else None,
-                    _captions_of_units(study, pks) if alone else (),
-                )
+        if settings.get("imported", "") != imported_hashes(study.dataset, settings["metrics"]):
+            continue
+        scores, pks = _stored_scores(analysis)
+        if set(scores) != set(analysis.result["metrics"]):
+            continue
+        evaluation = AnalysisResult(analysis.result, settings, analysis.signature)
+        if KINDS[study.protocol].compares_pairs:
+            return Evaluated(evaluation, scores, pks, None, ())
+        people, captions = people_of_units(consensus, pks), _captions_of_units(study, pks)
+        return Evaluated(evaluation, scores, pks, people, captions)
+    newest: Mapping[str, Any] = (
+        stored[0].settings if stored else {"metrics": DEFAULT_METRICS, "tok": DEFAULT_TOKENIZER}
+    )
     computed = compute_evaluation(
-        study=study,
-        metrics=list(metrics) or (stored[0].settings["metrics"] if stored else DEFAULT_METRICS),
-        tokenizer=tokenizer or (stored[0].settings["tok"] if stored else DEFAULT_TOKENIZER),
+        study=study, metrics=list(metrics) or newest["metrics"], tokenizer=tokenizer or newest["tok"]
     )
     return Evaluated(
         AnalysisResult(computed.result, computed.settings, computed.signature),
@@ -236,8 +237,8 @@ def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str],
 
 
 def _captions_of_units(study: Study, pks: Sequence[int]) -> tuple[tuple[int, str], ...]:
-    of = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
-    return tuple(of[pk] for pk in pks)
+    caption_of = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
+    return tuple(caption_of[pk] for pk in pks)
 
 
 def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:

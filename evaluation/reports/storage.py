@@ -74,7 +74,8 @@ def build_report(
     ]
     if multiverse_result is not None:
         sections.append(multiverse_section(multiverse_result))
-    if (plan := find_registered(study)) is not None:
+    plan = find_registered(study)
+    if plan is not None:
         sections.append(registration_section(plan, inputs))
     progress(0.8, "writing")
     aggregation, evaluation = inputs.aggregation, inputs.evaluation
@@ -92,12 +93,12 @@ def build_report(
 
 def find_multiverse(study: Study, inputs: ReportInputs, progress: Progress = no_progress) -> dict[str, Any]:
     """Return the stored multiverse of these judgments and metrics, or compute it."""
-    of: dict[str, Any] = {
+    key: dict[str, Any] = {
         "metrics": inputs.metrics,
         "tokenizer": inputs.tokenizer,
         "data_hash": inputs.consensus.data_hash,
     }
-    return stored_multiverse(study, **of) or compute_multiverse(study, **of, progress=progress)
+    return stored_multiverse(study, **key) or compute_multiverse(study, **key, progress=progress)
 
 
 def assemble_report(

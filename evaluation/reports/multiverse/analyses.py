@@ -283,9 +283,9 @@ class StudyVotes:
         if None in {caption.unit for caption in captions}:
             assert results is not None
             scores = results.caption_scores(loaders.judged_answers(self.study, table)) or []
-            of = {(score.item, score.key): score.score for score in scores}
+            score_of = {(score.item, score.key): score.score for score in scores}
             return np.array(
-                [of.get((caption.item, caption.key), np.nan) for caption in captions], dtype=np.float64
+                [score_of.get((caption.item, caption.key), np.nan) for caption in captions], dtype=np.float64
             )
         pks = np.array([caption.unit for caption in captions], dtype=np.int64)
         if rule in ("", "share", "mean"):
@@ -405,10 +405,10 @@ class PairMetrics:
     def named(self, chosen: Chosen) -> Mapping[str, Ints]:
         """Return metric -> (P,) winners: 1, 2, or 0 for none."""
         tokenizer = chosen.get("tokenizer", self._tokenizer)
-        which = chosen.get("references", ALL)
+        references = chosen.get("references", ALL)
 
         def compute() -> dict[str, Ints]:
-            pairs = self._pairs if which == ALL else self._with_half()
+            pairs = self._pairs if references == ALL else self._with_half()
             _, scores = score_pairs(
                 pairs,
                 self._documents,
@@ -418,7 +418,7 @@ class PairMetrics:
             )
             return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
-        return self._votes.once(("scores", tokenizer, which), compute)
+        return self._votes.once(("scores", tokenizer, references), compute)
 
     def _with_half(self) -> list[PairTexts]:
         generator = np.random.default_rng(self._votes.seed)
@@ -491,10 +491,10 @@ class CaptionMetrics:
         }
 
     def scores(self, chosen: Chosen) -> Mapping[str, Floats]:
-        tokenizer, which = chosen.get("tokenizer", self._tokenizer), chosen.get("references", "")
+        tokenizer, references = chosen.get("tokenizer", self._tokenizer), chosen.get("references", "")
 
         def compute() -> dict[str, Floats]:
-            captions = self._with(which)
+            captions = self._with(references)
             scored = score_captions(
                 captions,
                 self._documents,
@@ -504,16 +504,16 @@ class CaptionMetrics:
             )
             return {name: metric_scores.images for name, metric_scores in scored.scores.items()}
 
-        return self._votes.once(("scores", tokenizer, which), compute)
+        return self._votes.once(("scores", tokenizer, references), compute)
 
-    def _with(self, which: str) -> list[CaptionTexts]:
-        if which == HALF:
+    def _with(self, references: str) -> list[CaptionTexts]:
+        if references == HALF:
             generator = np.random.default_rng(self._votes.seed)
             return [
                 replace(caption, references=draw_half(caption.references, generator))
                 for caption in self._captions
             ]
-        if which == OWN_KEPT:
+        if references == OWN_KEPT:
             texts = {item: [text for _, text in rows] for item, rows in self._references.of_item.items()}
             return [replace(caption, references=texts[caption.item]) for caption in self._captions]
         return self._captions

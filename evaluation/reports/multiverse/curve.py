@@ -222,8 +222,8 @@ def is_beyond(values: Floats, threshold: float, *, below: bool, inclusive: bool)
     return values >= threshold if inclusive else values > threshold
 
 
-def _mean(values: Floats | Flags, here: Flags) -> float | None:
-    return float(values[here].mean()) if here.any() else None
+def _mean(values: Floats | Flags, rows: Flags) -> float | None:
+    return float(values[rows].mean()) if rows.any() else None
 
 
 def _range_of_means(of_option: Mapping[str, Mapping[str, Any]]) -> float:
@@ -255,8 +255,8 @@ def stored_multiverse(
 
 def store_multiverse(study: Study, result: Mapping[str, Any], *, judgments: str) -> None:
     """Store a multiverse unless it is stored."""
-    of = {name: result[name] for name in ("metrics", "tokenizer", "data_hash")}
-    if stored_multiverse(study, **of) is None:
+    key = {name: result[name] for name in ("metrics", "tokenizer", "data_hash")}
+    if stored_multiverse(study, **key) is None:
         settings = _settings(study, result["metrics"], result["tokenizer"])
         Analysis.objects.replace(
             study=study,

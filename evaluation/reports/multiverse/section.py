@@ -25,8 +25,8 @@ def multiverse_section(result: Result) -> Section:
         (claim for claim in conclusions if claim["name"] not in (BEST, AGREEMENT)),
         key=lambda claim: claim["holds"],
     )
-    named = [claim for claim in conclusions if claim["name"] in (BEST, AGREEMENT)]
-    drawn = (named + least)[:MOST_CURVES]
+    headline = [claim for claim in conclusions if claim["name"] in (BEST, AGREEMENT)]
+    drawn = (headline + least)[:MOST_CURVES]
     curves = [_curve_plot(result, claim, explained=index == 0) for index, claim in enumerate(drawn)]
     return section(
         "multiverse",

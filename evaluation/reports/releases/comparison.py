@@ -39,11 +39,11 @@ class _Summary:
 def compare_releases(before: Path, after: Path) -> dict[str, Any]:
     """Compare two bundles (docs/releases.md). Raise VerificationError."""
     old, new = (_summarize(path) for path in (before, after))  # in turn: both at once need twice the memory
-    known, codes = np.unique(np.concatenate([old.judgments, new.judgments]), return_inverse=True)
+    hashes, codes = np.unique(np.concatenate([old.judgments, new.judgments]), return_inverse=True)
     then, now = np.split(codes, [len(old.judgments)])
 
     def counted(which: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        return np.bincount(which, minlength=len(known))
+        return np.bincount(which, minlength=len(hashes))
 
     before_counts, after_counts = counted(then), counted(now)
     used_before, used_after = counted(then[old.used]), counted(now[new.used])

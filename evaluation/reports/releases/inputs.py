@@ -245,8 +245,8 @@ def _pair_inputs(
     scores: dict[str, Floats] = {}
     metrics = {}
     for metric, metric_rows in by_metric.items():
-        of = {row["pair"]: (row["first"], row["second"]) for row in metric_rows}
-        both = np.array([of[name] for name in names], dtype=np.float64).reshape(-1, 2)
+        scores_of = {row["pair"]: (row["first"], row["second"]) for row in metric_rows}
+        both = np.array([scores_of[name] for name in names], dtype=np.float64).reshape(-1, 2)
         scores[metric] = both
         metrics[metric] = accuracy_of_pairs(both, winners, kinds, images)
     people = one_against_rest(
@@ -290,9 +290,9 @@ def _caption_inputs(
         pks = None
         images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
         rated = (kind.results and kind.results.caption_scores(judged)) or []
-        of = {(images[score.item], score.key): score.score for score in rated}
+        score_of = {(images[score.item], score.key): score.score for score in rated}
         captions = [(row["image"], row["caption"]) for row in first]
-        people = np.array([of[caption] for caption in captions], dtype=np.float64)
+        people = np.array([score_of[caption] for caption in captions], dtype=np.float64)
     numbers: dict[str, int] = {}
     groups = [numbers.setdefault(image, len(numbers)) for image, _ in captions]
     keys = [key for _, key in captions]

@@ -134,7 +134,8 @@ def _verify(reader: BundleReader) -> Verification:
         stated[f"{REPORT}report.json"] = (_sections(report), sections)
         differences += _files_of_report(reader, _sections(report))
         count, others = _compare_rows(reader, "consensus.jsonl", findings.consensus())
-        checked, differences = checked + count, differences + others
+        checked += count
+        differences += others
     except VerificationError as error:
         differences.append(str(error))
     else:
@@ -142,8 +143,9 @@ def _verify(reader: BundleReader) -> Verification:
             differences += describe_differences(recorded, computed, name)
             checked += sum(1 for _ in scalars_in(computed))
         for name, file in bundle.manifest.get("files", {}).items():
-            if "rows" in file and (count := sum(1 for _ in reader.rows(name))) != file["rows"]:
-                differences.append(f"{name}: stated {file['rows']:,} rows, found {count:,}")
+            rows = sum(1 for _ in reader.rows(name)) if "rows" in file else None
+            if rows != file.get("rows"):
+                differences.append(f"{name}: stated {file['rows']:,} rows, found {rows:,}")
     return make_verification(reader.path.name, checked, differences)
 
 
@@ -152,7 +154,8 @@ def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple
     checked = stated = computed = 0
     others: list[str] = []
     for index, (recorded, row) in enumerate(zip_longest(reader.rows(name), rows)):
-        stated, computed = stated + (recorded is not None), computed + (row is not None)
+        stated += recorded is not None
+        computed += row is not None
         if row is not None:
             checked += sum(1 for _ in scalars_in(row))
         if recorded is not None and row is not None:
@@ -171,7 +174,7 @@ def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
         parts = [
             (kind, part) for section in sections for kind in ("figures", "tables") for part in section[kind]
         ]
-        wanted = {
+        expected = {
             f"{REPORT}{kind}/{part['name']}.csv": csv_of(part["columns"], part["rows"])
             for kind, part in parts
         }
@@ -179,7 +182,7 @@ def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
         raise VerificationError(f"{REPORT}report.json of {reader.path} is no report.") from error
     return [
         f"{name}: its numbers are not those of {REPORT}report.json."
-        for name, text in wanted.items()
+        for name, text in expected.items()
         if reader.text(name) != text
     ]
 

@@ -61,7 +61,8 @@ def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
         return section("metrics", empty=inputs.why_not)
     metrics = inputs.evaluation.result["metrics"]
     tau = {name: estimate_of(figures["kendall_tau_b"]) for name, figures in metrics.items()}
-    names = sorted(metrics, key=lambda name: -(LAST if (value := tau[name].value) is None else value))
+    values = {name: LAST if estimate.value is None else estimate.value for name, estimate in tau.items()}
+    names = sorted(metrics, key=lambda name: -values[name])
     within = any("per_image" in figures for figures in metrics.values())
     people = one_judge.get(TAU, Estimate(None))
     rows: list[tuple[Any, ...]] = []
@@ -101,12 +102,12 @@ def _cluster_tables(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
         name: correlation(metric_scores, people[known], "pearson", resamples=0).value
         for name, metric_scores in scores.items()
     }
-    able = [name for name in scores if not np.isnan(r[name])]  # the others order nothing
+    defined = [name for name in scores if not np.isnan(r[name])]  # the others order nothing
     tests = paired_p(
-        able, lambda first, second: williams_test(scores[first], scores[second], people[known]).p
+        defined, lambda first, second: williams_test(scores[first], scores[second], people[known]).p
     )
     return cluster_tables(
-        able, {"": ([r[name] for name in able], tests)}, heads=("", "metric"), value=("r", "coefficient"),
+        defined, {"": ([r[name] for name in defined], tests)}, heads=("", "metric"), value=("r", "coefficient"),
         table_keys=("caption-clusters", "williams"), captions=int(known.sum()),
     )  # fmt: skip
 
@@ -214,15 +215,16 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     if rows:
         people = Panel("one person", tuple(row[1] for row in rows))
         floor = Panel("a caption of another image", tuple(row[2] for row in rows))
-        with_floor = any(estimate.value is not None for estimate in floor.estimates)
-        drawing = Dots(
-            tuple(row[0] for row in rows),
-            (people, floor) if with_floor else (people,),
-            "mean score over images, 95 % interval",
-        )
-        caption = f"{sentence} {say('leave-one-out-floor' if with_floor else 'leave-one-out-no-floor')}"
+        panels = _panels_with_floor(people, floor)
+        drawing = Dots(tuple(row[0] for row in rows), panels, "mean score over images, 95 % interval")
+        caption = f"{sentence} {say('leave-one-out-floor' if len(panels) > 1 else 'leave-one-out-no-floor')}"
         plots.append(plot(caption, drawing, data, title="What people reach by the metrics"))
     return section("leave-one-out", [sentence, *bounds["warnings"]], plots, [data])
+
+
+def _panels_with_floor(people: Panel, floor: Panel) -> tuple[Panel, ...]:
+    """Return both panels, or people alone if no floor was measured."""
+    return (people, floor) if any(cell.value is not None for cell in floor.estimates) else (people,)
 
 
 def _captions_section(figures: Mapping[str, Any]) -> Section:
@@ -269,23 +271,23 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
     )
     people = Panel("one person", tuple(estimate_of(bound) for bound in bounds.values()))
     chance = Panel("random boxes", tuple(Estimate(bound.get("floor")) for bound in bounds.values()))
-    with_floor = any(estimate.value is not None for estimate in chance.estimates)
-    drawing = Dots(tuple(bounds), (people, chance) if with_floor else (people,), "mean over images")
+    panels = _panels_with_floor(people, chance)
+    drawing = Dots(tuple(bounds), panels, "mean over images")
     sentence = say("content")
-    caption = f"{sentence} {say('content-floor', floor=with_floor)}"
+    caption = f"{sentence} {say('content-floor', floor=len(panels) > 1)}"
     return section("content", [sentence], [plot(caption, drawing, data)], [data])
 
 
 def _spans_section(figures: Mapping[str, Any]) -> Section:
     """Show whether two people mark the same characters, beyond chance."""
     spans = figures["spans"]
-    named = {
+    keys = {
         "character F1": "f1",
         "character F1, same severity": "f1_same_severity",
         "unitized alpha": "alpha_u",
         "unitized alpha, same severity": "alpha_u_same_severity",
     }
-    coefficients = {name: spans[key] for name, key in named.items()}
+    coefficients = {name: spans[key] for name, key in keys.items()}
     counted = [("severity", spans["severities"]), ("category", spans["categories"])]
     errors = table(
         "span-errors",

@@ -49,11 +49,11 @@ def halves_of_votes(unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed
     else:
         parts, group = vote, pair_of_unit[rows]
     kinds = np.array([kind_of[pk] for pk in pairs.tolist()], dtype=np.str_)
-    wanted = {"all": np.ones(len(pairs), dtype=bool)} | {
+    rows_of_kind = {"all": np.ones(len(pairs), dtype=bool)} | {
         str(name): kinds == name for name in np.unique(kinds) if name
     }
     generator = np.random.default_rng(seed)
-    same: dict[str, list[tuple[int, int]]] = {name: [] for name in wanted}
+    same: dict[str, list[tuple[int, int]]] = {name: [] for name in rows_of_kind}
     for _ in range(SPLITS):
         # Equal halves of each pair: the lower half of a random order.
         order = np.lexsort((generator.random(len(parts)), group))
@@ -67,7 +67,7 @@ def halves_of_votes(unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed
             np.bincount(group[order][~first], weights=weights[~first], minlength=len(pairs))
         )
         decided = (first_winner != 0) & (second_winner != 0)
-        for name, of_kind in wanted.items():
+        for name, of_kind in rows_of_kind.items():
             same[name].append(
                 (
                     int((decided & of_kind & (first_winner == second_winner)).sum()),

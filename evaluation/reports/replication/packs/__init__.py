@@ -129,9 +129,9 @@ def pack_named(name: str) -> Pack:
         return read_pack(inside)
     if (Path(name) / PACK).is_file():
         return read_pack(Path(name).resolve())
-    known = ", ".join(path.parent.name.replace("_", "-") for path in sorted(SHIPPED.glob(f"*/{PACK}")))
+    names = ", ".join(path.parent.name.replace("_", "-") for path in sorted(SHIPPED.glob(f"*/{PACK}")))
     raise ReplicationError(
-        f"There is no pack {name!r}; expected one of {known}, or a folder with {PACK} and {MODULE}."
+        f"There is no pack {name!r}; expected one of {names}, or a folder with {PACK} and {MODULE}."
     )
 
 

@@ -87,8 +87,7 @@ def _experts(run: Run, experts: Pairs) -> None:
         "alpha",
         estimate_from(alpha),
         why="the release has every pair once, while several systems returned the same pair: with the "
-        f"{int(own_caption.sum())} pairs "
-        f"of an image and its own caption counted twice alpha is {twice:.3f}",
+        f"{int(own_caption.sum())} pairs of an image and its own caption counted twice alpha is {twice:.3f}",
     )
     run.signed("alpha", alpha.signature)
     levels = [
@@ -207,8 +206,8 @@ def _shares(data: Flickr8k) -> Floats:
 def _filter(run: Run, data: Flickr8k) -> None:
     """The effect of the Bleu-pre filter (4.3.2)."""
     experts, crowd = data.experts, data.crowd
-    at = experts.image, experts.caption
-    judged = crowd.image, crowd.caption
+    expert_pairs = experts.image, experts.caption
+    crowd_pairs = crowd.image, crowd.caption
     all_no = np.array([sum(answers) == 0 for answers in crowd.answers])
     rows: list[tuple[Cell, ...]] = []
     for order in (STEM_FIRST, STOP_FIRST):
@@ -217,7 +216,7 @@ def _filter(run: Run, data: Flickr8k) -> None:
             dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
             share = _over_images(dropped, run.seed)
             lost = [
-                share_by_image(dropped[at], experts.clusters, experts.means >= grade - 1e-9)
+                share_by_image(dropped[expert_pairs], experts.clusters, experts.means >= grade - 1e-9)
                 for grade in (GOOD, FINE)
             ]
             rows.append((order, per_cent / 100, share, *lost))
@@ -227,16 +226,18 @@ def _filter(run: Run, data: Flickr8k) -> None:
                 run.number(f"filter/{per_cent}/lost-2.66", lost[0])
                 run.number(f"filter/{per_cent}/lost-3", lost[1])
             if (order, per_cent) == (STEM_FIRST, 25):
-                unlikely = dropped[judged]
-                more = (
+                unlikely = dropped[crowd_pairs]
+                reason = (
                     f"the release has {crowd.count:,} judged pairs, the paper counts 30,781 + 10,374 = 41,155; "
                     f"{int(unlikely.sum()):,} of those released are below the threshold"
                 )
-                run.number("judged/unlikely", Estimate(float(unlikely.sum())), why=more)
-                run.number("judged/likely", Estimate(float((~unlikely).sum())), why=more)
-                run.number("unlikely/all-no", share_by_image(all_no, crowd.clusters, unlikely), why=more)
+                run.number("judged/unlikely", Estimate(float(unlikely.sum())), why=reason)
+                run.number("judged/likely", Estimate(float((~unlikely).sum())), why=reason)
+                run.number("unlikely/all-no", share_by_image(all_no, crowd.clusters, unlikely), why=reason)
                 run.number(
-                    "unlikely/most-no", share_by_image(crowd.means < 0.5, crowd.clusters, unlikely), why=more
+                    "unlikely/most-no",
+                    share_by_image(crowd.means < 0.5, crowd.clusters, unlikely),
+                    why=reason,
                 )
         if order == STEM_FIRST:
             shared = _over_images(hits > 0, run.seed)
@@ -245,23 +246,21 @@ def _filter(run: Run, data: Flickr8k) -> None:
                 "nonzero/bleu-1",
                 shared,
                 why=f"with the stop words {100 * raw:.1f} % of the pairs share a word, so that the paper counts "
-                "without "
-                "them; its list of "
-                "stop words, spelling correction and lemmas are not released",
+                "without them; its list of stop words, spelling correction and lemmas are not released",
             )
     stopped = _over_images(_shared_bigrams(data, STOP_FIRST), run.seed).value or 0.0
     run.number(
         "nonzero/bleu-2",
         _over_images(_shared_bigrams(data, STEM_FIRST), run.seed),
         why=f"with stop words first it is {100 * stopped:.1f} %; the list of stop words, the spelling correction and "
-        "the lemmas "
-        "of the paper are not released",
+        "the lemmas of the paper are not released",
     )
     bleu = _bleu_matrix(data)
     for name, passed in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + 1e-9)):
         run.number(f"bleu/{name}/pairs", _over_images(~passed, run.seed))
         run.number(
-            f"bleu/{name}/lost", share_by_image(~passed[at], experts.clusters, experts.means >= GOOD - 1e-9)
+            f"bleu/{name}/lost",
+            share_by_image(~passed[expert_pairs], experts.clusters, experts.means >= GOOD - 1e-9),
         )
     columns = (
         *(Column("order"), Column("at least", "number"), Column("left out, %", "share")),
@@ -511,8 +510,8 @@ def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str)
         "Grades of first captions (4.2.1, Tables 1 and 2)",
         [
             "Of each system those first captions that the experts happened to grade for H13's systems; stars compare "
-            "the images that "
-            "are graded for both. So these shares are of few and of easy images, and no estimate for all."
+            "the images that are graded for both. So these shares are of few and of easy images, and no estimate for "
+            "all."
         ],
         tables=[Table("first-captions", "Cumulative shares of mean grades", columns, tuple(rows))],
     )

@@ -67,7 +67,7 @@ def analyse(run: Run) -> None:
 def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *, stated: bool) -> None:
     upper = content_upper_bound(test.descriptions)
     run.signed(f"upper bound, {name}", upper.signature)
-    named = [len(set(boxes)) for image in training.descriptions for boxes in image]
+    box_counts = [len(set(boxes)) for image in training.descriptions for boxes in image]
     baselines = _baselines(training, test, run.seed)
     scores = {
         baseline: [
@@ -87,7 +87,7 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
                         f"{baseline}/{k}/{figure}",
                         _estimate(getattr(scores[baseline][k - 1], figure), run.seed),
                     )
-        run.number("mean-boxes", Estimate(float(np.mean(named))))
+        run.number("mean-boxes", Estimate(float(np.mean(box_counts))))
     rows = [("people", "", *_cells(upper, run.seed))]
     rows += [
         (baseline, str(k), *_cells(by_count[k - 1], run.seed))
@@ -113,8 +113,8 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
         name,
         title,
         [
-            f"{len(test.labels):,} test images; a training description names {np.mean(named):.2f} boxes. Combinations "
-            "take the mean of the ranks; boxes that the walk over bigrams leaves out share a rank."
+            f"{len(test.labels):,} test images; a training description names {np.mean(box_counts):.2f} boxes. "
+            "Combinations take the mean of the ranks; boxes that the walk over bigrams leaves out share a rank."
         ],
         plots=[
             Plot(
@@ -196,12 +196,12 @@ def _rehearsed(seed: int) -> tuple[Images, Images]:
         for count in counts.tolist():
             sides = rng.uniform(5, 60, size=(count, 2))
             boxes.append(np.hstack([rng.uniform(0, 1, size=(count, 2)) * (100 - sides), sides]))
-        wanted = []
+        truths = []
         for label, box in zip(labels, boxes, strict=True):
             middle = np.hypot(*(box[:, :2] + box[:, 2:] / 2 - 50).T)
             weight = np.sqrt(box[:, 2] * box[:, 3]) / 20 - middle / 40 + np.log(common[label]) / 2
-            wanted.append((np.argsort(np.argsort(-weight)) < rng.integers(1, 5)).astype(np.int64))
-        judgments = rehearse(np.concatenate(wanted), (0, 1), PEOPLE, crowd=Crowd(workers=30, seed=seed))
+            truths.append((np.argsort(np.argsort(-weight)) < rng.integers(1, 5)).astype(np.int64))
+        judgments = rehearse(np.concatenate(truths), (0, 1), PEOPLE, crowd=Crowd(workers=30, seed=seed))
         # The n-th answer about each box belongs to the n-th description of its image.
         named = judgments.value.reshape(-1, PEOPLE) == 1
         starts = np.concatenate([[0], np.cumsum(counts)])

@@ -129,9 +129,9 @@ def _numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[lis
             run.missing(f"abstract-50s/meteor/{what}", METEOR_MISSING)
     taus = [tau for bounds in fifty.values() for tau in _taus_of(bounds, bleu)]
     others = [tau for bounds in fifty.values() for tau in _taus_of(bounds, PRECISION)]
-    which = f"without the brevity penalty the taus go from {min(others):.2f} to {max(others):.2f}"
-    run.number("tau/bleu-1/least", Estimate(min(taus)), why=which)
-    run.number("tau/bleu-1/most", Estimate(max(taus)), why=which)
+    why_taus = f"without the brevity penalty the taus go from {min(others):.2f} to {max(others):.2f}"
+    run.number("tau/bleu-1/least", Estimate(min(taus)), why=why_taus)
+    run.number("tau/bleu-1/most", Estimate(max(taus)), why=why_taus)
     for name in BY_PATH:
         if name in by_set:
             _numbers_by_path(run, name, by_set[name])
