@@ -351,8 +351,8 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = DEBUG
 INCOMING = Limits(
     **{
-        one.name: env.int(f"INCOMING_{one.name.upper()}", default=getattr(DEFAULTS, one.name))
-        for one in fields(Limits)
+        limit.name: env.int(f"INCOMING_{limit.name.upper()}", default=getattr(DEFAULTS, limit.name))
+        for limit in fields(Limits)
     }
 )
 FILE_UPLOAD_PERMISSIONS = 0o600
@@ -390,7 +390,7 @@ SPECTACULAR_SETTINGS = {
         "config.api.schema.problems_everywhere",
     ],
     "ENUM_NAME_OVERRIDES": {
-        "ArchivePlace": "evaluation.models.Deposit.Place",
+        "ArchivePlace": "evaluation.models.Deposit.Archive",
         "ConsensusSource": "evaluation.models.Consensus.Source",
         "DatasetRoleName": "judgments.models.DatasetRole.Role",
         "JobState": "judgments.models.Job.State",
@@ -443,7 +443,7 @@ ACCESS_LOG = env.bool("ACCESS_LOG", default=LOG_FORMAT == "json")
 FIGURES_FOLDER = env.str("PROMETHEUS_MULTIPROC_DIR", default="")  # set by config.gunicorn
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 try:
-    METRICS_FROM = [ip_network(one) for one in env.list("METRICS_FROM", default=[])]
+    METRICS_FROM = [ip_network(network) for network in env.list("METRICS_FROM", default=[])]
 except ValueError as error:
     raise ImproperlyConfigured(
         f"METRICS_FROM has no addresses ({error}); expected such as 127.0.0.1,10.0.0.0/8."

@@ -271,7 +271,7 @@ class Deposit(models.Model):
 
     of_study = ("release__study",)
 
-    class Place(models.TextChoices):
+    class Archive(models.TextChoices):
         ZENODO = "zenodo", gettext_lazy("Zenodo")
         HUGGINGFACE = "huggingface", gettext_lazy("Hugging Face")
 
@@ -284,7 +284,7 @@ class Deposit(models.Model):
         GONE = "gone", gettext_lazy("the draft was removed there")
 
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="deposits")
-    place = models.CharField(max_length=11, choices=Place)
+    archive = models.CharField(db_column="place", max_length=11, choices=Archive)
     host = models.CharField(max_length=200, help_text="Such as zenodo.org or sandbox.zenodo.org.")
     repository = models.CharField(
         max_length=200, blank=True, help_text="At Hugging Face: whose, and its name."
@@ -296,8 +296,11 @@ class Deposit(models.Model):
     remote = models.CharField(max_length=100, blank=True, help_text="The record's id, or the commit's.")
     doi = models.CharField(max_length=200, blank=True)
     address = models.URLField(max_length=500, blank=True)
-    given = models.JSONField(
-        default=dict, blank=True, help_text="Creators, keywords, papers, and what was said of rights."
+    statements = models.JSONField(
+        db_column="given",
+        default=dict,
+        blank=True,
+        help_text="Creators, keywords, papers, and what was said of rights.",
     )
     sent = models.JSONField(default=list, blank=True, help_text="Names, sizes and SHA-256 of the files.")
     asked_at = models.DateTimeField(null=True, blank=True, help_text="When its creation was last asked for.")

@@ -672,7 +672,7 @@ def retry_job(job: Job) -> None:
         dispatch(job.queue)
 
 
-def places_in_line(shown: Iterable[Job]) -> dict[int, int]:
+def queue_positions(shown: Iterable[Job]) -> dict[int, int]:
     """Return by key the positions in their queues of those that wait, from 1, if accounts take turns."""
     keys = [job.pk for job in shown if job.state == Job.State.QUEUED]
     if not keys:

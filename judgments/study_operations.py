@@ -42,12 +42,12 @@ class Outcome:
     """The result of an operation.
 
     Attributes:
-        words: a sentence for the page and the command.
+        message: a sentence for the page and the command.
         value: the answer of the HTTP call, if it is not the study.
         waits: whether another person must confirm it first; ``value`` names the request.
     """
 
-    words: str
+    message: str
     value: Any = None
     waits: bool = False
 
@@ -143,7 +143,7 @@ class Operation:
             self.then.later(study, by)
             return outcome
         added = self.then.now(study)
-        return Outcome(f"{outcome.words} {added}".rstrip(), outcome.value)
+        return Outcome(f"{outcome.message} {added}".rstrip(), outcome.value)
 
     def start(self, study: Study, values: Mapping[str, Any], *, by: User | None, page: bool = False) -> Job:
         if self.check is not None:

@@ -235,9 +235,9 @@ class Quorum(Calls):
             self.sleep(pause)
             pause = min(pause * 1.5, 5.0)
 
-    def preview(self, path: str, **asked: Any) -> MoneyStep:
+    def preview(self, path: str, **parameters: Any) -> MoneyStep:
         """Preview a call that moves money; ``confirm`` makes it."""
-        return MoneyStep(self, path, asked, self.get(path, **asked))
+        return MoneyStep(self, path, parameters, self.get(path, **parameters))
 
 
 class Handle:
@@ -246,8 +246,8 @@ class Handle:
     ``study.pause(why="a caption is broken")`` posts to ``studies/<slug>/pause/`` (``do``).
     """
 
-    def __init__(self, quorum: Quorum, address: str, own: dict[str, str]) -> None:
-        self.quorum, self.address, self.own = quorum, address, own
+    def __init__(self, quorum: Quorum, address: str, filters: dict[str, str]) -> None:
+        self.quorum, self.address, self.filters = quorum, address, filters
 
     def __repr__(self) -> str:
         return f"<{self.address}>"
@@ -269,18 +269,18 @@ class Handle:
 
     def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
         """Return its rows of a list, such as ``judgments``."""
-        return self.quorum.frame(resource, **self.own, **filters)
+        return self.quorum.frame(resource, **self.filters, **filters)
 
     def export(self, format: str, path: str | Path) -> Path:
         """Make an export of the study and download it."""
-        job = self.quorum.post("exports/", {**self.own, "format": format})
+        job = self.quorum.post("exports/", {**self.filters, "format": format})
         self.quorum.wait(job)
         self.quorum.save(f"exports/{job['id']}/download/", str(path))
         return Path(path)
 
-    def preview(self, operation: str, **asked: Any) -> MoneyStep:
+    def preview(self, operation: str, **parameters: Any) -> MoneyStep:
         """Preview an operation that moves money, such as ``bonus``; ``confirm`` does it."""
-        return self.quorum.preview(f"{self.address}{operation}/", **asked)
+        return self.quorum.preview(f"{self.address}{operation}/", **parameters)
 
 
 @dataclass

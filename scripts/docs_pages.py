@@ -116,17 +116,17 @@ def command_page() -> Iterator[str]:
         yield from _table(
             ("`quorum`", "what it does"),
             [
-                (f"[`{words}`](#{words.replace(' ', '-')})", f"{says}{_pages_of(words)}")
-                for words, (_, says, _) in commands.items()
+                (f"[`{command}`](#{command.replace(' ', '-')})", f"{says}{_pages_of(command)}")
+                for command, (_, says, _) in commands.items()
             ],
         )
-        for words, (name, _, _) in commands.items():
-            parser = load_command(name).create_parser("quorum", words)
+        for command, (name, _, _) in commands.items():
+            parser = load_command(name).create_parser("quorum", command)
             options = [
                 action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS
             ]
-            also = f"In `manage.py`: `{name}`.\n\n" if words != name else ""
-            yield f"\n### {words}\n\n{also}{_linked(_paragraphs(parser.description))}\n"
+            also = f"In `manage.py`: `{name}`.\n\n" if command != name else ""
+            yield f"\n### {command}\n\n{also}{_linked(_paragraphs(parser.description))}\n"
             yield from _table(
                 ("argument", "what it is"),
                 [(_argument(action), _linked(_words(action.help or ""))) for action in options],
@@ -135,9 +135,9 @@ def command_page() -> Iterator[str]:
                 yield f"\n```text\n{parser.epilog.strip()}\n```"
 
 
-def _pages_of(words: str) -> str:
+def _pages_of(command: str) -> str:
     """Link to the page that explains a command whose help names none."""
-    page = PAGES_OF_COMMANDS.get(words)
+    page = PAGES_OF_COMMANDS.get(command)
     return f" ([more](../{page}))" if page else ""
 
 
@@ -261,7 +261,7 @@ def calls_page() -> Iterator[str]:
         rows = list(csv.reader(file))[1:]
     yield from _table(
         ("page", "calls"),
-        [(f"`{page}`", ", ".join(f"`{one}`" for one in calls.split())) for page, calls in rows],
+        [(f"`{page}`", ", ".join(f"`{call}`" for call in calls.split())) for page, calls in rows],
     )
 
 

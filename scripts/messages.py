@@ -187,8 +187,9 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
         shown = step.form.parameters().fields if step.form else {}
         for field in (shown[field_name] for field_name in (step.form.fields if step.form else ())):
             yield from ((location, str(text)) for text in (field.label, field.help_text) if text)
-            given = field.style.get("choices", ())
-            choices = () if callable(given) else given or getattr(field, "choices", {}).items()
+            choices = field.style.get("choices", ()) or getattr(field, "choices", {}).items()
+            if callable(choices):
+                choices = ()
             yield from ((location, str(label)) for value, label in choices if str(label) != value)
 
 
@@ -217,7 +218,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
             choices = getattr(field, "choices", ()) if name != "dataset" else ()
             yield from ((path, str(label)) for _, label in choices)
             lists = getattr(field, "parts", {"": field}).values()  # other languages have several lists
-            for column in (one for rows in lists if isinstance(rows, RowsField) for one in rows.columns):
+            for column in (entry for rows in lists if isinstance(rows, RowsField) for entry in rows.columns):
                 labels = (label for _, label in column.choices if label not in languages)
                 yield from ((path, text) for text in (column.label, column.help, *labels) if text)
 
@@ -382,7 +383,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: python scripts/messages.py update|check\n")
         return 2
     _set_up()
-    catalogues = [(language, False) for language in LANGUAGES] + [(one, True) for one in STAFF_LANGUAGES]
+    catalogues = [*((name, False) for name in LANGUAGES), *((name, True) for name in STAFF_LANGUAGES)]
     if arguments == ["update"]:
         for language, staff in catalogues:
             update(language, staff=staff)

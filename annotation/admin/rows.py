@@ -11,8 +11,8 @@ from unfold.decorators import display
 from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
 from judgments.access.roles import visible_rows
 from judgments.admin.base import (
+    KnownValuesFilter,
     ReadOnlyAdmin,
-    WordsFilter,
     count_of,
     counted_beside,
     study_column,
@@ -21,8 +21,8 @@ from judgments.admin.base import (
 )
 
 
-class ValueFilter(WordsFilter):
-    title, parameter_name, words = "value", "value", ("0", "1", "2", "3", "4")
+class ValueFilter(KnownValuesFilter):
+    title, parameter_name, known_values = "value", "value", ("0", "1", "2", "3", "4")
 
 
 @admin.register(Worker)

@@ -232,7 +232,7 @@ FIGURES = add_figures(
     Figures(
         "crowd",
         crowd_figures,
-        rows=lambda found: found.rows,
+        rows=lambda figures: figures.rows,
         as_json=asdict,
         from_json=TypeAdapter(CrowdFigures).validate_python,
         many=has_many_assignments,

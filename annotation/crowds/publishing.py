@@ -314,7 +314,7 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
 
 class Obstacle(NamedTuple):
     about: About
-    words: str
+    sentence: str
 
 
 def obstacles(study: Study, *, cents: int) -> list[Obstacle]:

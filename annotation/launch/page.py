@@ -174,27 +174,39 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
     for obstacle in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
         if obstacle.about == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:
-                sentence = _("%(words)s That freezes the design.") % {"words": obstacle.words}
+                sentence = _("%(words)s That freezes the design.") % {"words": obstacle.sentence}
                 yield launch.point(_("Pages of work"), blocks, sentence)
         elif obstacle.about == "state" and study.source == Study.Source.DESIGNED:
             yield launch.point(
-                _("Registration"), blocks, obstacle.words, page="register", link_words=_("Register the plan")
+                _("Registration"),
+                blocks,
+                obstacle.sentence,
+                page="register",
+                link_words=_("Register the plan"),
             )
         elif obstacle.about == "requirements":
             yield launch.point(
                 _("Participants"),
                 blocks,
-                obstacle.words,
+                obstacle.sentence,
                 key="workers.requirements",
                 link_words=_("Change what is asked"),
             )
         elif obstacle.about == "budget":
             yield launch.point(
-                _("Cost"), blocks, obstacle.words, key="crowd.budget_cents", link_words=_("Change the budget")
+                _("Cost"),
+                blocks,
+                obstacle.sentence,
+                key="crowd.budget_cents",
+                link_words=_("Change the budget"),
             )
         else:
             yield launch.point(
-                _("Crowd"), blocks, obstacle.words, key="crowd.backend", link_words=_("Change the settings")
+                _("Crowd"),
+                blocks,
+                obstacle.sentence,
+                key="crowd.backend",
+                link_words=_("Change the settings"),
             )
 
 

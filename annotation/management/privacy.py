@@ -168,4 +168,4 @@ class ChangeConsent(QuorumCommand):
             },
             by=None,
         )
-        self.say(outcome.words)
+        self.say(outcome.message)

@@ -36,7 +36,7 @@ class Rehearse(OperationCommand):
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
             outcome = self.operation.run(study, values, by=None, progress=progress)
-        self.say(outcome.words)
+        self.say(outcome.message)
         report = outcome.value
         self.say(
             f"The known truth was recovered on {100 * report.recovered:.0f} % of {report.units:,} units "

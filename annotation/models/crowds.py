@@ -270,11 +270,11 @@ class CrowdCall(models.Model):
 
         Return False if another runner took the call; the caller must then not ask the crowd any more.
         """
-        kept = {name: value for name, value in {**self.answer, **facts}.items() if value is not None}
+        answer = {name: value for name, value in {**self.answer, **facts}.items() if value is not None}
         mine = CrowdCall.objects.filter(pk=self.pk, state=self.State.STARTED, attempts=self.attempts)
-        if not mine.update(answer=kept):
+        if not mine.update(answer=answer):
             return False
-        self.answer = kept
+        self.answer = answer
         return True
 
 

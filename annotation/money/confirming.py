@@ -340,7 +340,7 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
             problem = str(error)
             _end(order, State.VOID, problem, by)
         else:
-            _end(order, State.DONE, outcome.words, by)
+            _end(order, State.DONE, outcome.message, by)
             message = f"{spell_cents(order.cents, order.currency)} of request {order.pk} are confirmed."
             note_event(
                 study=order.study, what="spending-confirmed", sentence=message, by=by, request=order.pk

@@ -71,7 +71,7 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     limits = _longest_leases(page.study for pages in by_worker.values() for page in pages)
     for pages in by_worker.values():
         together, paid_seconds = _SpanUnion(), 0.0
-        for page in sorted(pages, key=lambda one: one.submitted_at):
+        for page in sorted(pages, key=lambda page: page.submitted_at):
             together.add(page.spans)
             lease_seconds = _SpanUnion.of(page.spans).seconds
             at_once = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
@@ -319,7 +319,7 @@ class Overclaim:
     seen: float
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         return _("claimed %(claimed)s, server saw %(seen)s") % {
             "claimed": spell_seconds(self.claimed),
             "seen": spell_seconds(self.seen),

@@ -315,7 +315,7 @@ def erase_person(
     withdraw: bool = False,
     by: User | None = None,
     asked_at: datetime | None = None,
-    kept_row: Mapping[str, Any] | None = None,
+    listed_row: Mapping[str, Any] | None = None,
     texts: bool = True,
 ) -> Erased:
     """Erase a person from a study. Irreversible; raise WrongState if something must be done first.
@@ -324,7 +324,7 @@ def erase_person(
         way: whether their judgments stay under a random name, or go as well.
         withdraw: whether files of releases are deleted here; their rows and hashes stay.
         asked_at: when the person asked for it.
-        kept_row: a row of ``erasure_list``, to repeat its erasure after a copy was restored.
+        listed_row: a row of ``erasure_list``, to repeat its erasure after a copy was restored.
         texts: whether answers that are texts, and comments, go too; a promised end of names keeps them.
     """
     locked = next(iter(_locked(study, [worker])), None)
@@ -333,7 +333,7 @@ def erase_person(
     refusal = why_not_erasable(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
-    receipt = new_receipt() if texts and kept_row is None else ""
+    receipt = new_receipt() if texts and listed_row is None else ""
     proofs = commitments(study=study, worker=locked, receipt=receipt) if receipt else []
     name, mark = locked.name, mark_of(locked)
     removed, replacements = _replace([locked], study, way, texts=texts)
@@ -344,7 +344,7 @@ def erase_person(
         "releases": _releases(study),
         "withdrawn": withdraw,
     }
-    erasure = keep_erasure(study=study, row=kept_row or {"mark": mark, "way": way, "content": content})
+    erasure = keep_erasure(study=study, row=listed_row or {"mark": mark, "way": way, "content": content})
     note_event(
         study=study,
         what="erased",
@@ -418,7 +418,7 @@ def _replace(
         if not _is_elsewhere(study, worker):
             worker.delete()
         removed["judgment"] += _erase_answers(study, stand_in, way, unnamed=unnamed, texts=texts)
-    person_erased.send(Study, study=study, words=replacements)
+    person_erased.send(Study, study=study, replacements=replacements)
     return removed, replacements
 
 

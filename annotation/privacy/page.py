@@ -64,7 +64,7 @@ def _looked_at(request: HttpRequest, study: Study, context: Context) -> dict[str
 def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
     """Show the receipt, this once: no message or session that others could read has it."""
     context = study_context(admin.site, request, study, active="privacy")
-    answer = show_privacy(request, study, context, done=outcome.value, words=outcome.words)
+    answer = show_privacy(request, study, context, done=outcome.value, words=outcome.message)
     answer["Cache-Control"] = "no-store"
     return answer
 

@@ -253,7 +253,7 @@ def replay(lines: Path) -> Replayed:
                     worker=person,
                     way=row["way"],
                     withdraw=row["content"].get("withdrawn", False),
-                    kept_row=None if stored else row,
+                    listed_row=None if stored else row,
                     texts=not row["content"].get("retention", False),
                 )
         except WrongState as error:

@@ -217,7 +217,7 @@ CONTROL_TALLIES = add_figures(
     Figures(
         "answers on check questions",
         control_tallies,
-        rows=lambda found: sum(one.n for one in found),
+        rows=lambda counts: sum(count.n for count in counts),
         from_json=lambda rows: [ControlTally(*row) for row in rows],
         many=has_many_assignments,
     )
@@ -451,7 +451,7 @@ def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:
-    labels = {str(choice.value): choice.words for choice in kind.choices}
+    labels = {str(choice.value): choice.text for choice in kind.choices}
     low, _dash, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
     if low in labels:
         return _(" or ").join(labels[part] for part in (low, high) if part in labels)

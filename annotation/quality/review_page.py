@@ -75,8 +75,8 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dra
         Judgment.objects.filter(
             assignment__study=study, assignment__worker__in=workers, replaced_by__isnull=True
         )
-        .annotate(place=number)
-        .filter(place__lte=ANSWERS_DRAWN)
+        .annotate(rank=number)
+        .filter(rank__lte=ANSWERS_DRAWN)
         .order_by("pk")
         .values_list("assignment__worker_id", "value", "presented", "seconds")
     )

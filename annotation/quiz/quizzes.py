@@ -220,7 +220,7 @@ def labelled_texts(shown: dict[str, Any], letters: Sequence[str] = ()) -> list[t
 
 def _expected_words(kind: Kind, page_unit: PageUnit) -> tuple[str, ...]:
     right = tuple(
-        choice.words
+        choice.text
         for choice in kind.choices
         if kind.is_right(kind.sides.to_canonical(choice.value, side=page_unit.side), page_unit.unit.expected)
     )

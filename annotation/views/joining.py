@@ -243,7 +243,7 @@ def _describe_study(part: StudyPart) -> dict[str, Any]:
         "pending": spell_amount(part.pending_cents, part.design.named_currency),
         "approved": spell_amount(part.approved_cents, part.design.named_currency),
         "accuracy": f"{record.share * 100:.0f}" if record is not None and record.share is not None else "",
-        "go_on": part.held or part.more,
+        "go_on": part.working or part.more,
     }
 
 

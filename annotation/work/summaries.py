@@ -52,7 +52,7 @@ class StudyPart:
     judgments: int = 0
     seconds: float = 0.0
     controls: ControlRecord | None = None
-    held: bool = False
+    working: bool = False
     more: bool = False
     rejected: list[Assignment] = field(default_factory=list)
     quiz: str = ""
@@ -78,7 +78,7 @@ def own_studies(worker: Worker) -> list[StudyPart]:
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
     rows = Participation.objects.filter(worker=worker).select_related("study")
     rows = rows.annotate(
-        held=Exists(mine.with_lease(timezone.now())),
+        working=Exists(mine.with_lease(timezone.now())),
         more=Exists(free),
     )
     parts = {
@@ -86,7 +86,7 @@ def own_studies(worker: Worker) -> list[StudyPart]:
             study=row.study,
             design=design_of(row.study),
             participation=row,
-            held=row.held,
+            working=row.working,
             more=row.more and row.study.state == Study.State.OPEN,
         )
         for row in rows.order_by("-joined_at")

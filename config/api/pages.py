@@ -84,8 +84,8 @@ class CursorPages(BasePagination):
                 rows = rows.filter(Q(**{f"{field}__{step}e": value}) & beyond)
         sign = "-" if down != backward else ""
         keys = ["pk"] if field == "pk" else [field, "pk"]
-        found = list(rows.order_by(*(f"{sign}{key}" for key in keys))[: self.size + 1])
-        more, page = len(found) > self.size, found[: self.size]
+        rows_and_next = list(rows.order_by(*(f"{sign}{key}" for key in keys))[: self.size + 1])
+        more, page = len(rows_and_next) > self.size, rows_and_next[: self.size]
         if backward:
             page.reverse()
         self.has_next = bool(page) and (backward or more)

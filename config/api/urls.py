@@ -126,8 +126,8 @@ urlpatterns = [
     path("assignments/<str:id>/report/", work.ReportView.as_view(), name="report"),
     # researchers' resources
     *(
-        operation_path(one)
-        for one in (
+        operation_path(declared)
+        for declared in (
             generate,
             discard,
             open_to_workers,

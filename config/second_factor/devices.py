@@ -74,7 +74,7 @@ def set_up(*, user: User, code: str) -> list[str]:
 def keep_only(session: SessionBase, *, user: User) -> None:
     """End the account's other sessions: they began without a code."""
     others = Session.objects.filter(expire_date__gt=timezone.now()).exclude(session_key=session.session_key)
-    mine = [one.pk for one in others.iterator() if one.get_decoded().get(SESSION_KEY) == str(user.pk)]
+    mine = [row.pk for row in others.iterator() if row.get_decoded().get(SESSION_KEY) == str(user.pk)]
     Session.objects.filter(pk__in=mine).delete()
 
 

@@ -31,7 +31,7 @@ from evaluation.results.judges import page as judges_page
 from evaluation.results.leave_one_out import page as leave_one_out_page
 from evaluation.results.strengths import page as strengths_page
 from judgments.access.roles import visible_rows
-from judgments.admin.base import ReadOnlyAdmin, WordsFilter, in_short, study_column, study_words
+from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, in_short, study_column, study_words
 from judgments.kinds import KINDS
 
 LONGEST_ANSWER = 160  # characters of a consensus in the list
@@ -80,7 +80,7 @@ class AnalysisAdmin(ReadOnlyAdmin):
     fields = ("study", "what", "signature", "judgments", "settings", "data_hash", "created_at")
 
 
-class MetricFilter(WordsFilter):
+class MetricFilter(KnownValuesFilter):
     title, parameter_name = "metric", "metric"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

@@ -105,7 +105,7 @@ class RemoveJudge(OperationCommand):
         judge = Judge.objects.filter(study=study, name=options["judge"]).first()
         if judge is None:
             raise NotThere(f"Study {study.slug!r} has no judge {options['judge']!r}.")
-        self.say(self.operation.run(study, {"judge": str(judge.pk)}, by=None).words)
+        self.say(self.operation.run(study, {"judge": str(judge.pk)}, by=None).message)
 
 
 class ImportJudge(FileOperationCommand):

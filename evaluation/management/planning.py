@@ -130,7 +130,7 @@ class Register(OperationCommand):
             self._summary(registered, compute_outcomes(study))
         else:
             self.say(
-                self.operation.run(study, {} if path is None else {"plan": _table_in(path)}, by=None).words
+                self.operation.run(study, {} if path is None else {"plan": _table_in(path)}, by=None).message
             )
         registration = Registration.objects.get(study=study)
         self.write_output(options, {"sha256": registration.sha256, **registration.content})

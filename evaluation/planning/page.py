@@ -342,7 +342,7 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
 
 
 def _redirect_from_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    messages.success(request, outcome.words)
+    messages.success(request, outcome.message)
     rehearsed: Study | None = outcome.value
     seen = Study.objects.visible_to(signed_in(request))
     if rehearsed is not None and seen.filter(pk=rehearsed.pk).exists():

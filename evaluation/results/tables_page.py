@@ -120,7 +120,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
-    labels = {0: _("not said"), **{choice.value // SURE: _(choice.words) for choice in HOW_SURE}}
+    labels = {0: _("not said"), **{choice.value // SURE: _(choice.text) for choice in HOW_SURE}}
     shares = [
         f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
         for row in levels

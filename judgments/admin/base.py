@@ -110,16 +110,16 @@ class BoundedPaginator(Paginator):
         return int(rows.order_by().values("pk")[: self.most + 1].count())
 
 
-class WordsFilter(SimpleListFilter):
+class KnownValuesFilter(SimpleListFilter):
     """Filter by a field with known values, without a query for them."""
 
-    words: tuple[str, ...] = ()
+    known_values: tuple[str, ...] = ()
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(word, word) for word in self.words]
+        return [(value, value) for value in self.known_values]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        chosen = {word for word, _ in self.lookup_choices}
+        chosen = {value for value, _ in self.lookup_choices}
         if self.value() is None:
             return queryset
         return (

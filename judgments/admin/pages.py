@@ -24,8 +24,8 @@ from judgments.access import people_page
 from judgments.access.permissions import may_cancel, may_retry
 from judgments.access.roles import Person, visible_rows
 from judgments.admin.base import (
+    KnownValuesFilter,
     ReadOnlyAdmin,
-    WordsFilter,
     count_column,
     count_of,
     counted_beside,
@@ -39,7 +39,7 @@ from judgments.admin.base import (
 from judgments.datasets import page as datasets_page
 from judgments.design.editing import page as design_page
 from judgments.job_texts import QUEUES, describe_line, describe_queue_position, describe_result, describe_work
-from judgments.jobs import cancel_job, is_relied_on, places_in_line, retry_job
+from judgments.jobs import cancel_job, is_relied_on, queue_positions, retry_job
 from judgments.models import HIT, Caption, Dataset, Item, Job, Output, Study, StudyEvent, System, Unit
 from judgments.models.jobs import DELETED_STUDY
 from judgments.studies import page as studies_page
@@ -100,8 +100,8 @@ class SystemAdmin(ReadOnlyAdmin):
         )
 
 
-class KindFilter(WordsFilter):
-    title, parameter_name, words = "kind", "kind", ("HC", "HI", "HM", "MM")
+class KindFilter(KnownValuesFilter):
+    title, parameter_name, known_values = "kind", "kind", ("HC", "HI", "HM", "MM")
 
 
 @admin.register(Unit)
@@ -228,11 +228,11 @@ def about(job: Job, person: Person) -> tuple[str, str] | None:
     return None
 
 
-def _place_of(job: Job) -> int | None:
-    return places_in_line([job]).get(job.pk)
+def _queue_position(job: Job) -> int | None:
+    return queue_positions([job]).get(job.pk)
 
 
-class QueueFilter(WordsFilter):
+class QueueFilter(KnownValuesFilter):
     title, parameter_name = "queue", "queue"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -277,7 +277,7 @@ class JobAdmin(ReadOnlyAdmin):
     @display(description="progress")
     def progress_bar(self, job: Job) -> SafeString:
         text = job.error or job.words
-        if position := getattr(job, "place", None):
+        if position := getattr(job, "queue_position", None):
             text = describe_queue_position(position)
         return format_html(
             '<span class="q-bar"><progress max="1" value="{}"></progress> {}</span>', job.progress, text
@@ -298,9 +298,9 @@ class JobAdmin(ReadOnlyAdmin):
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Look up the places in line of all shown jobs at once."""
         changes = super().get_changelist_instance(request)
-        positions = places_in_line(changes.result_list)
+        positions = queue_positions(changes.result_list)
         for job in changes.result_list:
-            job.place = positions.get(job.pk)
+            job.queue_position = positions.get(job.pk)
         return changes
 
     def change_state(
@@ -332,7 +332,7 @@ class JobAdmin(ReadOnlyAdmin):
             "opts": Job._meta,
             "title": describe_work(job),
             "job": job,
-            "line": describe_line(job, _place_of(job)),
+            "line": describe_line(job, _queue_position(job)),
             "may_cancel": job.is_under_way and not is_relied_on(job.kind) and may_cancel(user, job),
             "may_retry": job.has_failed and DELETED_STUDY not in job.args and may_retry(user, job),
             "about": about(job, request.user),
@@ -346,7 +346,7 @@ class JobAdmin(ReadOnlyAdmin):
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Reload the page once the job has ended."""
         job = self._job(request, pk)
-        context = {"job": job, "line": describe_line(job, _place_of(job))}
+        context = {"job": job, "line": describe_line(job, _queue_position(job))}
         response = TemplateResponse(request, "judgments/parts/job.html", context)
         if not job.is_under_way:
             response.headers["HX-Refresh"] = "true"

@@ -30,7 +30,7 @@ from judgments.access.tokens import scope_allows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
-from judgments.jobs import cancel_job, places_in_line, retry_job, scope_of
+from judgments.jobs import cancel_job, queue_positions, retry_job, scope_of
 from judgments.models import HIT, CandidatePair, Dataset, HITUnit, Job, Study, Unit
 from judgments.models.jobs import of_studies
 from judgments.studies.studies import create_study
@@ -259,12 +259,12 @@ class JobSerializer(RowSerializer[Job]):
     )
 
     @cached_property
-    def _places(self) -> dict[int, int]:
+    def _queue_positions(self) -> dict[int, int]:
         shown: Any = [self.instance] if self.parent is None else self.parent.instance
-        return places_in_line(shown)
+        return queue_positions(shown)
 
     def get_place(self, job: Job) -> int | None:
-        return self._places.get(job.pk)
+        return self._queue_positions.get(job.pk)
 
     def to_representation(self, instance: Job) -> dict[str, Any]:
         fields: dict[str, Any] = super().to_representation(instance)

@@ -48,7 +48,7 @@ class Choice:
     letter: str = ""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         label = gettext(self.label)
         return label % {"letter": self.letter} if "%(letter)s" in label else label
 
@@ -545,7 +545,7 @@ class Kind(ABC):
         return None if self.writes_captions else answer
 
     def describe_answer(self, answer: Any) -> str:
-        labels = {choice.value: choice.words for choice in self.choices}
+        labels = {choice.value: choice.text for choice in self.choices}
         return labels.get(answer, str(answer)) if isinstance(answer, int) else str(answer)
 
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:

@@ -321,7 +321,7 @@ class PairKind(ChoiceKind):
     def describe_answer(self, answer: Any) -> str:
         if not isinstance(answer, int) or answer < SURE:
             return super().describe_answer(answer)
-        sure = next(choice.words for choice in HOW_SURE if choice.value == answer // SURE * SURE)
+        sure = next(choice.text for choice in HOW_SURE if choice.value == answer // SURE * SURE)
         return gettext("%(answer)s (%(confidence)s)") % {
             "answer": super().describe_answer(answer % SURE),
             "confidence": sure,

@@ -50,7 +50,7 @@ class OperationCommand(QuorumCommand):
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
             more: dict[str, Any] = {"progress": progress} if self.operation.job else {}
-            self.say(self.operation.run(study, values, by=None, **more).words)
+            self.say(self.operation.run(study, values, by=None, **more).message)
 
     def study_and_values(self, options: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
         """Return the study and the checked parameters.

@@ -376,7 +376,7 @@ def add_operation(
             outcome = operation.run(study, values, by=signed_in(request), wait=False, **more)
             if shows is not None:
                 return shows(request, study, outcome)
-            messages.success(request, outcome.words)
+            messages.success(request, outcome.message)
             if leads_away:
                 return redirect(page_address(outcome.value, leads_away))
         if not has_right(request.user, Right.VIEW, study):  # who just gave up their own right

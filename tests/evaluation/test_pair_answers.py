@@ -55,13 +55,13 @@ def test_a_design_without_more_answers_is_as_in_the_papers() -> None:
 
 def test_each_answer_has_a_word_a_key_and_a_number() -> None:
     ties = kind_with("triplet", no_difference=True)
-    assert [(one.value, one.words, one.key) for one in ties.choices] == [
+    assert [(one.value, one.text, one.key) for one in ties.choices] == [
         (1, "Sentence B", "1"),
         (0, "No difference", "0"),
         (2, "Sentence C", "2"),
     ]
     every = kind_with("pairwise", **ALL)
-    assert [one.words for one in every.choices] == SCALE
+    assert [one.text for one in every.choices] == SCALE
     assert len({one.key for one in (*every.choices, *every.confidences)}) == 9
     assert every.clean_answer(312, unit=None, design=None) == 312
     assert every.describe_answer(311) == "A, by far (Certain)"

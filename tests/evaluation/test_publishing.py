@@ -633,7 +633,7 @@ def test_a_card_of_strange_names_stays_readable(study: Study, monkeypatch: pytes
 def test_the_integrity_check_looks_at_deposits(study: Study) -> None:
     release = Release.objects.get(version="1.0")
     Deposit.objects.create(
-        release=release, place="zenodo", host="zenodo.org", state="public", remote="7", sent=[]
+        release=release, archive="zenodo", host="zenodo.org", state="public", remote="7", sent=[]
     )
     problems = [one for one in check_integrity().problems if "release 1.0 is public at zenodo.org" in one]
     assert len(problems) == 2

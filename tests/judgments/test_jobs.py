@@ -192,7 +192,7 @@ def test_an_account_with_one_job_is_sent_at_once_and_turns_are_taken_afterwards(
     single = jobs.enqueue(kind="make-group", args={"name": "single"}, user=modest)
     more = jobs.enqueue(kind="make-group", args={"name": "more"}, user=modest)
     assert sorted(sent()) == [*many[: jobs.AT_BROKER], single.pk]
-    assert jobs.places_in_line([single, more]) == {single.pk: 2, more.pk: 4}
+    assert jobs.queue_positions([single, more]) == {single.pk: 2, more.pk: 4}
     for done in many[:2]:
         assert jobs.run_job(done)
         jobs.dispatch(jobs.HEAVY)

@@ -110,7 +110,7 @@ def test_every_word_is_translated(protocol: str, judged: str) -> None:
 def test_a_study_s_own_labels_replace_the_grades() -> None:
     labels = ["Perfect", "Good", "Poor", "Nonsense"]
     kind = asked("graded", labels=labels, judged="translation")
-    assert {choice.value: choice.words for choice in kind.choices} == {
+    assert {choice.value: choice.text for choice in kind.choices} == {
         4: "Perfect",
         3: "Good",
         2: "Poor",

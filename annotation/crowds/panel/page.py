@@ -341,7 +341,7 @@ def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
     outcome = _pay_for_pages(study=study, by=signed_in(request), why=request.POST.get("why", ""))
     if not outcome.waits:
         carry_out_calls(study=study)
-    messages.success(request, outcome.words)
+    messages.success(request, outcome.message)
     return redirect(page_address(study, "panel"))
 
 

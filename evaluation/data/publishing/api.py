@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import django_filters as filters
 from rest_framework import serializers
 
 from evaluation.models import Deposit
@@ -13,6 +14,7 @@ class DepositSerializer(RowSerializer[Deposit]):
 
     study = Related("release.study.slug")
     version = Related("release.version")
+    place = serializers.ChoiceField(source="archive", choices=Deposit.Archive.choices, read_only=True)
     files = serializers.ListField(
         source="sent", child=serializers.DictField(), read_only=True, help_text="Names, sizes and SHA-256."
     )
@@ -34,8 +36,8 @@ class DepositResource(Resource):
     study_path = "release__study"
     filterset_class = filters_of(
         Deposit,
-        "place",
         "state",
+        place=filters.ChoiceFilter(field_name="archive", choices=Deposit.Archive.choices),
         study=study_filter(field_name="release__study"),
         version="release__version",
     )

@@ -34,7 +34,7 @@ _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff
 TEMPLATES.filters["json"] = lambda text: _UNPRINTABLE.sub(
     lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False)
 )
-Place = Deposit.Place
+Archive = Deposit.Archive
 SAMPLE = 512  # bytes from which Hugging Face guesses how to store a file
 # of the bundle, beside the bundle itself, for those who look before they download
 AT_ZENODO = ("README.md", "datasheet.md")
@@ -97,7 +97,7 @@ class Plan:
     """A deposit to make; `refused` has sentences on why it must not be."""
 
     release: Release
-    place: str
+    archive: str
     url: str
     host: str
     repository: str
@@ -105,13 +105,13 @@ class Plan:
     licence: str
     metadata: Mapping[str, Any]
     files: tuple[Content, ...]
-    given: Mapping[str, Any]
+    statements: Mapping[str, Any]
     refused: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
         return {
             "version": self.release.version,
-            "place": self.place,
+            "place": self.archive,
             "address": self.url,
             "host": self.host,
             "repository": self.repository,
@@ -153,13 +153,13 @@ def plan_of(
     """
     url, host = address_of(to, sandbox=sandbox)
     last = Deposit.objects.filter(release__study=release.study_id).order_by("-pk").first()
-    before = last.given if last is not None else {}
+    before = last.statements if last is not None else {}
     statements = {
         "creators": creators or before.get("creators", ""),
         "keywords": keywords or before.get("keywords", ""),
         "papers": papers or before.get("papers", ""),
     }
-    if to == Place.HUGGINGFACE and not repository:
+    if to == Archive.HUGGINGFACE and not repository:
         there = Deposit.objects.filter(release__study=release.study_id, host=host).order_by("-pk").first()
         repository = there.repository if there is not None else ""
     people, related = read_creators(statements["creators"]), read_papers(statements["papers"])
@@ -172,7 +172,7 @@ def plan_of(
         members = [name for name in files_at(to, reader) if name in reader.names]
         files = [_content(release_name(release.study, release.version), partial(_read_file, bundle))]
         files += [_content(name, partial(_read_member, bundle, name)) for name in members]
-        if to == Place.HUGGINGFACE:
+        if to == Archive.HUGGINGFACE:
             card = TEMPLATES.get_template("card.md.j2").render(
                 **facts, licence=licence, repository=repository, tables=_tables(facts)
             )
@@ -183,33 +183,33 @@ def plan_of(
                 raise PublishingError(f"{file.name} of {bundle} was changed; nothing was sent.")
     return Plan(
         release=release,
-        place=to,
+        archive=to,
         url=url,
         host=host,
         repository=repository,
         publish=publish,
         licence=licence or release.licence,
-        metadata=_zenodo_metadata(facts, licence) if to == Place.ZENODO else {},
+        metadata=_zenodo_metadata(facts, licence) if to == Archive.ZENODO else {},
         files=tuple(files),
-        given={**statements, "cleared": cleared},
+        statements={**statements, "cleared": cleared},
         refused=tuple(_refusals(release, to, repository, people, cleared=cleared)),
     )
 
 
 def files_at(to: str, reader: BundleReader) -> list[str]:
-    if to == Place.ZENODO:
+    if to == Archive.ZENODO:
         return list(AT_ZENODO)
     return [*(name for name in reader.names if name.endswith(".jsonl") and "/" not in name), *AT_HUGGINGFACE]
 
 
 def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
-    if to == Place.HUGGINGFACE and sandbox:
+    if to == Archive.HUGGINGFACE and sandbox:
         raise PublishingError(
             _(
                 "Hugging Face has no sandbox; a dataset is private there until it is published. Expected zenodo."
             )
         )
-    url = settings.HUGGINGFACE_URL if to == Place.HUGGINGFACE else settings.ZENODO_URL
+    url = settings.HUGGINGFACE_URL if to == Archive.HUGGINGFACE else settings.ZENODO_URL
     url = settings.ZENODO_SANDBOX_URL if sandbox else url
     host = url.partition("://")[2].partition("/")[0]
     if "@" in host:  # it is shown on pages, and stored
@@ -386,9 +386,9 @@ def _description(facts: Mapping[str, Any]) -> str:
 def _refusals(
     release: Release, to: str, repository: str, people: list[dict[str, str]], *, cleared: bool
 ) -> Iterator[str]:
-    if to == Place.ZENODO and not people:
+    if to == Archive.ZENODO and not people:
         yield _("Zenodo asks who made the data; expected at least one creator (--creators).")
-    if to == Place.HUGGINGFACE and not repository:
+    if to == Archive.HUGGINGFACE and not repository:
         yield _(
             "Expected whose repository it becomes at Hugging Face, and its name, such as my-lab/judgments."
         )
@@ -467,8 +467,8 @@ def describe_plan(plan: Plan) -> list[str]:
         + (f" as {plan.repository}" if plan.repository else ""),
         "It would be made public." if plan.publish else "It would stay a draft that only its owners see.",
         f"Licence: {plan.release.licence}, there {plan.licence}",
-        f"Creators: {plan.given['creators'] or 'none'}",
-        *([f"Papers: {plan.given['papers']}"] if plan.given["papers"] else []),
+        f"Creators: {plan.statements['creators'] or 'none'}",
+        *([f"Papers: {plan.statements['papers']}"] if plan.statements["papers"] else []),
         "Files:",
         *(f"  {thousands(file.size):>13} bytes  {file.sha256}  {file.name}" for file in plan.files),
     ]

@@ -28,8 +28,8 @@ class PublishReleaseRequest(Parameters):
         help_text="Such as 1.0. Left out: the newest.",
     )
     to = serializers.ChoiceField(
-        choices=Deposit.Place.choices,
-        initial=Deposit.Place.ZENODO.value,
+        choices=Deposit.Archive.choices,
+        initial=Deposit.Archive.ZENODO.value,
         label="Archive",
         help_text="Where it goes.",
     )
@@ -107,5 +107,5 @@ def check_options(
     read_papers(papers)
     if publish and not others["send"]:
         raise PublishingError(_("What is only shown is not made public; expected send with publish."))
-    if others.get("repository") and to != Deposit.Place.HUGGINGFACE:
+    if others.get("repository") and to != Deposit.Archive.HUGGINGFACE:
         raise PublishingError(_("A repository is one of Hugging Face; Zenodo makes a record of its own."))

@@ -18,7 +18,7 @@ from django.db import transaction
 from common.audit import acting_person
 from common.errors import DataConflict, NotThere
 from evaluation.data.publishing import huggingface, zenodo
-from evaluation.data.publishing.describing import Place, Plan, erased_since, plan_of
+from evaluation.data.publishing.describing import Archive, Plan, erased_since, plan_of
 from evaluation.data.publishing.outside import ArchiveConflict, NotAtArchive, Site
 from evaluation.data.releases.storage import find_release, is_stored, release_file
 from evaluation.errors import PublishingError
@@ -84,7 +84,7 @@ def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = 
         def note(**values: Any) -> None:
             _store_values(deposit, plan, values)
 
-        send = huggingface.send if plan.place == Place.HUGGINGFACE else zenodo.send
+        send = huggingface.send if plan.archive == Archive.HUGGINGFACE else zenodo.send
         try:
             send(site, deposit, plan, note, progress)
         except (NotAtArchive, ArchiveConflict):
@@ -104,7 +104,7 @@ def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = 
 
 
 def _open_site(plan: Plan) -> Site:
-    if plan.place == Place.HUGGINGFACE:
+    if plan.archive == Archive.HUGGINGFACE:
         return Site(url=plan.url, token=settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN")
     if plan.url == settings.ZENODO_SANDBOX_URL.rstrip("/"):
         return Site(url=plan.url, token=settings.ZENODO_SANDBOX_TOKEN, setting="ZENODO_SANDBOX_TOKEN")
@@ -118,8 +118,8 @@ def _find_or_create_deposit(plan: Plan, by: User | None) -> Deposit:
         deposit = rows.select_related("release__study").first()
         if deposit is None:
             return Deposit.objects.create(
-                release=plan.release, place=plan.place, host=plan.host, repository=plan.repository, made_by=by,
-                given=dict(plan.given), sent=plan.listed(),
+                release=plan.release, archive=plan.archive, host=plan.host, repository=plan.repository, made_by=by,
+                statements=dict(plan.statements), sent=plan.listed(),
             )  # fmt: skip
         if plan.repository and deposit.repository not in ("", plan.repository):
             if deposit.state != State.STARTED:
@@ -128,8 +128,8 @@ def _find_or_create_deposit(plan: Plan, by: User | None) -> Deposit:
                 )
             deposit.repository = plan.repository
         if deposit.state != State.PUBLIC:
-            deposit.given, deposit.sent = dict(plan.given), plan.listed()
-            deposit.save(update_fields=["repository", "given", "sent"])
+            deposit.statements, deposit.sent = dict(plan.statements), plan.listed()
+            deposit.save(update_fields=["repository", "statements", "sent"])
         return deposit
 
 
@@ -163,7 +163,9 @@ def _is_logged(deposit: Deposit) -> bool:
 def _log(deposit: Deposit, plan: Plan, what: str, status: str) -> None:
     release = deposit.release
     doi = f", DOI {deposit.doi}" if deposit.doi else ""
-    cleared = " Its texts may be given away, by the word of who sent it." if plan.given["cleared"] else ""
+    cleared = (
+        " Its texts may be given away, by the word of who sent it." if plan.statements["cleared"] else ""
+    )
     note_event(
         study=release.study,
         what=what,

@@ -28,14 +28,14 @@ from judgments.models import Job, Study
 WRITES_FILES = ("export", "report", "release")
 
 
-def forget_person(*, study: Study, words: Mapping[str, str], **_signal: Any) -> None:
+def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: Any) -> None:
     """Rename the person in stored results, and delete caches, in the erasure's transaction.
 
     Results stay, older than the data, until they are recomputed.
     """
     forget_columns(study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
-        after = replace_words([analysis.result, analysis.settings], words)
+        after = replace_words([analysis.result, analysis.settings], replacements)
         if after != [analysis.result, analysis.settings]:
             Analysis.objects.filter(pk=analysis.pk).update(result=after[0], settings=after[1])
 

@@ -159,7 +159,7 @@ def _describe_decision(adjudication: Adjudication) -> str:
         return "–"
     if kind.two_sided:
         return f"{value} ({SIDE_LABELS[value]})"
-    labels = {choice.value: choice.words for choice in kind.choices}
+    labels = {choice.value: choice.text for choice in kind.choices}
     return f"{value} ({labels[value].lower()})" if value in labels else str(value)
 
 

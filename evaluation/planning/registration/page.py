@@ -211,7 +211,7 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
             % {"field": form.fields[name].label, "problem": errors[0]}
         )
     values = register.read({} if plan else {"plan": form.plan()})
-    messages.success(request, register.run(study, values, by=signed_in(request), wait=False).words)
+    messages.success(request, register.run(study, values, by=signed_in(request), wait=False).message)
     return redirect(page_address(study, "register"))
 
 

@@ -59,7 +59,7 @@ def _last_deposit_values(releases: list[Release]) -> dict[str, str]:
     if not deposits:
         return {}
     deposits.sort(key=lambda deposit: deposit.pk)
-    values = {name: deposits[-1].given.get(name, "") for name in ("creators", "keywords", "papers")}
+    values = {name: deposits[-1].statements.get(name, "") for name in ("creators", "keywords", "papers")}
     repositories = [deposit.repository for deposit in deposits if deposit.repository]
     return values | {"repository": repositories[-1] if repositories else ""}
 

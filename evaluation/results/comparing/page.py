@@ -126,7 +126,7 @@ def _describe_answers(study: Study) -> dict[float, str]:
     kind = KINDS[study.protocol]
     if kind.two_sided:
         return {float(side): str(label) for side, label in SIDE_LABELS.items()}
-    return {float(choice.value): choice.words for choice in kind.choices}
+    return {float(choice.value): choice.text for choice in kind.choices}
 
 
 add_page(

@@ -73,7 +73,7 @@ def _import_predictions(request: HttpRequest, study: Study) -> None:
 
     def read(path: Path) -> str:
         sent = {**values, "predictions": read_whole(path)}
-        return import_predictions.run(study, sent, by=signed_in(request)).words
+        return import_predictions.run(study, sent, by=signed_in(request)).message
 
     import_or_queue(request, upload, read, kind="import_predictions", args={"study": study.slug, **values})
 
@@ -110,7 +110,7 @@ def _labels(study: Study, values: list[Any]) -> list[str]:
     kind = kind_of(study)
     if kind.two_sided:
         return [str(SIDE_LABELS[value]) for value in values]
-    names = {choice.value: choice.words for choice in kind.choices}
+    names = {choice.value: choice.text for choice in kind.choices}
     return [names.get(value, f"{value:g}") for value in values]
 
 

@@ -166,7 +166,7 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
 
 def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
     kind = kind_of(study)
-    labels, two_sided = {choice.value: choice.words for choice in kind.choices}, kind.two_sided
+    labels, two_sided = {choice.value: choice.text for choice in kind.choices}, kind.two_sided
 
     def word(value: float | None) -> str:
         if value is None:
