@@ -50,7 +50,7 @@ def plots(report: Report) -> dict[str, Plot]:
 def levels(plot: Plot) -> set[str]:
     """What the floors and ceilings of a figure are called."""
     drawing: Any = plot.drawing
-    found = {level.words for panel in drawing.panels for level in getattr(panel, "levels", ())}
+    found = {level.label for panel in drawing.panels for level in getattr(panel, "levels", ())}
     found |= {bound.label for panel in drawing.panels for bound in getattr(panel, "bounds", ())}
     return found
 
