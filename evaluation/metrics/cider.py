@@ -214,11 +214,11 @@ def _split(
     counts = np.zeros(rounds, dtype=np.int64)
     turns = np.full(starts[end] - starts[first], -1, dtype=np.int16)
     for text in range(first, end):
-        for at in range(starts[text], starts[text + 1] - order + 1):
-            shorter, rest = grams[at], grams[at + 1]
+        for position in range(starts[text], starts[text + 1] - order + 1):
+            shorter, rest = grams[position], grams[position + 1]
             if shorter != ALONE and rest != ALONE and repeated[shorter] and repeated[rest]:
-                turn = ((np.int64(shorter) * 31 + tokens[at + order - 1]) >> 6) & (rounds - 1)
-                turns[at - starts[first]] = turn
+                turn = ((np.int64(shorter) * 31 + tokens[position + order - 1]) >> 6) & (rounds - 1)
+                turns[position - starts[first]] = turn
                 counts[turn] += 1
     positions = np.empty(counts.sum(), dtype=np.int32)
     nexts = np.cumsum(counts) - counts
@@ -295,8 +295,8 @@ def _document_frequencies(
         if weights[group] == 0:
             continue
         for text in range(groups[group], groups[group + 1]):
-            for at in range(starts[text], starts[text + 1] - order + 1):
-                gram = grams[at]
+            for position in range(starts[text], starts[text + 1] - order + 1):
+                gram = grams[position]
                 if gram != ALONE and seen_in[gram] != group:
                     seen_in[gram] = group
                     frequencies[gram] += weights[group]
@@ -326,7 +326,7 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
     order, numbers, frequencies, weights = grams
     sorted_grams, values, bounds, norms = vectors
     for text in range(first, last):
-        at = bounds[text - first]
+        begin = bounds[text - first]
         squares = 0.0
         size = 0
         # List the n-grams, without those that occur nowhere else.
@@ -335,26 +335,26 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
             if gram == ALONE:
                 squares += alone * alone
             else:
-                sorted_grams[at + size] = gram
+                sorted_grams[begin + size] = gram
                 size += 1
         # Sort them; short lists by insertion, which is faster there.
         if size > 24:
-            sorted_grams[at : at + size] = np.sort(sorted_grams[at : at + size])
+            sorted_grams[begin : begin + size] = np.sort(sorted_grams[begin : begin + size])
         else:
-            for next_unsorted in range(at + 1, at + size):
+            for next_unsorted in range(begin + 1, begin + size):
                 gram = sorted_grams[next_unsorted]
                 position = next_unsorted
-                while position > at and sorted_grams[position - 1] > gram:
+                while position > begin and sorted_grams[position - 1] > gram:
                     sorted_grams[position] = sorted_grams[position - 1]
                     position -= 1
                 sorted_grams[position] = gram
         # Join equal ones, and weigh their counts.
-        stop = at
-        position = at
-        while position < at + size:
+        stop = begin
+        position = begin
+        while position < begin + size:
             gram = sorted_grams[position]
             count = 0
-            while position < at + size and sorted_grams[position] == gram:
+            while position < begin + size and sorted_grams[position] == gram:
                 position += 1
                 count += 1
             sorted_grams[stop] = gram
@@ -371,20 +371,20 @@ def _multiply(candidate: Vectors, references: Vectors, clipped: bool, products: 
     other_grams, other_values, bounds = references.grams, references.values, references.bounds
     for other in range(sums.size):
         total = 0.0
-        at, other_at, end = 0, bounds[other], bounds[other + 1]
-        while at < size and other_at < end:
-            if grams[at] < other_grams[other_at]:
-                at += 1
-            elif grams[at] > other_grams[other_at]:
-                other_at += 1
+        index, other_index, end = 0, bounds[other], bounds[other + 1]
+        while index < size and other_index < end:
+            if grams[index] < other_grams[other_index]:
+                index += 1
+            elif grams[index] > other_grams[other_index]:
+                other_index += 1
             else:
-                value = values[at]
+                value = values[index]
                 if clipped:
-                    value = min(value, other_values[other_at])
-                products[other, at] = value * other_values[other_at]
-                total += value * other_values[other_at]
-                at += 1
-                other_at += 1
+                    value = min(value, other_values[other_index])
+                products[other, index] = value * other_values[other_index]
+                total += value * other_values[other_index]
+                index += 1
+                other_index += 1
         sums[other] = total
 
 

@@ -51,14 +51,14 @@ def _summed_matches(task: Task, vocabulary: int) -> Ints:
         for text in range(references[group], references[group + 1]):
             for index in range(candidate_starts[group], candidate_starts[group + 1]):
                 candidate = candidates[index]
-                for at in range(starts[text], starts[text + 1]):
-                    left[tokens[at]] += 1
-                for at in range(starts[candidate], starts[candidate + 1]):
-                    if left[tokens[at]] > 0:
-                        left[tokens[at]] -= 1
+                for position in range(starts[text], starts[text + 1]):
+                    left[tokens[position]] += 1
+                for position in range(starts[candidate], starts[candidate + 1]):
+                    if left[tokens[position]] > 0:
+                        left[tokens[position]] -= 1
                         hits[candidate] += 1
-                for at in range(starts[text], starts[text + 1]):
-                    left[tokens[at]] = 0
+                for position in range(starts[text], starts[text + 1]):
+                    left[tokens[position]] = 0
     return hits
 
 
@@ -110,23 +110,23 @@ def _prepared(
 def _note_most(tokens: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints) -> None:
     """Set `most` of each word to the most that one of the texts from `first` to before `last` has of it."""
     for text in range(first, last):
-        for at in range(starts[text], starts[text + 1]):
-            count[tokens[at]] += 1
-            most[tokens[at]] = max(most[tokens[at]], count[tokens[at]])
-        for at in range(starts[text], starts[text + 1]):
-            count[tokens[at]] = 0
+        for position in range(starts[text], starts[text + 1]):
+            count[tokens[position]] += 1
+            most[tokens[position]] = max(most[tokens[position]], count[tokens[position]])
+        for position in range(starts[text], starts[text + 1]):
+            count[tokens[position]] = 0
 
 
 @compiled
 def _matches(tokens: Numbers, first: int, last: int, count: Ints, most: Ints) -> int:
     """Count the words from `first` to before `last`, each up to its `most`; `count` stays zero."""
     hits = 0
-    for at in range(first, last):
-        if count[tokens[at]] < most[tokens[at]]:
-            count[tokens[at]] += 1
+    for position in range(first, last):
+        if count[tokens[position]] < most[tokens[position]]:
+            count[tokens[position]] += 1
             hits += 1
-    for at in range(first, last):
-        count[tokens[at]] = 0
+    for position in range(first, last):
+        count[tokens[position]] = 0
     return hits
 
 

@@ -515,13 +515,13 @@ def _one_against_rest(ratings: Ratings, units: Sequence[UnitRow], grouped: Clust
     decided, same = _agreement_with_others(ratings)
     figures = {}
     for code, name in (*names.items(), (None, "all")):
-        here = np.ones(len(decided), dtype=bool) if code is None else (kinds == code)[ratings.unit]
-        n = int((decided & here).sum())
-        left_out = {"left_out": int(here.sum()) - n}
+        of_kind = np.ones(len(decided), dtype=bool) if code is None else (kinds == code)[ratings.unit]
+        n = int((decided & of_kind).sum())
+        left_out = {"left_out": int(of_kind.sum()) - n}
         if grouped is not None:
-            figures[name] = clustered_share(same, decided & here, grouped) | left_out
+            figures[name] = clustered_share(same, decided & of_kind, grouped) | left_out
         else:
-            figures[name] = share_with_interval(int((same & here).sum()), n) | left_out
+            figures[name] = share_with_interval(int((same & of_kind).sum()), n) | left_out
     return figures
 
 
@@ -540,14 +540,14 @@ def _agreement_with_others(ratings: Ratings) -> tuple[Flags, Flags]:
     return decided.ravel()[cell], same.ravel()[cell]
 
 
-def clustered_share(right: Flags, here: Flags, clusters: Mapping[str, Ints] | Clusters) -> dict[str, Any]:
+def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Clusters) -> dict[str, Any]:
     """Return the share of rows ``here`` that are ``right``, with its interval by clusters, as JSON."""
-    n = int(here.sum())
+    n = int(rows.sum())
     if not n:
         return share_with_interval(0, 0)
-    interval = share_of_rows(right.astype(np.float64), clusters, CONFIDENCE, keep=here)
+    interval = share_of_rows(right.astype(np.float64), clusters, CONFIDENCE, keep=rows)
     return {
-        "value": float(right[here].mean()),
+        "value": float(right[rows].mean()),
         **as_json(interval, "low", "high"),
         "n": n,
         "clusters": dict(interval.clusters.counts),

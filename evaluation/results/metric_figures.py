@@ -422,11 +422,11 @@ def compare_on_same_halves(
     columns = {ITEM: np.arange(len(known)) if images is None else np.array(images, dtype=object)}
     reached = {name: halves.reached(metric_winners(both[:, 0], both[:, 1])) for name, both in scores.items()}
 
-    def cell(values: Floats, here: Any) -> dict[str, Any]:
+    def cell(values: Floats, rows: Any) -> dict[str, Any]:
         shares = np.divide(values, halves.decided, out=np.zeros(len(values)), where=known)
-        interval = share_of_rows(shares, columns, CONFIDENCE, keep=here, weights=halves.decided)
-        share = float(values[here].sum() / halves.decided[here].sum())
-        return {"value": share, **as_json(interval, "low", "high"), "n": int(here.sum())}
+        interval = share_of_rows(shares, columns, CONFIDENCE, keep=rows, weights=halves.decided)
+        share = float(values[rows].sum() / halves.decided[rows].sum())
+        return {"value": share, **as_json(interval, "low", "high"), "n": int(rows.sum())}
 
     return {
         kind: {

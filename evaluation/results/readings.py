@@ -97,15 +97,15 @@ def accuracy_over_all(
     credit, _ = pair_credits(metric_winners(scores[:, 0], scores[:, 1]), winners, undecided="half")
     columns = columns_of(clusters) or {ITEM: range(len(winners))}
     return {
-        kind: _accuracy_of_all(credit, here, columns) for kind, here in kinds_of(kinds, len(winners)).items()
+        kind: _accuracy_of_all(credit, rows, columns) for kind, rows in kinds_of(kinds, len(winners)).items()
     }
 
 
-def _accuracy_of_all(credit: Floats, here: Flags, columns: Mapping[str, Iterable[Any]]) -> dict[str, Any]:
-    interval = share_of_rows(credit, columns, CONFIDENCE, keep=here)
-    value = float(credit[here].mean()) if here.any() else math.nan
+def _accuracy_of_all(credit: Floats, rows: Flags, columns: Mapping[str, Iterable[Any]]) -> dict[str, Any]:
+    interval = share_of_rows(credit, columns, CONFIDENCE, keep=rows)
+    value = float(credit[rows].mean()) if rows.any() else math.nan
     bounds = as_json(interval, "low", "high")
-    return {"value": json_float(value), **bounds, "n": int(here.sum()), "reason": interval.clusters.reason}
+    return {"value": json_float(value), **bounds, "n": int(rows.sum()), "reason": interval.clusters.reason}
 
 
 def accuracy_with_ties(

@@ -139,10 +139,10 @@ def pair_verdicts(
     image = None if images is None else np.array(images, dtype=object)
     verdicts = {}
     for kind in next(iter(accuracy.values()), {}):
-        here = (winners > 0) & ((named == kind) if kind != "all" else True)
+        decided = (winners > 0) & ((named == kind) if kind != "all" else True)
         cells = {name: accuracy[name][kind] for name in right}
-        right_here = {name: flags[here] for name, flags in right.items()}
-        verdicts[kind] = pair_verdict(right_here, cells, None if image is None else image[here])
+        right_decided = {name: flags[decided] for name, flags in right.items()}
+        verdicts[kind] = pair_verdict(right_decided, cells, None if image is None else image[decided])
     return verdicts
 
 

@@ -142,13 +142,13 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     phrase_count = 0
-    for at in range(end - 1, begin - 1, -1):
-        word = lookup.tokens[at]
-        candidate.next_position[at - begin] = candidate.first_position[word]
-        candidate.first_position[word] = at - begin
+    for position in range(end - 1, begin - 1, -1):
+        word = lookup.tokens[position]
+        candidate.next_position[position - begin] = candidate.first_position[word]
+        candidate.first_position[word] = position - begin
         # Phrases that begin here, and those that could stand for them.
         node = 0
-        for ahead in range(at, end):
+        for ahead in range(position, end):
             node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
             if node < 0:
                 break
@@ -159,7 +159,7 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
                         candidate.replaceable[phrases.sources[index]] = text
                     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
                         candidate.replacing[phrases.targets[index]] = text
-                candidate.occurrence_positions[phrase_count] = at - begin
+                candidate.occurrence_positions[phrase_count] = position - begin
                 candidate.next_occurrence[phrase_count] = candidate.first_occurrence[phrase]
                 candidate.first_occurrence[phrase] = phrase_count
                 phrase_count += 1
@@ -169,10 +169,10 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
 def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
-    for at in range(begin, end):
-        candidate.first_position[lookup.tokens[at]] = -1
+    for position in range(begin, end):
+        candidate.first_position[lookup.tokens[position]] = -1
         node = 0
-        for ahead in range(at, end):
+        for ahead in range(position, end):
             node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
             if node < 0:
                 break
@@ -292,11 +292,11 @@ def _put_in_order(matches: Matches, first: int, end: int) -> None:
     gap = (end - first) // 2
     while gap > 0:
         for index in range(first + gap, end):
-            at = index
-            while at >= first + gap and matches[at - gap, ORDER] > matches[at, ORDER]:
+            position = index
+            while position >= first + gap and matches[position - gap, ORDER] > matches[position, ORDER]:
                 for column in range(COLUMNS):
-                    value = matches[at, column]
-                    matches[at, column] = matches[at - gap, column]
-                    matches[at - gap, column] = value
-                at -= gap
+                    value = matches[position, column]
+                    matches[position, column] = matches[position - gap, column]
+                    matches[position - gap, column] = value
+                position -= gap
         gap //= 2

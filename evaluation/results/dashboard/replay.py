@@ -108,16 +108,16 @@ def accuracy_so_far(
     """
     choices_of_metrics = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
     figures: dict[str, dict[str, Any]] = {}
-    for kind, here in kinds.items():
+    for kind, of_kind in kinds.items():
         earlier = {
             name: [
-                {"judgments": upto, **clustered_share(choices == won, here & (won > 0), {ITEM: images})}
+                {"judgments": upto, **clustered_share(choices == won, of_kind & (won > 0), {ITEM: images})}
                 for upto, won in winners
             ]
             for name, choices in choices_of_metrics.items()
         }
         now = winners[-1][1]
-        decided = here & (now > 0)
+        decided = of_kind & (now > 0)
         right = {name: (choices == now)[decided] for name, choices in choices_of_metrics.items()}
         cells = {name: rows[-1] for name, rows in earlier.items()}
         figures[kind] = {

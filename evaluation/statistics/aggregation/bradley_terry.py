@@ -176,18 +176,18 @@ def shares_of(log_strength: Floats) -> Floats:
     return np.asarray(strength / strength.sum(), dtype=np.float64)
 
 
-def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
-    difference = at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order
-    if at.log_nu == -math.inf:
+def log_chances(parameters: Parameters) -> tuple[Floats, Floats, Floats]:
+    difference = parameters.theta[:, np.newaxis] - parameters.theta[np.newaxis, :] + parameters.order
+    if parameters.log_nu == -math.inf:
         return (
             scipy.special.log_expit(difference),
             scipy.special.log_expit(-difference),
             np.full_like(difference, -math.inf),
         )
     half = difference / 2
-    first = -np.logaddexp(0, np.logaddexp(-difference, at.log_nu - half))
-    second = -np.logaddexp(0, np.logaddexp(difference, at.log_nu + half))
-    return first, second, at.log_nu - np.logaddexp(np.logaddexp(half, -half), at.log_nu)
+    first = -np.logaddexp(0, np.logaddexp(-difference, parameters.log_nu - half))
+    second = -np.logaddexp(0, np.logaddexp(difference, parameters.log_nu + half))
+    return first, second, parameters.log_nu - np.logaddexp(np.logaddexp(half, -half), parameters.log_nu)
 
 
 def groups_of(tables: Tables) -> tuple[int, Ints]:

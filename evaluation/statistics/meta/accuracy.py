@@ -165,12 +165,12 @@ def pair_accuracy(
 ) -> dict[str, AccuracyResult]:
     """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all"."""
     chosen = Options.without_draws(**options)
-    named = metric_winners(first_scores, second_scores)
+    choices = metric_winners(first_scores, second_scores)
     consensus = consensus_winners(winners)
-    same_length(first_scores=named, winners=consensus)
+    same_length(first_scores=choices, winners=consensus)
     return {
-        kind: _accuracy(kind, named, consensus, here, chosen)
-        for kind, here in kinds_of(kinds, len(named)).items()
+        kind: _accuracy(kind, choices, consensus, rows, chosen)
+        for kind, rows in kinds_of(kinds, len(choices)).items()
     }
 
 
@@ -230,26 +230,26 @@ def accuracy_difference(
             raise BadShape(f"{name} has shape {table.shape}, expected both scores of {len(consensus)} pairs")
         right.append((metric_winners(table[:, 0], table[:, 1]) == consensus).astype(np.float64))
     return {
-        kind: _difference(kind, right[0], right[1], here & (consensus != 0), chosen)
-        for kind, here in kinds_of(kinds, len(consensus)).items()
+        kind: _difference(kind, right[0], right[1], rows & (consensus != 0), chosen)
+        for kind, rows in kinds_of(kinds, len(consensus)).items()
     }
 
 
 def _difference(
-    kind: str, first_right: Floats, second_right: Floats, here: Flags, options: Options
+    kind: str, first_right: Floats, second_right: Floats, rows: Flags, options: Options
 ) -> AccuracyDifference:
-    n = int(here.sum())
-    first, second = (float(right[here].mean()) if n else math.nan for right in (first_right, second_right))
+    n = int(rows.sum())
+    first, second = (float(right[rows].mean()) if n else math.nan for right in (first_right, second_right))
     difference, p = first - second, math.nan
     inference = options.undefined(NO_PAIRS)
     if n:
         columns = {
-            name: [value for value, is_here in zip(values, here, strict=True) if is_here]
+            name: [value for value, is_included in zip(values, rows, strict=True) if is_included]
             for name, values in options.columns.items()
         }
-        influences = ((first_right - second_right)[here] - difference) / n
+        influences = ((first_right - second_right)[rows] - difference) / n
         inference, _ = replace(options, columns=columns).of_difference(difference, influences, "pair")
-        p = mcnemar_test(first_right[here], second_right[here], clusters=columns or NAIVE).best_p
+        p = mcnemar_test(first_right[rows], second_right[rows], clusters=columns or NAIVE).best_p
     return AccuracyDifference(kind, first, second, difference, p, n, **inference.shared())
 
 
@@ -273,12 +273,12 @@ def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
     return members
 
 
-def _accuracy(kind: str, named: Ints, consensus: Floats, here: Flags, options: Options) -> AccuracyResult:
-    decided, right = here & (consensus != 0), (named == consensus).astype(np.float64)
-    n, pairs = int(decided.sum()), int(here.sum())
+def _accuracy(kind: str, choices: Ints, consensus: Floats, rows: Flags, options: Options) -> AccuracyResult:
+    decided, right = rows & (consensus != 0), (choices == consensus).astype(np.float64)
+    n, pairs = int(decided.sum()), int(rows.sum())
     correct = int(right[decided].sum())
-    ties = int((named[decided] == 0).sum())
-    by_lot = int((named[here & ~decided] != 0).sum())
+    ties = int((choices[decided] == 0).sum())
+    by_lot = int((choices[rows & ~decided] != 0).sum())
     inference = options.undefined("" if n else NO_PAIRS)
     if options.columns and n:
         interval = share_of_rows(right, options.columns, options.confidence, keep=decided)
@@ -348,10 +348,10 @@ def accuracy_by_references(
     for number in scores:
         positive(number, "a number of references")
     numbers = sorted(scores)
-    named = [_winners(number, scores[number], len(consensus)) for number in numbers]
+    choices = [_winners(number, scores[number], len(consensus)) for number in numbers]
     return {
-        kind: _curve(kind, numbers, named, consensus, here, chosen)
-        for kind, here in kinds_of(kinds, len(consensus)).items()
+        kind: _curve(kind, numbers, choices, consensus, rows, chosen)
+        for kind, rows in kinds_of(kinds, len(consensus)).items()
     }
 
 
@@ -386,21 +386,21 @@ def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> In
 def _curve(
     kind: str,
     numbers: list[int],
-    named: list[Ints],
+    choices: list[Ints],
     consensus: Floats,
-    here: Flags,
+    rows: Flags,
     options: Options,
 ) -> ReferenceCurve:
-    decided = here & (consensus != 0)
+    decided = rows & (consensus != 0)
     n = int(decided.sum())
     reason = "" if n else NO_PAIRS
     counts: Mapping[str, int] = {}
     confidence = options.confidence
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
-    rows = []
-    for table in named:
+    points = []
+    for table in choices:
         if not n:
-            rows.append([math.nan] * 7)
+            points.append([math.nan] * 7)
             continue
         accuracies = (table[:, decided] == consensus[decided]).mean(axis=1)
         half = float((table[:, decided] == 0).mean()) / 2
@@ -414,8 +414,8 @@ def _curve(
             low, high = wilson_interval(value * n, n, confidence)
         several = len(accuracies) > 1
         spread = [*np.quantile(accuracies, ends), accuracies.std(ddof=1)] if several else [math.nan] * 3
-        rows.append([value, low, high, *spread, value + half])
-    value, low, high, draws_low, draws_high, deviation, ties_half = np.array(rows, dtype=np.float64).T
+        points.append([value, low, high, *spread, value + half])
+    value, low, high, draws_low, draws_high, deviation, ties_half = np.array(points, dtype=np.float64).T
     return ReferenceCurve(
         kind=kind,
         references=np.array(numbers, dtype=np.int64),
@@ -426,10 +426,10 @@ def _curve(
         draws_high=draws_high,
         deviation=deviation,
         value_ties_half=ties_half,
-        draws=np.array([len(table) for table in named], dtype=np.int64),
+        draws=np.array([len(table) for table in choices], dtype=np.int64),
         n=n,
-        no_consensus=int(here.sum()) - n,
-        pairs=int(here.sum()),
+        no_consensus=int(rows.sum()) - n,
+        pairs=int(rows.sum()),
         confidence=confidence,
         reason=reason,
         clusters=counts,
