@@ -110,7 +110,7 @@ def keyword_terms(
         tokens = [word for word in cut(text) if word not in dropped]
         new = [word for word in tokens if word not in known]
         known.update(zip(new, stemmed(new), strict=True))
-        terms.append([form for word in tokens if (form := known[word])])
+        terms.append([known[word] for word in tokens if known[word]])
     return terms
 
 

@@ -120,7 +120,8 @@ class AnyMetricsRequest(MetricsRequest):
 
     def validate_metrics(self, value: list[str]) -> list[str]:
         imported = set(ImportedMetric.objects.filter(name__in=value).values_list("name", flat=True))
-        if computed := [name for name in value if name not in imported]:
+        computed = [name for name in value if name not in imported]
+        if computed:
             super().validate_metrics(computed)
         return value
 

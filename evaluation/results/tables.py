@@ -275,19 +275,17 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
         ]
         tables.append(table("readings-all-pairs", accuracies, _shares("metric", kinds)))
     if "references" in readings:
-        curves = [
-            (kind, name, row["references"], estimate_of(row), row["draws"])
-            for name, by_kind in readings["references"].items()
-            for kind, curve in by_kind.items()
-            for row in curve
-        ]
+        curves: list[tuple[Any, ...]] = []
+        for name, by_kind in readings["references"].items():
+            for kind, curve in by_kind.items():
+                curves += [(kind, name, row["references"], estimate_of(row), row["draws"]) for row in curve]
         tables.append(table("readings-references", curves))
-    coefficients = [
-        (metric, say("reading", name=reading), head, estimate_of(cells[key] if key else cells))
-        for reading, heads in READINGS.items()
-        for metric, cells in readings.get(reading, {}).items()
-        for key, head in heads.items()
-    ]
+    coefficients = []
+    for reading, heads in READINGS.items():
+        for metric, cells in readings.get(reading, {}).items():
+            for key, head in heads.items():
+                estimate = estimate_of(cells[key] if key else cells)
+                coefficients.append((metric, say("reading", name=reading), head, estimate))
     if coefficients:
         tables.append(table("readings-coefficients", coefficients))
     thresholds = [

@@ -353,7 +353,9 @@ def prediction_powered_mean(
         ends = people_ends = undefined
         chosen, value, effective = math.nan, math.nan, math.nan
     else:
-        chosen = (parts.best() if power is None else float(power)) if len(alone) else 0.0
+        chosen = 0.0
+        if len(alone):
+            chosen = parts.best() if power is None else float(power)
         value = mean + chosen * parts.shift
         variance, df = parts.variance(chosen)
         people_variance, people_df = parts.variance(0.0)

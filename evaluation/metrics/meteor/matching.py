@@ -89,7 +89,8 @@ def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
     forms = {word, *synonyms.bases.get(word, ())}
     if word not in synonyms.bases and len(word) > _SHORT and not word.endswith("ss"):
         for ending, instead in _ENDINGS:
-            if word.endswith(ending) and (form := word.removesuffix(ending) + instead) in known:
+            form = word.removesuffix(ending) + instead
+            if word.endswith(ending) and form in known:
                 forms.add(form)
                 break
     return (known[form] for form in sorted(forms) if form in known)

@@ -245,8 +245,10 @@ class MeteorStatistics:
 
 def stages_there() -> int:
     """Return how many stages the tables that are there allow, without reading any."""
-    there = tables_there()
-    return len(STAGES) if there.paraphrases else PARAPHRASE if there.synonyms else SYNONYM
+    tables = tables_there()
+    if tables.paraphrases:
+        return len(STAGES)
+    return PARAPHRASE if tables.synonyms else SYNONYM
 
 
 def stages_named(name: str) -> int:

@@ -210,8 +210,8 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
         "n": thousands(alpha["n"]),
         "judgments": thousands(alpha["judgments"]),
     }
-    if why := alpha["reason"]:
-        sentence += " " + _("There is no interval: %(why)s.") % {"why": _(why)}
+    if alpha["reason"]:
+        sentence += " " + _("There is no interval: %(why)s.") % {"why": _(alpha["reason"])}
     by_kind = agreement.get("by_kind", {})
     kinds = {name: figure for name, figure in by_kind.items() if figure["low"] is not None}
     best, *others = leaders_by_intervals(kinds)[0] or [""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,7 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
     owners, options = _options_of(study)
     shown = [options[unit] for unit in table.unit[counted].tolist()]
     best = [row[answer["best"] - 1] for row, answer in zip(shown, table.answers_of(counted), strict=True)]
-    if len({name for row in set(map(tuple, shown)) for option in row for name in owners[option]}) < 2:
+    if len({name for option in {*chain.from_iterable(shown)} for name in owners[option]}) < 2:
         raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
     clusters = judgment_clusters(
         units,

@@ -91,7 +91,9 @@ def with_sign(value: float | None) -> str:
     if value is None:
         return "–"
     text = coefficient(abs(value))
-    return text if text == coefficient(0) else ("−" if value < 0 else "+") + text
+    if text == coefficient(0):
+        return text
+    return f"−{text}" if value < 0 else f"+{text}"
 
 
 def _length(length: dict[str, float] | None) -> dict[str, str]:

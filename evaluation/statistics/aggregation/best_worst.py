@@ -254,7 +254,7 @@ def _read(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[A
                 f"answer {number} says {top[number]!r} is the best and {bottom[number]!r} the worst, "
                 f"expected two different ones of {row!r}"
             )
-        points += [1 if item == top[number] else -1 if item == bottom[number] else 0 for item in row]
+        points += [int(item == top[number]) - int(item == bottom[number]) for item in row]
     names, items = encode([item for row in lists for item in row], "shown")
     return _Answers(
         names=names,

@@ -319,7 +319,9 @@ def agreement(
         if influences is not None:
             grouped = _clusters_of(influences, clusters)
             by_item, by_both = influences.shift
-            shift = by_both if len(grouped.codes) == 3 else 0.0 if RATER in grouped.used else by_item
+            shift = 0.0 if RATER in grouped.used else by_item
+            if len(grouped.codes) == 3:
+                shift = by_both
             spread = grouped.spread(influences.values)
             ends = coefficient_interval(
                 value, spread, options.confidence, judges=influences.judges, shift=shift

@@ -165,9 +165,10 @@ class CohenKappa:
         kind = {"linear": kernels.ABSOLUTE, "quadratic": kernels.SQUARED}.get(self.level, kernels.DIFFERENT)
         positions = np.arange(float(size))
         apart = np.abs(first - second).astype(np.float64)
-        apart = (
-            np.minimum(apart, 1) if self.weights is None else apart**2 if kind == kernels.SQUARED else apart
-        )
+        if self.weights is None:
+            apart = np.minimum(apart, 1)
+        elif kind == kernels.SQUARED:
+            apart = apart**2
         of_first, of_second = np.empty((2, size))
         amounts = [np.bincount(codes, minlength=size).astype(np.float64) for codes in (first, second)]
         kernels.value_distances(kind, positions, amounts[1], of_first)
