@@ -15,14 +15,7 @@ from annotation.rehearsal.rehearsal import copy_for_rehearsal
 from annotation.webhooks.webhooks import add_webhook
 from common.errors import DesignError, WrongState
 from evaluation.models import Registration
-from evaluation.planning.registration.plans import (
-    compute_outcomes,
-    find_deviations,
-    make_plan,
-    plan_hash,
-    register_study,
-)
-from evaluation.planning.registration.plans import find_registered as registered_plan
+from evaluation.planning.registration import plans
 from evaluation.presentation.rendering import render_report
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
@@ -50,28 +43,28 @@ claim = "bleu-1 > rouge-l on all"
 [[registration.hypotheses]]
 text = "People enjoy it."
 """
+CLAIM = "registration.hypotheses.0.claim"
 
 
 def plan(text: str = PLAN) -> Plan:
-    return make_plan(tomllib.loads(text)["registration"])
+    return plans.make_plan(tomllib.loads(text)["registration"])
 
 
 def test_a_plan_is_fixed_with_its_hash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = make_study("pairwise", opened=False)
-    (tmp_path / "plan.toml").write_text(PLAN)
+    file, output = tmp_path / "plan.toml", tmp_path / "out.json"
+    file.write_text(PLAN)
     with pytest.raises(CommandError, match="does not exist"):
-        call_command(
-            "register", study.slug, str(tmp_path / "plan.toml"), output=tmp_path / "none" / "out.json"
-        )
+        call_command("register", study.slug, str(file), output=tmp_path / "none" / "out.json")
     assert not Registration.objects.exists()
-    call_command("register", study.slug, str(tmp_path / "plan.toml"), "--output", str(tmp_path / "out.json"))
+    call_command("register", study.slug, str(file), "--output", str(output))
     made = Registration.objects.get()
     assert made.sha256 in capsys.readouterr().out
-    written = json.loads((tmp_path / "out.json").read_text())
-    assert written.pop("sha256") == made.sha256 == plan_hash(written)
+    written = json.loads(output.read_text())
+    assert written.pop("sha256") == made.sha256 == plans.plan_hash(written)
     assert study.events.get(what="registered").details == {"sha256": made.sha256}
     with pytest.raises(CommandError, match="never changed"):
-        call_command("register", study.slug, str(tmp_path / "plan.toml"))
+        call_command("register", study.slug, str(file))
     call_command("register", study.slug)
     assert "no deviation" in capsys.readouterr().out
 
@@ -89,13 +82,10 @@ def test_what_is_no_plan_is_refused(text: str, said: str, tmp_path: Path) -> Non
 def registered(count: int) -> StudyOf:
     """A registered study of ``count`` pairs in which people follow BLEU's order and not ROUGE's: it was never opened,
     as its answers are written down by hand."""
-    study = StudyOf(
-        make_dataset("toy", {f"{n}.jpg": ["a b c d e f"] for n in range(count)}),
-        "pairwise",
-        controls={"per_hit": 0},
-    )
+    dataset = make_dataset("toy", {f"{n}.jpg": ["a b c d e f"] for n in range(count)})
+    study = StudyOf(dataset, "pairwise", controls={"per_hit": 0})
     Study.objects.filter(pk=study.study.pk).update(state=Study.State.DRAFT)
-    register_study(study=study.study, plan=plan())
+    plans.register_study(study=study.study, plan=plan())
     # more words of the reference against more words in their order
     pairs = [study.pair(f"p{n}", f"{n}.jpg", "f e d c b a", "a b c x y z") for n in range(count)]
     hit = study.hit("h", [study.unit(f"u{n}", pair=pair) for n, pair in enumerate(pairs)], required=3)
@@ -106,10 +96,11 @@ def registered(count: int) -> StudyOf:
 
 def test_a_claim_is_tested_on_the_pairs() -> None:
     study = registered(8)
-    assert [one.verdict for one in compute_outcomes(study.study)] == ["undecided", "for people to judge"]
+    verdicts = [outcome.verdict for outcome in plans.compute_outcomes(study.study)]
+    assert verdicts == ["undecided", "for people to judge"]
     aggregate_study(study=study.study)
     evaluate_study(study=study.study, metrics=["bleu-1", "rouge-l"])
-    found, other = compute_outcomes(study.study)
+    found, other = plans.compute_outcomes(study.study)
     assert (found.verdict, found.first_only, found.second_only) == ("supported", 8, 0)
     # The binomial test by hand: 8 of 8, two-sided.
     assert found.p == found.adjusted == pytest.approx(2 / 2**8)
@@ -134,16 +125,16 @@ def test_too_few_pairs_decide_nothing() -> None:
     study = registered(4)  # 2 / 2**4 = .125
     aggregate_study(study=study.study)
     evaluate_study(study=study.study, metrics=["bleu-1", "rouge-l"])
-    assert compute_outcomes(study.study)[0].verdict == "undecided"
+    assert plans.compute_outcomes(study.study)[0].verdict == "undecided"
 
 
 def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     study = registered(4)
-    assert find_deviations(study.study) == []
+    assert plans.find_deviations(study.study) == []
     worker = study.worker("w-1")
     Exclusion.objects.create(study=study.study, worker=worker, rule="too-fast", why="fast")
     add_webhook(study=study.study, url="https://93.184.216.34/hook", events=[SUBMITTED])
-    assert find_deviations(study.study) == []
+    assert plans.find_deviations(study.study) == []
     Exclusion.objects.create(study=study.study, worker=study.worker("w-2"), rule="", why="a feeling")
     aggregate_study(study=study.study)
     evaluate_study(study=study.study, metrics=["bleu-1", "bleu-2"])
@@ -152,7 +143,7 @@ def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) ->
     study.study.save()
     study.study.hits.update(required=5, open_slots=2)
     note_event(study=study.study, what="paused", sentence="Paused.")
-    found = {one.what: one.words for one in find_deviations(study.study)}
+    found = {one.what: one.words for one in plans.find_deviations(study.study)}
     assert set(found) == {"design", "extended", "short", "exclusion", "analysis", "paused"}
     assert "by a person" in found["exclusion"]
     assert "bleu-2" in found["analysis"]
@@ -164,8 +155,8 @@ def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_study_without_a_plan_has_no_deviations() -> None:
     study = make_study("pairwise", opened=False)
-    assert registered_plan(study) is None
-    assert find_deviations(study) == compute_outcomes(study) == []
+    assert plans.find_registered(study) is None
+    assert plans.find_deviations(study) == plans.compute_outcomes(study) == []
 
 
 STUDY_FILE = f"""
@@ -200,21 +191,21 @@ def test_a_study_file_holds_its_plan_and_registers_with_the_same_hash(
     sha256 = Registration.objects.get(study=study).sha256
     assert sha256 in capsys.readouterr().out
     assert exported(study, tmp_path / "after.toml") == text
-    assert find_deviations(study) == []
+    assert plans.find_deviations(study) == []
     # the slug is hashed, too: the first study makes room for another of its name
     Study.objects.filter(pk=study.pk).update(slug="moved")
     again = from_file(tmp_path, text, "again.toml")
     assert exported(again, tmp_path / "again-out.toml") == text
-    assert register_study(study=again, plan=plan()).sha256 == sha256
+    assert plans.register_study(study=again, plan=plan()).sha256 == sha256
 
 
 def test_the_study_file_of_a_registered_study_holds_a_plan_of_another_file(tmp_path: Path) -> None:
     make_dataset_of_animals()
     study = from_file(tmp_path, STUDY_FILE.replace(PLAN, ""))
     assert "registration" not in exported(study, tmp_path / "out.toml")
-    register_study(study=study, plan=plan())
+    plans.register_study(study=study, plan=plan())
     assert plan(exported(study, tmp_path / "out.toml")) == plan()
-    assert find_deviations(study) == []
+    assert plans.find_deviations(study) == []
 
 
 def test_a_study_with_a_plan_opens_once_it_is_registered(tmp_path: Path) -> None:
@@ -239,7 +230,7 @@ def test_a_changed_design_keeps_the_registered_plan_and_takes_no_other(tmp_path:
     change_design(study=study, design=make_design(values))
     study.refresh_from_db()
     assert design_of(study).registration == plan()
-    assert [one.what for one in find_deviations(study)] == ["design", "design-changed"]
+    assert [one.what for one in plans.find_deviations(study)] == ["design", "design-changed"]
     other = values | {"registration": {"hypotheses": [{"text": "Another one."}]}}
     with pytest.raises(DesignError, match="never changed") as refused:
         change_design(study=study, design=make_design(other))
@@ -249,17 +240,9 @@ def test_a_changed_design_keeps_the_registered_plan_and_takes_no_other(tmp_path:
 @pytest.mark.parametrize(
     ("wrong", "field", "said"),
     [
-        (
-            'hypotheses = [{text = "a", claim = "better"}]',
-            "registration.hypotheses.0.claim",
-            "cannot be checked",
-        ),
+        ('hypotheses = [{text = "a", claim = "better"}]', CLAIM, "cannot be checked"),
         *(
-            (
-                f'hypotheses = [{{text = "a", claim = "{claim}"}}]',
-                "registration.hypotheses.0.claim",
-                "checked",
-            )
+            (f'hypotheses = [{{text = "a", claim = "{claim}"}}]', CLAIM, "checked")
             for claim in ("bleu-4 >=cider on HC", "a>b>c", "cider > cider")
         ),
         ("hypotheses = []", "registration.hypotheses", "at least 1"),
@@ -285,15 +268,17 @@ def test_a_copy_for_rehearsal_needs_no_registration_and_a_preset_takes_no_plan(t
 def test_a_registration_of_an_earlier_version_is_read_with_the_keys_of_today(protocol: str) -> None:
     crossed = {"sampling": {"pairs_from": "crossed"}} if protocol == "graded" else {}
     study = make_study(protocol, opened=False, **crossed)
-    register_study(study=study, plan=plan())
+    plans.register_study(study=study, plan=plan())
     made = Registration.objects.get()
     for key in ("pairs_from", "k", "task", "foils", "listed"):
         made.content["design"]["sampling"].pop(key)
     for key in ("judged", "labels", "source"):
         made.content["design"].pop(key)
     # rows are never edited: this one is as an earlier version wrote it
-    QuerySet(Registration).filter(pk=made.pk).update(content=made.content, sha256=plan_hash(made.content))
-    assert find_deviations(study) == []
+    QuerySet(Registration).filter(pk=made.pk).update(
+        content=made.content, sha256=plans.plan_hash(made.content)
+    )
+    assert plans.find_deviations(study) == []
     study.design["sampling"]["images"] = 2
     study.save()
-    assert [one.what for one in find_deviations(study)] == ["design"]
+    assert [one.what for one in plans.find_deviations(study)] == ["design"]
