@@ -43,30 +43,30 @@ def main() -> None:
 
 def _run(line: list[str]) -> None:
     first = line[0] if line else "--help"
-    words, rest = split(line)
+    command, rest = split(line)
     if first in HELP:
         sys.stdout.write(page())
     elif first == "run":
         _serve(rest)
     elif first == "completion":
         _print_completion(rest)
-    elif first in GROUPS and " " not in words:
+    elif first in GROUPS and " " not in command:
         if rest and rest[0] not in HELP:
             sys.exit(f"quorum {first}: {rest[0]!r} is none of its words; `quorum {first}` lists them.")
         sys.stdout.write(page(first))
     else:
-        name, helps = WORDS.get(words, words), bool(HELP.intersection(rest))
+        name, helps = WORDS.get(command, command), bool(HELP.intersection(rest))
         with _data_folder(make=name == "prepare" and not helps) as missing:
             if name not in PATHS:
                 _check_known(name)
             if missing and not helps and name not in WITHOUT_DATA:
                 sys.exit(f"There is no folder {missing}: go where `quorum run` was started, or set DATA_DIR.")
-            _load(name, rest).run_from_argv(["quorum", words, *rest])
+            _load(name, rest).run_from_argv(["quorum", command, *rest])
 
 
 def split(line: list[str]) -> tuple[str, list[str]]:
-    words = " ".join(line[:2])
-    return (words, line[2:]) if words in WORDS else (" ".join(line[:1]), line[1:])
+    command = " ".join(line[:2])
+    return (command, line[2:]) if command in WORDS else (" ".join(line[:1]), line[1:])
 
 
 @contextmanager
@@ -208,12 +208,12 @@ def _parser(line: list[str]) -> ArgumentParser:
     _add_shell(groups[""].add_parser("completion", help=OWN["completion"]))
     typed, rest = split(line)
     for title, section in SECTIONS.items():
-        for words, (name, what, _) in section.items():
-            group, _, word = words.rpartition(" ")
+        for command, (name, what, _) in section.items():
+            group, _, word = command.rpartition(" ")
             if group not in groups:
                 groups[group] = groups[""].add_parser(group, help=title).add_subparsers()
             subparser = groups[group].add_parser(word, help=what)
-            if words == typed:
+            if command == typed:
                 _load(name, rest).add_arguments(subparser)  # type: ignore[arg-type]
                 for argument in subparser._actions:
                     if argument.dest == "study":

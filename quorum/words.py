@@ -151,9 +151,11 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
     },
 }  # fmt: skip
 
-WORDS = {words: name for section in SECTIONS.values() for words, (name, _, _) in section.items()}
+WORDS = {command: name for section in SECTIONS.values() for command, (name, _, _) in section.items()}
 PATHS = {name: path for section in SECTIONS.values() for name, _, path in section.values()}
-GROUPS = {words.split()[0]: title for title, section in SECTIONS.items() for words in section if " " in words}
+GROUPS = {
+    command.split()[0]: title for title, section in SECTIONS.items() for command in section if " " in command
+}
 # Commands that work in a folder without an installation
 WITHOUT_DATA = {name for name, _, _ in SECTIONS[FILES].values()} | {"plan_power", "verify"}
 
@@ -167,17 +169,17 @@ def page(group: str = "") -> str:
             "usage: quorum [-h] [--version] WORDS ...        `quorum WORDS --help` has an example",
             "",
             BEGIN,
-            *(f"  {words:<22} {what}" for words, what in OWN.items()),
+            *(f"  {command:<22} {what}" for command, what in OWN.items()),
         ]
     for title, section in SECTIONS.items():
         shown = {
-            words: what
-            for words, (_, what, _) in section.items()
-            if not group or words.startswith(f"{group} ")
+            command: what
+            for command, (_, what, _) in section.items()
+            if not group or command.startswith(f"{group} ")
         }
         if shown:
             lines += ["", title] if lines else [title]
-            lines += [f"  {words:<22} {what}" for words, what in shown.items()]
+            lines += [f"  {command:<22} {what}" for command, what in shown.items()]
     if not group:
         lines += ["", "Every name of `manage.py` works too: `quorum create_study`, `quorum migrate`."]
     return "\n".join(lines) + "\n"

@@ -116,7 +116,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
     )
     chosen |= {name: (entry.action, entry.settings) for name, entry in waiting.items()}
     of_rules = Case.objects.filter(study=study).order_by().values_list("rule")
-    cases: dict[str, int] = dict(of_rules.annotate(found=Count("pk")))
+    cases: dict[str, int] = dict(of_rules.annotate(flags=Count("pk")))
     answers = answer_format_of(study)
     rules = []
     for name, kind in RULES.items():

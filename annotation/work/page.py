@@ -26,7 +26,7 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
     invitations = Invitation.objects.filter(study=study).select_related("worker")
     page = Paginator(invitations, ON_A_PAGE).get_page(request.GET.get("page"))
     states = Assignment.objects.filter(study=study).aggregate(
-        held=Count("pk", filter=Q(state="accepted", expires_at__gt=timezone.now())),
+        working=Count("pk", filter=Q(state="accepted", expires_at__gt=timezone.now())),
         handed_in=Count("pk", filter=Q(state__in=["submitted", "approved", "rejected"])),
         returned=Count("pk", filter=Q(state="returned")),
         expired=Count("pk", filter=Q(state="expired")),

@@ -82,7 +82,7 @@ class SystemAdmin(ReadOnlyAdmin):
         "dataset",
         "human",
         count_column("captions", "n"),
-        count_column("images found", "found"),
+        count_column("images found", "search_results"),
     )
     list_filter = ("human", "dataset")
     list_select_related = ("dataset",)
@@ -95,7 +95,7 @@ class SystemAdmin(ReadOnlyAdmin):
             .get_queryset(request)
             .annotate(
                 n=count_of(Output.objects.annotations(), "system"),
-                found=count_of(Output.objects.searches(), "system"),
+                search_results=count_of(Output.objects.searches(), "system"),
             )
         )
 

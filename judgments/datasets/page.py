@@ -709,7 +709,7 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
             .select_related("owner")
             .annotate(
                 n=count_of(Output.objects.annotations(), "system"),
-                found=count_of(Output.objects.searches(), "system"),
+                search_results=count_of(Output.objects.searches(), "system"),
             )
         ),
         "studies": list(Study.objects.visible_to(person).filter(dataset=dataset)[:20]),
