@@ -183,17 +183,15 @@ def plan_power(
         )
         assumptions, source = assumptions | estimates.assumptions, estimates.source
     read = read_assumptions(assumptions)
-    plan = compute_plan(
-        assumptions=read, design=design_of(study_row) if study_row else None, progress=run.progress
-    )
+    design = design_of(study_row) if study_row else None
+    plan = compute_plan(assumptions=read, design=design, progress=run.progress)
     with run.commit() as result:
         result |= {"designs": len(plan["tried"])}
         if study_row is None:
             result |= {"plan": plan, "settings": read.model_dump(mode="json") | source}
         else:
-            result |= {
-                "analysis": store_plan(study=study_row, assumptions=read, result=plan, pilot=source).pk
-            }
+            analysis = store_plan(study=study_row, assumptions=read, result=plan, pilot=source)
+            result["analysis"] = analysis.pk
 
 
 def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
@@ -261,12 +259,9 @@ def verify_release(run: Run, *, study: str, version: str) -> dict[str, Any]:
 def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[str, Any]:
     of_study = find_study(study)
     run.progress(0.1, "reading both")
-    differences = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
-    return {
-        **differences,
-        "consensus": differences["consensus"][:MOST_FLIPPED],
-        "flipped": len(differences["consensus"]),
-    }
+    changes = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
+    flipped = changes["consensus"]
+    return {**changes, "consensus": flipped[:MOST_FLIPPED], "flipped": len(flipped)}
 
 
 def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class SystemWriter:
         partly_known = self.partly_known.setdefault(task, set())
         for name in {caption.credit.system for caption in credited} - partly_known:
             system = self.by_name[name]
-            if not _is_fully_known(system, task):
+            if not (system.fingerprint if task == Output.Task.ANNOTATION else system.search_fingerprint):
                 renumber_ranks(system, task)
                 partly_known.add(name)
         lists = known_lists(
@@ -166,10 +166,6 @@ class SystemWriter:
     def counts(self) -> dict[str, int]:
         counts = {"systems added": self.systems_added, "systems' captions added": self.outputs_added}
         return counts if any(counts.values()) else {}
-
-
-def _is_fully_known(system: System, task: Output.Task) -> bool:
-    return bool(system.fingerprint if task == Output.Task.ANNOTATION else system.search_fingerprint)
 
 
 def _query_id(task: Output.Task, caption: CreditedCaption) -> int:

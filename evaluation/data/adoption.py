@@ -99,17 +99,13 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
 def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
     known = set(Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True))
     fresh = [caption for caption in written if caption.key not in known]
-    last = dict(
-        Item.objects.filter(dataset=dataset)
-        .annotate(last=Max("references__position"))
-        .values_list("pk", "last")
-    )
-    following: Counter[int] = Counter(
-        {item: -1 if position is None else position for item, position in last.items()}
-    )
+    last = Item.objects.filter(dataset=dataset).annotate(last=Max("references__position"))
+    positions = {
+        item: -1 if position is None else position for item, position in last.values_list("pk", "last")
+    }
     references = []
     for caption in fresh:
-        following[caption.item_id] += 1
+        positions[caption.item_id] += 1
         references.append(
             Caption(
                 dataset=dataset,
@@ -117,7 +113,7 @@ def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
                 key=caption.key,
                 text=caption.text,
                 role=Caption.Role.REFERENCE,
-                position=following[caption.item_id],
+                position=positions[caption.item_id],
             )
         )
     stored = Caption.objects.bulk_create(references, batch_size=ROWS_AT_ONCE)

@@ -149,13 +149,9 @@ def unpublished_hits_hold_no_money() -> Sentences:
     """Slots hold money from publication to decision; dropped calls hold none."""
     idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
     rows = Publication.objects.filter(state__in=idle)
-    yield from _sentences(
-        rows.filter(held_slots__gt=0), "publication {pk} is {state}, and holds {held_slots} slots."
-    )
-    yield from _sentences(
-        rows.filter(screen_outs_held__gt=0),
-        "publication {pk} is {state}, and holds {screen_outs_held} screen-outs.",
-    )
+    for column, name in (("held_slots", "slots"), ("screen_outs_held", "screen-outs")):
+        problem = f"publication {{pk}} is {{state}}, and holds {{{column}}} {name}."
+        yield from _sentences(rows.filter(**{f"{column}__gt": 0}), problem)
     dropped = CrowdCall.objects.filter(state=CrowdCall.State.DROPPED, reserved_cents__gt=0)
     yield from _sentences(dropped, "call {key} was dropped, and keeps money.")
 

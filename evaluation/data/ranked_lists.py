@@ -154,9 +154,8 @@ def proposals_of(study: Study) -> Proposals:
     if searched.any():  # whole lists of captions that found an image of the splits
         here = np.isin(item, of_splits)
         wanted = ~searched | np.isin(caption, caption[searched & here])
-        system, item, caption, rank, searched = (
-            row[wanted] for row in (system, item, caption, rank, searched)
-        )
+        columns = (system, item, caption, rank, searched)
+        system, item, caption, rank, searched = (column[wanted] for column in columns)
     if not len(system):
         none = np.zeros(0, dtype=np.int64)
         return Proposals((), (), (), (), *(none,) * 6, JudgedUnits.of([]))

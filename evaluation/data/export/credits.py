@@ -60,10 +60,9 @@ class Credits:
                 credits = [self._credit(*entry) for entry in entries]
                 if system is not None and not credits:
                     credits = [{"system": system}]
-                if credits:
-                    systems.setdefault(key, []).extend(
-                        credit for credit in credits if credit not in systems.get(key, ())
-                    )
+                for credit in credits:
+                    if credit not in systems.setdefault(key, []):
+                        systems[key].append(credit)
             if systems:
                 credited[pk] = systems
         return credited

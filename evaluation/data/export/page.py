@@ -18,14 +18,11 @@ NEWEST = 20
 
 def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     written = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
-    withheld = [
-        file_format.name for file_format in FORMATS.values() if file_format.right not in context["rights"]
-    ]
+    rights = context["rights"]
+    withheld = [name for name, file_format in FORMATS.items() if file_format.right not in rights]
     context |= {
         "exports": list(written.exclude(args__format__in=withheld)[:NEWEST]),
-        "formats": [
-            file_format for file_format in formats_for(study) if file_format.right in context["rights"]
-        ],
+        "formats": [file_format for file_format in formats_for(study) if file_format.right in rights],
         "has_answers": was_opened(study),
     }
     return TemplateResponse(request, "evaluation/study_exports.html", context)

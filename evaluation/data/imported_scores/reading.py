@@ -229,7 +229,11 @@ def _read_score(record: Record, column: str) -> float:
 
 def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
     files = sorted(path.iterdir()) if path.is_dir() else [path]
-    named = [(_metric_of(file), file) for file in files if file.name.endswith((SEGMENTS, SYSTEMS))]
+    named = [
+        (file.name.removesuffix(SEGMENTS).removesuffix(SYSTEMS), file)
+        for file in files
+        if file.name.endswith((SEGMENTS, SYSTEMS))
+    ]
     if not path.is_dir() and len(metrics) == 1:
         named = [(metrics[0], path)]
     for name in metrics:
@@ -251,10 +255,6 @@ def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreR
             yield ScoreRows(
                 file, Per.CAPTIONS, {"system": systems}, scores, segments=_number_segments(systems)
             )
-
-
-def _metric_of(file: Path) -> str:
-    return file.name.removesuffix(SEGMENTS).removesuffix(SYSTEMS)
 
 
 def _number_segments(systems: Sequence[str]) -> list[int]:

@@ -196,6 +196,7 @@ def load_judgments(
     )
     # Sorted here by name: database collations differ.
     people = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
+    people_names = [names[worker_id] for worker_id in people.tolist()]
     order = _positions_of_current(study, rows, newest)
     order = order[np.argsort(rows["pk"].to_numpy()[order])]
     unit_index = places_in(units.all.pk, rows["unit"].to_numpy()[order])
@@ -237,15 +238,7 @@ def load_judgments(
         sided=(side > 0) & ((of_unit == FIRST) | (of_unit == SECOND)),
         seconds=seconds,
         records=records,
-        data_hash=_hash_judgments(
-            units.all.key,
-            [names[worker_id] for worker_id in people.tolist()],
-            unit_index,
-            person,
-            value,
-            answer,
-            used,
-        ),
+        data_hash=_hash_judgments(units.all.key, people_names, unit_index, person, value, answer, used),
     )
 
 

@@ -440,9 +440,8 @@ class Source:
         if self.kind is not None and turned.any():
             value = value.copy()
             rows = np.flatnonzero(turned[self.unit])
-            value[rows] = [
-                self.kind.sides.to_canonical(int(answer), side=True) for answer in value[rows].tolist()
-            ]
+            to_canonical = self.kind.sides.to_canonical
+            value[rows] = [to_canonical(int(answer), side=True) for answer in value[rows].tolist()]
         names = [str(number) for number in range(count)]
         contents = [Content()] * count
         for group, content in zip(groups.tolist(), self.contents, strict=False):
@@ -483,9 +482,8 @@ class Source:
             winners = zip(votes.units.tolist(), votes.winner.tolist(), strict=True)
             labels = votes.labels.tolist()
             return {unit: labels[index] for unit, index in winners if index >= 0}
-        consensus = self.kind.aggregation.consensus(
-            self.unit.tolist(), [int(answer) for answer in self.value.tolist()]
-        )
+        answers = [int(answer) for answer in self.value.tolist()]
+        consensus = self.kind.aggregation.consensus(self.unit.tolist(), answers)
         return {unit: float(winner.value) for unit, winner in consensus.items() if winner.value is not None}
 
 

@@ -164,11 +164,10 @@ def plan_of(
         repository = there.repository if there is not None else ""
     people, related = read_creators(statements["creators"]), read_papers(statements["papers"])
     subjects = [" ".join(part.split()) for part in statements["keywords"].split(",") if part.strip()]
+    subjects = subjects or [*KEYWORDS, release.study.protocol]
     licence = LICENCES[release.licence].get(to, release.licence.lower())
     with closing(_open_bundle(bundle, release)) as reader:
-        facts = _collect_facts(
-            release, reader, people, subjects or [*KEYWORDS, release.study.protocol], related
-        )
+        facts = _collect_facts(release, reader, people, subjects, related)
         members = [name for name in files_at(to, reader) if name in reader.names]
         files = [_content(release_name(release.study, release.version), partial(_read_file, bundle))]
         files += [_content(name, partial(_read_member, bundle, name)) for name in members]
@@ -363,16 +362,9 @@ def _invenio_person(creator: Mapping[str, str]) -> dict[str, Any]:
     if not creator["given"]:
         person: dict[str, Any] = {"person_or_org": {"type": "organizational", "name": creator["family"]}}
     else:
-        person = {
-            "person_or_org": {
-                "type": "personal",
-                "family_name": creator["family"],
-                "given_name": creator["given"],
-                "identifiers": [{"scheme": "orcid", "identifier": creator["orcid"]}]
-                if creator["orcid"]
-                else [],
-            }
-        }
+        orcid = [{"scheme": "orcid", "identifier": creator["orcid"]}] if creator["orcid"] else []
+        names = {"family_name": creator["family"], "given_name": creator["given"]}
+        person = {"person_or_org": {"type": "personal", **names, "identifiers": orcid}}
     if creator["affiliation"]:
         person["affiliations"] = [{"name": creator["affiliation"]}]
     return person

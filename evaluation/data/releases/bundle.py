@@ -92,9 +92,8 @@ class BundleReader:
 
     def problems(self) -> list[str]:
         """Describe contradictions between files and checksums."""
-        problems = [
-            f"{name} is there more than once." for name in set(self.names) if self.names.count(name) > 1
-        ]
+        repeated = [name for name in set(self.names) if self.names.count(name) > 1]
+        problems = [f"{name} is there more than once." for name in repeated]
         if SUMS not in self.names:
             return [*problems, f"{SUMS} is missing."]
         text = self.text(SUMS)
@@ -110,11 +109,9 @@ class BundleReader:
             elif name not in self.names:
                 problems.append(f"{name} is missing.")
             else:
-                digest = self._digest(name)
+                digest = self._digest(name) or "it cannot be read"
                 if digest != sums[name]:
-                    problems.append(
-                        f"{name} was changed: {digest or 'it cannot be read'}, stated {sums[name]}."
-                    )
+                    problems.append(f"{name} was changed: {digest}, stated {sums[name]}.")
         if MANIFEST not in sums:
             problems.append(f"{MANIFEST} is not listed in {SUMS}.")
         return problems

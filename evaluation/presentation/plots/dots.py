@@ -39,7 +39,7 @@ LINE = 9  # points from one line of words above a panel to the next
 def dots_figure(drawing: Dots, foot: float) -> Canvas:
     """Leave ``foot`` free inches below."""
     rows = len(drawing.labels)
-    above = LINE * max(0, *(_count_solid_levels(panel) - 1 for panel in drawing.panels))
+    above = LINE * max(0, *(sum(not level.dashed for level in panel.levels) - 1 for panel in drawing.panels))
     height = 1.35 + above / 72 + ROW * rows + foot
     figure = new_figure(height)
     panels = figure.subplots(1, len(drawing.panels), squeeze=False)[0]
@@ -117,10 +117,6 @@ def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool
                 axes, level.label, (level.value, 1.0), (0, line), ha=align, va="bottom",
                 xycoords=axes.get_xaxis_transform(), fontsize=SMALL - 1, alpha=SOFT_OPACITY,
             )  # fmt: skip
-
-
-def _count_solid_levels(panel: Panel) -> int:
-    return sum(not level.dashed for level in panel.levels)
 
 
 def _write_heading(axes: Axes, panel: Panel, lift: int) -> None:
