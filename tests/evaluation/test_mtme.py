@@ -10,7 +10,7 @@ from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import formats_for
 from evaluation.errors import ExportError
 from evaluation.metrics import score
-from judgments.models import Item, Output, System
+from judgments.models import Caption, Item, Output, System
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +42,7 @@ class Reader:
             for path in (folder / "references").glob(f"{languages}.*.*")
         }
         assert all("-" not in name and name not in ("all", "src") for name in self.references)
+        assert self.references  # a set's standard reference is one of them
         self.outputs = {
             path.name.removesuffix(path.suffix): self.texts(path)
             for path in (folder / "system-outputs" / languages).glob("*.*")
@@ -191,7 +192,43 @@ def test_what_does_not_fit_is_said_in_a_sentence(tmp_path: Path) -> None:
     Output.objects.create(system=system, item=item, caption=candidate(dataset, "a cat"))
     with pytest.raises(ExportError, match="No caption of a system has an answer that counts"):
         export_judgments(study=graded.study, format="mtme", output=tmp_path / "out")
-    graded.answer(graded.hit("h1", [graded.unit("u1", "b.jpg", first="a cat")]), "alma", [2])
-    with pytest.raises(ExportError, match="wants references"):
-        export_judgments(study=graded.study, format="mtme", output=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_references_people_are_read_back_and_no_metric_is_there(tmp_path: Path) -> None:
+    study = made("graded")
+    Caption.objects.filter(dataset=study.dataset, role=Caption.Role.REFERENCE).delete()
+    shown = [("a.jpg", "a dog runs"), ("c.jpg", "a red car")]
+    hit = study.hit("h1", [study.unit(image, image, first=text) for image, text in shown])
+    study.answer(hit, "alma", [3, 4])
+    found, counts = read(study, tmp_path)
+    assert found.references == {"ref1": [None, None]}  # the reader wants one of each set
+    assert found.people("graded", "seg") == {"good_one": [3.0, 4.0], "v1.5_b": [3.0, None]}
+    assert not (found.folder / "metric-scores").exists()
+    assert counts == {"systems": 2, "segments": 2, "references": 0, "scored": 3, "left_out": 0}
+
+
+@pytest.mark.parametrize(
+    ("answers", "means"),
+    [
+        ([{"best": 1}, {"best": 1}, {"best": 3}], {"good_one": [2 / 3], "ref1_2": [1 / 3], "v1.5_b": [0.0]}),
+        (
+            [{"best": 1, "worst": 2}, {"best": 1, "worst": 3}, {"best": 3, "worst": 2}],
+            {"good_one": [2 / 3], "ref1_2": [0.0], "v1.5_b": [-2 / 3]},
+        ),
+    ],
+)
+def test_the_best_of_several_is_the_share_of_its_showings(
+    answers: list[dict[str, int]], means: dict[str, list[float]], tmp_path: Path
+) -> None:
+    study = made("best-worst")
+    texts = [CAPTIONS[name]["b oat.jpg"] for name in ("good one", "v1.5/b", "ref1")] + ["of nobody"]
+    options = [{"key": candidate(study.dataset, text).key, "text": text} for text in texts]
+    hit = study.hit("h1", [study.unit("u1", "b oat.jpg", content={"options": options})])
+    for worker, answer in zip(("alma", "bela", "clara"), answers, strict=True):
+        study.answer(hit, worker, [answer])
+    found, counts = read(study, tmp_path)
+    assert found.people("best-worst", "sys") == {name: pytest.approx(mean) for name, mean in means.items()}
+    assert found.people("best-worst", "seg")["good_one"] == [pytest.approx(2 / 3)]
+    assert set(found.metric("cider-d", "sys")) == set(NAMES)
+    assert (counts["scored"], counts["left_out"]) == (3, 3)

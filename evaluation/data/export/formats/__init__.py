@@ -73,10 +73,10 @@ def _needs_closed_answers(study: Study) -> str:
 
 def _needs_systems(study: Study) -> str:
     kind = KINDS[study.protocol]
-    if not kind.values and not kind.judges_one_caption:
+    if not (kind.values or kind.judges_one_caption or kind.names_best):
         return (
             "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise), "
-            "or marked errors (spans)"
+            "the best of several (best-worst), or marked errors (spans)"
         )
     if not System.objects.of_study(study).captioners().exists():
         return f"it holds judgments of systems, and dataset {study.dataset.name!r} has none"

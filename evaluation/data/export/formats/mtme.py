@@ -1,7 +1,8 @@
 """Export mt-metrics-eval's folder layout as one archive (github.com/google-research/mt-metrics-eval).
 
 A segment is a judged image, a system its column of captions. Memory grows with images, and by 24 bytes per
-system caption, not with judgments.
+system caption, not with judgments. Its reader wants a reference of each set: without one, ``ref1`` has a missing
+text for every segment, and there are no metric scores.
 """
 
 from __future__ import annotations
@@ -115,13 +116,15 @@ class Mtme(Encoding):
     def _write_cells(self, work: ExportWork, file: HashedFile) -> None:
         assert self._begun is not None
         decisions, kind = work.moment.decisions, KINDS[work.study.protocol]
-        count = _cells_of_pairs if kind.compares_pairs else _cells_of_captions
+        count = _cells_of_options if kind.names_best else _cells_of_captions
+        count = _cells_of_pairs if kind.compares_pairs else count
         for _, included in work.answers():
             answers = {
                 unit: [decisions[unit]] * len(unit_answers) if unit in decisions else unit_answers
                 for unit, unit_answers in included.items()
             }
-            if kind.is_open:  # an answer's number is what its agreement is measured on
+            # A mark's number is what its agreement is measured on.
+            if kind.is_open and not kind.names_best:
                 answers = {
                     unit: [kind.aggregation.codes(None, answer)[""] for answer in unit_answers]
                     for unit, unit_answers in answers.items()
@@ -133,7 +136,7 @@ class Mtme(Encoding):
     def _write_scores(self, work: ExportWork, file: HashedFile) -> None:
         board, references = self._read(work)
         for pk in work.pieces:
-            if pk in board.systems:
+            if pk in board.systems and references.present:
                 file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
 
     def _read(self, work: ExportWork) -> tuple[JudgedSystems, References]:
@@ -175,7 +178,7 @@ class Mtme(Encoding):
         _write_score_files(stem, ((name, scores, _mean(scores)) for name, scores in people))
         if loaders.marks_errors(study):
             _write_ratings(stem, board, names, work)
-        for metric in DEFAULT_METRICS:
+        for metric in DEFAULT_METRICS if references.present else ():
             metric_scores = (
                 (names[line["system"]], np.array(line["images"][metric]), line["corpus"][metric])
                 for line in _in_order(scored, board)
@@ -185,7 +188,7 @@ class Mtme(Encoding):
         work.counts |= {
             "systems": len(board.systems),
             "segments": len(board.segments),
-            "references": most,
+            "references": most if references.present else 0,
             "scored": int((board.votes > 0).sum()),
         }
 
@@ -270,6 +273,25 @@ def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]
                     for vote in votes
                 )
                 cells.append((row, segment, won, len(votes)))
+    return cells, left_out
+
+
+def _cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]) -> Cells:
+    """Return each shown caption's points: 1 as the best of an answer, -1 as the worst, else 0."""
+    cells: list[tuple[float, ...]] = []
+    left_out = 0
+    units = list(Unit.objects.filter(pk__in=answers).select_related("item", "study"))
+    keys = {option["key"] for unit in units for option in unit.content["options"]}
+    datasets = {unit.study.dataset_id for unit in units}
+    captions = dict(Caption.objects.filter(dataset__in=datasets, key__in=keys).values_list("key", "pk"))
+    for unit in units:
+        segment = board.segments[unit.item_id]
+        codes = [KINDS[unit.study.protocol].aggregation.codes(unit, answer) for answer in answers[unit.pk]]
+        for option in unit.content["options"]:
+            points = [code[option["key"]] for code in codes]
+            systems = np.flatnonzero(board.caption[:, segment] == captions[option["key"]]).tolist()
+            cells += [(system, segment, sum(points), len(points)) for system in systems]
+            left_out += 0 if systems else len(points)
     return cells, left_out
 
 
@@ -376,16 +398,16 @@ class References:
         for item, text in rows.iterator(ROWS_AT_ONCE):
             if item in board.segments:
                 texts[board.segments[item]].append(_on_one_line(text))
-        if not any(texts):
-            raise ExportError(
-                f"mt-metrics-eval wants references, and the judged images of study {study.slug!r} have none."
-            )
         return cls(texts)
+
+    @property
+    def present(self) -> bool:
+        return any(self.texts)
 
     def write(self, folder: Path, languages: str) -> int:
         """Write one file per reference position; return their number."""
         folder.mkdir()
-        most = max(map(len, self.texts))
+        most = max(1, *map(len, self.texts))
         for number in range(most):
             with _open_text(folder / f"{languages}.ref{number + 1}.txt") as file:
                 for references in self.texts:
