@@ -5,15 +5,16 @@
 
 Each data set draws its items and raters anew. "naive" takes rows as independent, "clustered" is the default of pages,
 commands and reports. Columns are designs: all raters judge all items; each item has three raters; each has three, and
-the busiest rater judges ten times as much as the rarest ("uneven"). "alone" has no dependence at all. Truths without
-a formula are those of a data set of half a million rows. Shares are of the data sets that have an interval or a p;
-"(.010 without)" says that one in a hundred has none.
+the busiest rater judges ten times as much as the rarest ("uneven"). "alone" has no dependence at all. The second table
+has figures of metrics against the majority of people's votes, where raters like what a metric likes in their own way.
+Truths without a formula are those of a data set of half a million rows. Shares are of the data sets that have an
+interval or a p; "(.010 without)" says that one in a hundred has none.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +39,13 @@ from evaluation.statistics.agreement import (
 )
 from evaluation.statistics.clustering import NAIVE, share_of_rows
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import grouped_correlation, pairwise_accuracy
+from evaluation.statistics.meta import (
+    accuracy_difference,
+    grouped_correlation,
+    pair_accuracy,
+    pairwise_accuracy,
+    winners_without_raters,
+)
 from evaluation.statistics.significance import mcnemar_test, randomization_test, wilson_interval
 
 SEED = 17
@@ -74,7 +81,7 @@ class Design:
 
     def many(self) -> Design:
         """Return the same with so many items and raters that chance hardly moves a figure."""
-        return Design(self.name, 50_000, 100_000, 10, self.item, self.rater)
+        return Design(self.name, 50_000, 100_000, self.each if self in PANELS else 10, self.item, self.rater)
 
 
 DESIGNS = (
@@ -83,6 +90,19 @@ DESIGNS = (
     Design("uneven, 60 x 15", 60, 15, 3, uneven=True),
     Design("crossed 100 x 30", 100, 30, 30),
     Design("alone 30 x 10", 30, 10, 3, item=0.0, rater=0.0),
+)
+TASTES = {"no": 0.0, "mild": 0.4, "strong": 0.8}
+# Pairs, two an image, with three votes each; the last has all raters vote on every pair.
+PANELS = (
+    *(
+        Design(f"{taste} taste, {raters} raters", 120, raters, 3, rater=spread)
+        for taste, spread in TASTES.items()
+        for raters in (5, 10, 40)
+    ),
+    *(
+        Design(f"{taste} taste, 30 images, crossed 5", 60, 5, 5, rater=spread)
+        for taste, spread in TASTES.items()
+    ),
 )
 Interval = tuple[float, float]
 Clustered = str | Mapping[str, Iterable[Any]]
@@ -322,6 +342,48 @@ def shares(found: list[float]) -> str:
     return f"{share} ({without:.3f} without)".replace("(0", "(") if without else share
 
 
+def votes(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
+    """Draw votes on pairs, two an image, and what two metrics name; each rater favours each metric's candidate."""
+    pair, rater = design.rows(generator)
+    image = np.arange(design.items) // 2
+    quality = generator.normal(0, 0.7, design.items) + generator.normal(0, 0.7, design.items)[image]
+    scores = quality + generator.normal(0, 1.2, (2, design.items))
+    taste = generator.normal(0, design.rater, (design.raters, 2))[rater]
+    leaning = quality[pair] + (taste * np.sign(scores).T[pair]).sum(axis=1)
+    vote = np.where(leaning + generator.normal(0, 1, len(pair)) > 0, 1, 2)
+    lead = np.bincount(pair, weights=3 - 2 * vote, minlength=design.items)
+    winner = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
+    both = [np.column_stack([row, np.zeros(design.items)]) for row in scores]
+    return both, winner, image, winners_without_raters(pair, rater, vote, design.items)
+
+
+def by_image_and_rater(data: Any, clustered: bool) -> Clustered:
+    """Return the clusters; "naive" of this table is by image alone."""
+    return {"item": data[2], "rater": data[3]} if clustered else {"item": data[2]}
+
+
+def metric_interval(data: Any, clustered: bool) -> Interval:
+    by = by_image_and_rater(data, clustered)
+    estimate = pair_accuracy(data[0][0][:, 0], data[0][0][:, 1], data[1], clusters=by)["all"]
+    return estimate.low, estimate.high
+
+
+def metric_accuracy(data: Any) -> float:
+    return pair_accuracy(data[0][0][:, 0], data[0][0][:, 1], data[1])["all"].value
+
+
+def difference_interval(data: Any, clustered: bool) -> Interval:
+    by = by_image_and_rater(data, clustered)
+    estimate = accuracy_difference(data[0][0], data[0][1], data[1], clusters=by)["all"]
+    return estimate.low, estimate.high
+
+
+def difference_p(data: Any, clustered: bool) -> float:
+    return accuracy_difference(data[0][0], data[0][1], data[1], clusters=by_image_and_rater(data, clustered))[
+        "all"
+    ].p
+
+
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """How often an interval holds the truth: a formula, or the value of many rows."""
@@ -350,6 +412,11 @@ class Size:
         return shares([float(p <= 0.05) if not np.isnan(p) else np.nan for p in found])
 
 
+OF_METRICS: dict[str, Coverage | Size] = {
+    "a metric's accuracy": Coverage(votes, metric_interval, metric_accuracy),
+    "a difference of accuracies": Coverage(votes, difference_interval, lambda data: 0.0),
+    "a difference of accuracies, size": Size(votes, difference_p),
+}
 FIGURES: dict[str, Coverage | Size] = {
     "accuracy": Coverage(accuracy, accuracy_intervals, lambda data: float(data[1].mean())),
     "alpha, nominal": Coverage(answers, *coefficient(Alpha("nominal"))),
@@ -382,16 +449,26 @@ def main() -> None:
     parser.add_argument("figures", nargs="*", help="beginnings of names; default: all")
     parser.add_argument("--data-sets", type=int, default=DATA_SETS)
     options = parser.parse_args()
-    print(f"| figure | {' | '.join(f'{design.name}: naive, clustered' for design in DESIGNS)} |")
-    print(f"|---|{'---|' * len(DESIGNS)}")
-    for name, figure in FIGURES.items():
+    print_table(FIGURES, DESIGNS, "naive, clustered", options)
+    print()
+    print_table(OF_METRICS, PANELS, "by image, by image and rater", options)
+
+
+def print_table(
+    figures: Mapping[str, Coverage | Size],
+    designs: Sequence[Design],
+    columns: str,
+    options: argparse.Namespace,
+) -> None:
+    print(f"| figure | {' | '.join(f'{design.name}: {columns}' for design in designs)} |")
+    print(f"|---|{'---|' * len(designs)}")
+    for name, figure in figures.items():
         if options.figures and not name.startswith(tuple(options.figures)):
             continue
-        cells = []
-        for design in DESIGNS:
-            cells.append(
-                ", ".join(figure.held(design, options.data_sets, clustered) for clustered in (False, True))
-            )
+        cells = [
+            ", ".join(figure.held(design, options.data_sets, clustered) for clustered in (False, True))
+            for design in designs
+        ]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 

@@ -19,9 +19,11 @@ from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.presentation.rendering import WORDING
 from evaluation.results.aggregation import compute_aggregation, consensus_of
-from evaluation.results.consensus import StudyConsensus
+from evaluation.results.consensus import StudyConsensus, clusters_of_pairs
 from evaluation.results.meta_evaluation import compute_evaluation, pair_texts, value_of_unit
 from evaluation.results.metric_figures import PairTexts, References
+from evaluation.statistics.clustering import NAIVE, ClusterColumns
+from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study
 from judgments.studies.generation import Progress, no_progress
@@ -62,6 +64,7 @@ class ReportInputs:
         live: whether pairs were drawn by the answers so far, as in an arena.
         chosen: whether items were chosen by their usefulness.
         clustered: whether intervals and tests are by image and worker; false for an older release.
+        raters_known: whether metrics are held against people by worker as well; false for an older release.
     """
 
     kind: Kind
@@ -83,6 +86,7 @@ class ReportInputs:
     texts: Callable[[], Texts | None] = no_texts
     wording: int = WORDING
     clustered: bool = True
+    raters_known: bool = True
     live: bool = False
     chosen: bool = False
 
@@ -95,6 +99,22 @@ class ReportInputs:
         """Return (N,) winners of scored pairs: 1, 2, or 0 for none."""
         consensus = self.consensus.of_pair
         return np.array([consensus[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
+
+    @cached_property
+    def people_winners(self) -> PeoplesWinners:
+        """Return the winners of scored pairs with what they are clustered by."""
+        clusters: ClusterColumns = NAIVE
+        if self.clustered:
+            pks = np.array(self.pks or (), dtype=np.int64)
+            images = [self.images[pk] for pk in self.pks or ()]
+            clusters = clusters_of_pairs(
+                self.table, self.consensus, pks, images, anonymous=not self.raters_known
+            )
+        return PeoplesWinners.of(self.winners, clusters=clusters)
+
+    @property
+    def by_rater(self) -> bool:
+        return self.kind.compares_pairs and self.people_winners.deletions is not None
 
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
@@ -143,6 +163,7 @@ def load_inputs(
         why_not=why_not,
         full_depth=loaders.full_depth_units(study),
         names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
+        raters_known=not loaders.is_anonymous(study),
         systems=loaders.systems_of_pairs(study) if pairs else {},
         images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
         proposals=None if pairs or kind.is_open else proposals_of(study),

@@ -122,6 +122,7 @@ def methods(
         "metrics": inputs.metrics,
         "seed": inputs.seed,
         "clustered": inputs.clustered,
+        "raters": inputs.by_rater,
         "splits": SPLITS,
         "sections": {section.name for section in sections},
         "tables": {table.name for section in sections for table in section.tables},

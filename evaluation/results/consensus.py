@@ -27,7 +27,7 @@ from evaluation.data.judgment_sets.records import (
 from evaluation.data.provenance import as_json, json_float
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
-from evaluation.statistics.aggregation.voting import SURE, preferences_of
+from evaluation.statistics.aggregation.voting import SURE, majority_of_others, preferences_of
 from evaluation.statistics.agreement import (
     AgreementResult,
     Alpha,
@@ -39,7 +39,15 @@ from evaluation.statistics.agreement import (
     alpha_of_parts,
     ratings_of_judgments,
 )
-from evaluation.statistics.clustering import ITEM, NAIVE, RATER, ClusterColumns, Clusters, share_of_rows
+from evaluation.statistics.clustering import (
+    ITEM,
+    NAIVE,
+    RATER,
+    ClusterColumns,
+    Clusters,
+    RaterDeletions,
+    share_of_rows,
+)
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.power import components_of_clusters
@@ -281,6 +289,46 @@ def pair_consensus(
     return winners
 
 
+def winners_without_raters(
+    unit: Ints, worker: Ints, side: Floats, leads: Floats, pair: Ints, pair_leads: Floats, decided: Flags
+) -> RaterDeletions:
+    """Return who would win each of P pairs without each worker who judged it, as `pair_consensus` decides.
+
+    Args:
+        unit, worker, side: (N,) judgments; units have codes from 0.
+        leads: (U,) the winner of each unit: 1 the first, -1 the second, 0 none.
+        pair: (U,) codes of the units' pairs; -1 for none.
+        pair_leads: (P,) how many more units the first won.
+        decided: (U,) whether somebody decided the unit, whatever people answered.
+    """
+    others = majority_of_others(unit, side)
+    change = np.where(decided[unit], 0.0, leads[unit] - ((others == 1) * 1.0 - (others == 2)))
+    here = pair[unit] >= 0
+    _, rater = encode(worker[here], "workers")
+    return RaterDeletions.of_leads(pair[unit[here]], rater, change[here], pair_leads)
+
+
+def clusters_of_pairs(
+    table: JudgmentTable, consensus: StudyConsensus, pairs: Ints, images: Sequence[Any], *, anonymous: bool
+) -> dict[str, Any]:
+    """Return what (P,) candidate pairs, by row id, are clustered by: their images and, if known, people."""
+    if anonymous:
+        return {ITEM: images}
+    units, counted = consensus.units, table.counted
+    values, _ = values_at(consensus.of_unit, units.pk)
+    won = [consensus.of_pair[pk] for pk in pairs.tolist()]
+    deletions = winners_without_raters(
+        places_in(units.pk, table.unit[counted]),
+        table.worker[counted],
+        table.value[counted],
+        (values == 1) * 1.0 - (values == 2),
+        places_in(pairs, units.pair),
+        np.array([outcome.wins - outcome.losses for outcome in won], dtype=np.float64),
+        np.isin(units.pk, list(consensus.decisions)),
+    )
+    return {ITEM: images, RATER: deletions} if len(deletions.row) else {ITEM: images}
+
+
 def measure_agreement(
     kind: Kind,
     table: JudgmentTable,
@@ -317,9 +365,7 @@ def measure_agreement(
     ) -> dict[str, Any]:
         rows = rows if keep is None else rows.subset(keep)
         clusters = grouped if keep is None or grouped is None else grouped.subset(keep)
-        return alpha_dict(
-            agreement(rows, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=clusters or NAIVE)
-        )
+        return alpha_of_ratings(rows, clusters, level, seed=seed)
 
     figures: dict[str, Any] = {"alpha": alpha(ratings)}
     if kind.aggregation.level == "interval":
@@ -371,6 +417,10 @@ def agreement_alpha(
         return _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
     counted = agreement_rows(table, full_depth)
     ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
+    return alpha_of_ratings(ratings, grouped, level, seed=seed)
+
+
+def alpha_of_ratings(ratings: Ratings, grouped: Clusters | None, level: str, *, seed: int) -> dict[str, Any]:
     return alpha_dict(
         agreement(ratings, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=grouped or NAIVE)
     )
@@ -475,10 +525,18 @@ def counted_ratings(
     table: JudgmentTable, units: Sequence[UnitRow], counted: Flags, images: Ints | None, *, anonymous: bool
 ) -> tuple[Ratings, Clusters | None]:
     """Return the judgments ``counted``, and what they are grouped by; None without images."""
-    ratings = ratings_of_judgments(table.unit[counted], table.worker[counted], table.value[counted])
+    columns = (table.unit[counted], table.worker[counted], table.value[counted])
+    return ratings_by_image(*columns, Units.of(units).pk, images, anonymous=anonymous)
+
+
+def ratings_by_image(
+    unit: Ints, worker: Ints, value: Floats, units: Ints, images: Ints | None, *, anonymous: bool
+) -> tuple[Ratings, Clusters | None]:
+    """Return (N,) judgments, and what they are grouped by; ``units`` and ``images`` (U,) are those of each other."""
+    ratings = ratings_of_judgments(unit, worker, value)
     if images is None:
         return ratings, None
-    _, image = encode(images[places_in(Units.of(units).pk, ratings.units)], "images")
+    _, image = encode(images[places_in(units, ratings.units)], "images")
     columns = {ITEM: image[ratings.unit]} if anonymous else {ITEM: image[ratings.unit], RATER: ratings.rater}
     return ratings, Clusters.of_codes(columns)
 

@@ -12,13 +12,13 @@ from django.db import transaction
 from evaluation.data.imported_scores.storing import check_imported, imported_hashes, imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
-from evaluation.data.judgment_sets.records import Floats, JudgmentTable
+from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
 from evaluation.data.provenance import signature
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.numeric.arrays import places_in
 from evaluation.results.aggregation import StudyConsensus, consensus_of
-from evaluation.results.consensus import CLUSTERED, agreement_rows, one_against_rest
+from evaluation.results.consensus import CLUSTERED, agreement_rows, clusters_of_pairs, one_against_rest
 from evaluation.results.metric_figures import (
     UNKNOWN_KIND,
     CaptionTexts,
@@ -42,9 +42,9 @@ from evaluation.results.readings import (
     curves_as_json,
     tau_c_with_interval,
 )
-from evaluation.results.verdict import correlation_verdict, pair_verdicts
+from evaluation.results.verdict import correlation_verdict, pair_verdicts, winners_named
 from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns
-from evaluation.statistics.meta import accuracy_by_references, kinds_of, random_subsets
+from evaluation.statistics.meta import PeoplesWinners, accuracy_by_references, kinds_of, random_subsets
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
@@ -67,27 +67,21 @@ def compute_pair_readings(
     metrics: Sequence[str],
     tokenizer: str,
     seed: int,
-    clustered: bool = True,
+    people: PeoplesWinners,
+    clusters: ClusterColumns,
 ) -> dict[str, Any]:
     """Return the requested readings of pairs, by metric."""
-    winners = np.array([pair.winner for pair in pairs], dtype=np.int64)
     kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
-    clusters: ClusterColumns = {ITEM: [pair.image for pair in pairs]} if clustered else NAIVE
     figures: dict[str, Any] = {}
     if readings.all_pairs:
         figures["all_pairs"] = {
-            name: accuracy_over_all(both, winners, kinds, clusters) for name, both in judged.scores.items()
+            name: accuracy_over_all(both, people, kinds) for name, both in judged.scores.items()
         }
     if readings.ties:
-        judged_pairs = [index for index, pair in enumerate(pairs) if pair.winner or pair.tied]
+        judged_pairs = np.array([bool(pair.winner or pair.tied) for pair in pairs])
+        systems = [pair.systems for pair in pairs if pair.winner or pair.tied]
         figures["ties"] = {
-            name: accuracy_with_ties(
-                both[judged_pairs],
-                winners[judged_pairs],
-                [pairs[index].systems for index in judged_pairs],
-                [pairs[index].image for index in judged_pairs],
-                seed,
-            )
+            name: accuracy_with_ties(both, people, judged_pairs, systems, seed)
             for name, both in judged.scores.items()
         }
     if readings.references and metrics:
@@ -95,7 +89,7 @@ def compute_pair_readings(
             pairs, documents, readings.references, metrics=metrics, tokenizer=tokenizer, seed=seed
         )
         figures["references"] = {
-            name: curves_as_json(accuracy_by_references(tables, winners, kinds, clusters=clusters))
+            name: curves_as_json(accuracy_by_references(tables, people.winners, kinds, clusters=clusters))
             for name, tables in scores.items()
         }
     return figures
@@ -283,13 +277,10 @@ def compute_evaluation(
         pairs, documents, leading = pair_texts(study, consensus, references)
         images = [pair.image for pair in pairs] if clustered else None
         kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
+        clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
+        winners = PeoplesWinners.of([pair.winner for pair in pairs], clusters=clusters_by_name)
         judged = judge_pairs(
-            pairs,
-            documents,
-            metrics=metrics,
-            tokenizer=tokenizer,
-            imported=imported,
-            clustered=clustered,
+            pairs, documents, metrics=metrics, tokenizer=tokenizer, people=winners, imported=imported
         )
         settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
         settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
@@ -310,10 +301,9 @@ def compute_evaluation(
         )
         result["verdict"] = pair_verdicts(
             judged.scores,
-            np.array([pair.winner for pair in pairs], dtype=np.int64),
+            winners,
             kinds,
             {name: figures["accuracy"] for name, figures in judged.metrics.items()},
-            images=images,
         )
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
         further = compute_pair_readings(
@@ -324,7 +314,8 @@ def compute_evaluation(
             metrics=computed,
             tokenizer=tokenizer,
             seed=design.seed,
-            clustered=clustered,
+            people=winners,
+            clusters=clusters_by_name,
         )
     else:
         captions, counts = judged_captions(
@@ -420,6 +411,44 @@ def pair_texts(
             f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
         )
     return pairs, documents, used
+
+
+def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None, list[str]]:
+    """Return the winners that each metric of the newest evaluation names, people's, and the pairs' kinds."""
+    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).first()
+    rows = MetricScore.objects.filter(analysis=newest, pair__isnull=False).order_by(
+        "metric", "pair__position"
+    )
+    kinds: dict[int, str] = {}
+    images: dict[int, int] = {}
+    scores: dict[str, list[tuple[float, float]]] = {}
+    names = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
+    for metric, pair, kind, image, first, second in rows.values_list(*names).iterator(ROWS_AT_ONCE):
+        kinds[pair], images[pair] = kind, image
+        scores.setdefault(metric, []).append((first, second))
+    if not scores:
+        return {}, None, []
+    table = loaders.load_judgments(study)
+    consensus = consensus_of(study, table)
+    pks = np.array(list(kinds), dtype=np.int64)
+    clusters = clusters_of_pairs(
+        table, consensus, pks, list(images.values()), anonymous=loaders.is_anonymous(study)
+    )
+    people = PeoplesWinners.of([consensus.of_pair[pk].value or 0 for pk in kinds], clusters=clusters)
+    return (
+        winners_named({metric: np.array(both) for metric, both in scores.items()}),
+        people,
+        list(kinds.values()),
+    )
+
+
+def pair_clusters(
+    study: Study, table: JudgmentTable, consensus: StudyConsensus, pairs: Sequence[PairTexts]
+) -> dict[str, Any]:
+    """Return ``clusters_of_pairs`` of a study's pairs."""
+    pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
+    images = [pair.image for pair in pairs]
+    return clusters_of_pairs(table, consensus, pks, images, anonymous=loaders.is_anonymous(study))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import (
     GroupedCorrelationResult,
     Halves,
+    PeoplesWinners,
     grouped_correlation,
     halves_of_votes,
     metric_winners,
-    pair_accuracy,
 )
 from evaluation.statistics.resampling import CONFIDENCE
 from judgments.design.tables import PAIR_KINDS
@@ -219,19 +219,18 @@ def judge_pairs(
     *,
     metrics: Sequence[str],
     tokenizer: str,
+    people: PeoplesWinners,
     imported: ImportedScores = NO_SCORES,
-    clustered: bool = True,
 ) -> MetricResults:
-    """Compute each metric's accuracy by pair kind (V15 §3), with intervals by image if ``clustered``.
+    """Compute each metric's accuracy by pair kind (V15 §3).
 
     A metric's tie is wrong and an undecided pair is excluded; both are counted. Alternatives:
     ``value_ties_half``, and ``value_all_pairs``, where an undecided pair is won at random.
     """
     scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
-    winners, kinds = [pair.winner for pair in pairs], [pair.kind for pair in pairs]
-    images = [pair.image for pair in pairs] if clustered else None
+    kinds = [pair.kind for pair in pairs]
     return MetricResults(
-        metrics={name: accuracy_of_pairs(both, winners, kinds, images) for name, both in scores.items()},
+        metrics={name: accuracy_of_pairs(both, people, kinds) for name, both in scores.items()},
         signatures={name: result.signature for name, result in scored.scores.items()},
         pks=np.array([pair.pk for pair in pairs], dtype=np.int64),
         scores=scores,
@@ -239,18 +238,14 @@ def judge_pairs(
     )
 
 
-def accuracy_of_pairs(
-    scores: Floats, winners: Sequence[int], kinds: Sequence[str], images: Sequence[Any] | None
-) -> dict[str, Any]:
-    """Compute accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus.
+def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[str]) -> dict[str, Any]:
+    """Compute accuracy by pair kind from (N, 2) scores.
 
-    Without ``images`` pairs are taken as independent (Wilson), as releases before 0.6 did.
+    Without clusters pairs are taken as independent (Wilson), as releases before 0.6 did.
     """
     names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
-    clusters = NAIVE if images is None else {ITEM: images}
-    won = np.array(winners, dtype=np.float64)
-    accuracies = pair_accuracy(scores[:, 0], scores[:, 1], won, names, clusters=clusters)
-    fields = ACCURACY if images is None else (*ACCURACY, "clusters", "reason")
+    fields = (*ACCURACY, "clusters", "reason") if people.clustered else ACCURACY
+    accuracies = people.accuracy(metric_winners(scores[:, 0], scores[:, 1]), names)
     return {"accuracy": {kind: as_json(accuracy, *fields) for kind, accuracy in accuracies.items()}}
 
 

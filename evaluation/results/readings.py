@@ -6,8 +6,9 @@ They supplement the usual figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ import numpy as np
 from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.clustering import ITEM, ClusterColumns, columns_of, share_of_rows
+from evaluation.statistics.clustering import ClusterColumns
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import ROUNDING
 from evaluation.statistics.meta import (
+    PeoplesWinners,
     ReferenceCurve,
     grouped_correlation,
     kinds_of,
@@ -28,7 +30,7 @@ from evaluation.statistics.meta import (
     soft_accuracy_of_comparisons,
 )
 from evaluation.statistics.meta.pairwise import CALIBRATE
-from evaluation.statistics.resampling import CONFIDENCE
+from evaluation.statistics.results import Inference
 
 DRAWS = 10  # random subsets of references of each size
 SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}
@@ -91,50 +93,57 @@ class Readings:
 
 
 def accuracy_over_all(
-    scores: Floats, winners: Ints, kinds: Sequence[str] | None, clusters: ClusterColumns
+    scores: Floats, people: PeoplesWinners, kinds: Sequence[str] | None
 ) -> dict[str, dict[str, Any]]:
     """Return accuracy over all pairs by kind from (N, 2) scores; a pair without a consensus is half right."""
-    credit, _ = pair_credits(metric_winners(scores[:, 0], scores[:, 1]), winners, undecided="half")
-    columns = columns_of(clusters) or {ITEM: range(len(winners))}
-    return {
-        kind: _accuracy_of_all(credit, rows, columns) for kind, rows in kinds_of(kinds, len(winners)).items()
-    }
+    named = metric_winners(scores[:, 0], scores[:, 1])
 
+    def credit(pairs: Ints, winners: Floats) -> Floats:
+        return pair_credits(named[pairs], winners, undecided="half")[0]
 
-def _accuracy_of_all(credit: Floats, rows: Flags, columns: Mapping[str, Iterable[Any]]) -> dict[str, Any]:
-    interval = share_of_rows(credit, columns, CONFIDENCE, keep=rows)
-    value = float(credit[rows].mean()) if rows.any() else math.nan
-    bounds = as_json(interval, "low", "high")
-    return {"value": json_float(value), **bounds, "n": int(rows.sum()), "reason": interval.clusters.reason}
+    everywhere = np.arange(len(named))
+    accuracies = {}
+    for kind, here in kinds_of(kinds, len(named)).items():
+        n = int(here.sum())
+        estimate = people.share(credit, here, undecided=True) if n else Inference()
+        value = float(credit(everywhere, people.winners)[here].mean()) if n else math.nan
+        accuracies[kind] = {"value": json_float(value), **as_json(estimate, "low", "high"), "n": n}
+        accuracies[kind]["reason"] = estimate.reason
+    return accuracies
 
 
 def accuracy_with_ties(
-    scores: Floats, outcomes: Ints, systems: Sequence[tuple[str, str]], images: Sequence[Any], seed: int
+    scores: Floats, people: PeoplesWinners, judged: Flags, systems: Sequence[tuple[str, str]], seed: int
 ) -> dict[str, Any]:
-    """Compare (N, 2) scores with (N,) outcomes 1, 2, or 0 for no difference, which a metric's tie gets right.
+    """Compare (N, 2) scores with people's winners of the pairs that were judged; a metric's tie gets a tie right.
 
     Return accuracy with the gap of a metric's tie at zero (``plain``), and at the best one on these pairs
-    (``calibrated``, Deutsch et al. 2023), with intervals by image; and ``soft`` pairwise accuracy of systems.
+    (``calibrated``, Deutsch et al. 2023); and ``soft`` pairwise accuracy of systems, which are those of judged pairs.
     """
-    people = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
+    outcomes, judged_scores = people.winners[judged], scores[judged]
+    sides = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
     groups = np.repeat(np.arange(len(outcomes)), 2)
     accuracies: dict[str, Any] = {}
     for name, epsilon in (("plain", 0.0), ("calibrated", CALIBRATE)):
         accuracy = pairwise_accuracy(
-            scores.ravel(), people.ravel(), groups, epsilon=epsilon, resamples=0, seed=seed
+            judged_scores.ravel(), sides.ravel(), groups, epsilon=epsilon, resamples=0, seed=seed
         )
-        right = metric_outcomes(scores, accuracy.epsilon) == outcomes
-        interval = share_of_rows(right.astype(np.float64), {ITEM: images}, CONFIDENCE)
+        named = metric_outcomes(scores, accuracy.epsilon)
+        estimate = people.share(partial(_is_right, named), judged, undecided=True)
         accuracies[name] = {
             "value": json_float(accuracy.value),
-            **as_json(interval, "low", "high"),
+            **as_json(estimate, "low", "high"),
             "n": accuracy.pairs,
             **as_json(accuracy, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
-            "reason": accuracy.reason or interval.clusters.reason,
+            "reason": accuracy.reason or estimate.reason,
         }
     first, second = zip(*systems, strict=True)
     soft = soft_accuracy_of_comparisons(
-        first, second, scores[:, 0] - scores[:, 1], (outcomes == 1) - 1.0 * (outcomes == 2), seed=seed
+        first,
+        second,
+        judged_scores[:, 0] - judged_scores[:, 1],
+        (outcomes == 1) - 1.0 * (outcomes == 2),
+        seed=seed,
     )
     accuracies["soft"] = {
         **as_json(soft, "value", "pairwise", "pairs", "comparisons", "reason", "signature"),
@@ -143,6 +152,10 @@ def accuracy_with_ties(
         "n": soft.pairs,
     }
     return accuracies
+
+
+def _is_right(named: Ints, pairs: Ints, winners: Floats) -> Floats:
+    return (named[pairs] == winners).astype(np.float64)
 
 
 def metric_outcomes(scores: Floats, epsilon: float) -> Ints:

@@ -1,6 +1,6 @@
 """Decide which metrics are ahead, in the same words for pages, dashboard, report, API and commands.
 
-It agrees with the report's letters: McNemar tests of every two metrics by image, with Holm's correction,
+It agrees with the report's letters: paired tests of every two metrics by image and rater, with Holm's correction,
 separate metrics on pairs. Intervals separate rank correlations.
 """
 
@@ -13,23 +13,22 @@ from typing import Any, TypedDict
 import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
-from numpy.typing import NDArray
 
 from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets.records import Flags, Floats, Ints
 from evaluation.data.provenance import json_float
 from evaluation.presentation.content import p_in_text, percent, percent_number
-from evaluation.statistics.clustering import ITEM, NAIVE
-from evaluation.statistics.meta import clusters_of_p_values, metric_winners
-from evaluation.statistics.significance import mcnemar_test
+from evaluation.statistics.meta import PeoplesWinners, clusters_of_p_values, metric_winners
 
 LEVEL = 0.05
 MOST_NAMED = 6
 INTERVALS = "intervals"
 TESTS, TESTS_BY_IMAGE = "mcnemar-holm", "mcnemar-by-image-holm"
-MCNEMAR = {
+TESTS_BY_RATER = "difference-by-image-and-rater-holm"
+PAIRED = {
     TESTS: gettext_noop("exact McNemar tests, Holm’s correction"),
     TESTS_BY_IMAGE: gettext_noop("McNemar tests by image, Holm’s correction"),
+    TESTS_BY_RATER: gettext_noop("t tests by image and participant, Holm’s correction"),
 }
 NO_PAIRS = gettext_noop("No candidate pair has a consensus yet, so no metric can be held against one.")
 NO_METRIC = gettext_noop("No metric was held against people yet.")
@@ -63,11 +62,6 @@ def paired_p(names: Sequence[str], test: Callable[[str, str], float]) -> Floats:
     return p
 
 
-def right_pairs(scores: Mapping[str, Floats], winners: Ints) -> dict[str, Flags]:
-    """Return whether each metric, by (N, 2) scores, names people's winner."""
-    return {name: metric_winners(both[:, 0], both[:, 1]) == winners for name, both in scores.items()}
-
-
 def leaders_by_tests(
     names: Sequence[str], values: Sequence[float], p: Floats
 ) -> tuple[list[str], list[str], float | None]:
@@ -93,57 +87,67 @@ def leaders_by_intervals(cells: Cells) -> tuple[list[str], list[str]]:
     return leaders, [name for name in order if name not in leaders]
 
 
-def mcnemar_p(first: Flags, second: Flags, images: Sequence[Any] | NDArray[Any] | None) -> float:
-    """Return the p of McNemar's test by image, or without images for independent pairs."""
-    return mcnemar_test(first, second, clusters=NAIVE if images is None else {ITEM: images}).best_p
+def winners_named(scores: Mapping[str, Floats]) -> dict[str, Ints]:
+    """Return the (N,) winners that each metric names by its (N, 2) scores."""
+    return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
 
-def pair_verdict(
-    right: Mapping[str, Flags], cells: Cells, images: Sequence[Any] | NDArray[Any] | None = None
-) -> Verdict:
+def difference_p(
+    people: PeoplesWinners, named: Mapping[str, Ints], here: Flags
+) -> Callable[[str, str], float]:
+    """Return the test of two metrics' accuracies on the pairs that are ``here``."""
+    return lambda first, second: people.difference(named[first], named[second], here)[2]
+
+
+def name_of_test(people: PeoplesWinners) -> str:
+    """Return the name of the test by which metrics are told apart."""
+    if people.deletions is not None:
+        return TESTS_BY_RATER
+    return TESTS_BY_IMAGE if people.clustered else TESTS
+
+
+def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, here: Flags, cells: Cells) -> Verdict:
     """Judge metrics on the pairs of one kind.
 
     Args:
-        right: metric -> (N,) whether it names people's winner of each decided pair.
+        named: metric -> the (N,) winners that it names.
+        here: (N,) the pairs of the kind.
         cells: metric -> its share of right pairs with an interval.
-        images: (N,); None takes pairs as independent.
     """
-    n = len(next(iter(right.values()), ()))
+    decided = here & (people.winners != 0)
+    n = int(decided.sum())
     leaders: list[str] = []
     rest: list[str] = []
     largest = None
     if n:
-        names = sorted(right, key=lambda name: -int(right[name].sum()))
-        p = paired_p(names, lambda first, second: mcnemar_p(right[first], right[second], images))
-        leaders, rest, largest = leaders_by_tests(names, [float(right[name].mean()) for name in names], p)
-    return _make_verdict(leaders, rest, largest, n, TESTS if images is None else TESTS_BY_IMAGE, cells)
+        right = {name: float((winners == people.winners)[decided].mean()) for name, winners in named.items()}
+        names = sorted(right, key=lambda name: -right[name])
+        p = paired_p(names, difference_p(people, named, here))
+        leaders, rest, largest = leaders_by_tests(names, [right[name] for name in names], p)
+    return _make_verdict(leaders, rest, largest, n, name_of_test(people), cells)
 
 
 def pair_verdicts(
-    scores: Mapping[str, Floats],
-    winners: Ints,
-    kinds: Sequence[str],
-    accuracy: Mapping[str, Cells],
-    images: Sequence[Any] | None,
+    scores: Mapping[str, Floats], people: PeoplesWinners, kinds: Sequence[str], accuracy: Mapping[str, Cells]
 ) -> dict[str, Verdict]:
     """Judge metrics by pair kind, and overall as "all".
 
     Args:
         scores: metric -> (N, 2).
-        winners: (N,) people's: 1, 2, or 0 for none.
         kinds: (N,) names.
         accuracy: metric -> pair kind -> share of right pairs.
-        images: (N,); None takes pairs as independent.
     """
-    right, named = right_pairs(scores, winners), np.array(kinds, dtype=np.str_)
-    image = None if images is None else np.array(images, dtype=object)
-    verdicts = {}
-    for kind in next(iter(accuracy.values()), {}):
-        decided = (winners > 0) & ((named == kind) if kind != "all" else True)
-        cells = {name: accuracy[name][kind] for name in right}
-        right_decided = {name: flags[decided] for name, flags in right.items()}
-        verdicts[kind] = pair_verdict(right_decided, cells, None if image is None else image[decided])
-    return verdicts
+    named, names = winners_named(scores), np.array(kinds, dtype=np.str_)
+    everywhere = np.ones(len(names), dtype=np.bool_)
+    return {
+        kind: pair_verdict(
+            named,
+            people,
+            everywhere if kind == "all" else names == kind,
+            {name: accuracy[name][kind] for name in named},
+        )
+        for kind in next(iter(accuracy.values()), {})
+    }
 
 
 def correlation_verdict(cells: Cells) -> Verdict:
@@ -158,7 +162,7 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
     leaders, rest = verdict["leaders"], verdict["rest"]
     if not leaders:
         why = next((cell.get("reason") for cell in cells.values() if cell.get("reason")), "")
-        if verdict["by"] in MCNEMAR:
+        if verdict["by"] in PAIRED:
             return _(NO_PAIRS) if cells else _(NO_METRIC)
         return (
             _("No metric can be ranked against people: %(why)s.") % {"why": _(why)} if why else _(NO_METRIC)
@@ -169,8 +173,8 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
         "rest": _describe_others(rest) if rest else "",
         "n": thousands(verdict["n"]),
     }
-    if verdict["by"] in MCNEMAR:
-        p, tests = verdict["p"], _(MCNEMAR[verdict["by"]])
+    if verdict["by"] in PAIRED:
+        p, tests = verdict["p"], _(PAIRED[verdict["by"]])
         parts |= {
             "share": range_of(values, percent, percent_number),
             "interval": _interval(cells[leaders[0]], percent_number, percent),
@@ -236,7 +240,7 @@ def _correlation_sentence(leaders: int, rest: int) -> str:
 def cells_of(result: Mapping[str, Any]) -> Cells:
     """Return each metric's estimate behind an evaluation's overall verdict."""
     metrics = result["metrics"]
-    if result["verdict"]["all"]["by"] in MCNEMAR:
+    if result["verdict"]["all"]["by"] in PAIRED:
         return {name: row["accuracy"]["all"] for name, row in metrics.items() if "all" in row["accuracy"]}
     return {name: row["kendall_tau_b"] for name, row in metrics.items()}
 

@@ -4,7 +4,8 @@ An estimate's error is about the sum of its rows' influences. Its variance is th
 (an item with a rater): sum_p s_p^2 T_p, with T_p the sum of squared sizes of the clusters of kind p. The s_p^2, none
 below zero, are those that expect the observed sums of squares of the clusters' influences (Henderson 1953, method 1).
 Degrees of freedom follow Satterthwaite (1946), with the effective number of clusters less one (Carter, Schnepel,
-Steigerwald 2017). See docs/statistics.md.
+Steigerwald 2017). Where raters have no rows of their own, as their answers make a row's consensus together, they are
+known by `RaterDeletions`. See docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
@@ -28,17 +30,72 @@ FEWEST = 5
 TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
 FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
 
-# How rows are clustered: "naive" (each row for itself), or (N,) columns by name, such as item and rater.
-ClusterColumns = str | Mapping[str, Iterable[Any]]
+# How rows are clustered: "naive" (each row for itself), or (N,) columns by name, such as item and rater. Statistics of
+# people's winners also take `RaterDeletions` in the place of the raters' column.
+ClusterColumns = str | Mapping[str, Any]
 
 
 def columns_of(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
     """Return the columns, none of them for "naive"."""
-    if isinstance(clusters, Mapping):
-        return clusters
-    if clusters != NAIVE:
-        raise BadOption(f"clusters is {clusters!r}, expected {NAIVE!r} or columns by name")
-    return {}
+    if not isinstance(clusters, Mapping):
+        if clusters != NAIVE:
+            raise BadOption(f"clusters is {clusters!r}, expected {NAIVE!r} or columns by name")
+        return {}
+    for name, column in clusters.items():
+        if isinstance(column, RaterDeletions):
+            raise BadOption(
+                f"clusters[{name!r}] has a consensus without each rater, expected one {name} a row"
+            )
+    return clusters
+
+
+@dataclass(frozen=True, slots=True)
+class RaterDeletions:
+    """People's winners of rows without one rater, for each rater with a part in them.
+
+    row, rater: (V,) positions of rows, and codes of raters from 0 on. winner: (V,) of the row if the rater had not
+    answered: 1, 2, or 0 for none.
+    """
+
+    row: Ints
+    rater: Ints
+    winner: Ints
+
+    @classmethod
+    def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
+        """Return the winners by (N,) leads of the first over the second, less the (V,) parts of a rater's answers."""
+        parts, leads = np.asarray(part), np.asarray(lead)
+        cell = row * (int(rater.max(initial=0)) + 1) + rater
+        _, first, number = np.unique(cell, return_index=True, return_inverse=True)
+        left = leads[row[first]] - np.bincount(number, weights=parts, minlength=len(first))
+        return cls(row[first], rater[first], np.where(left > 0, 1, np.where(left < 0, 2, 0)))
+
+    def subset(self, rows: Flags) -> RaterDeletions:
+        """Return those of some of the (N,) rows, which keep their positions; raters are numbered anew."""
+        here = rows[self.row]
+        return RaterDeletions(self.row[here], renumbered(self.rater[here]), self.winner[here])
+
+    @property
+    def raters(self) -> int:
+        return int(self.rater.max(initial=-1)) + 1
+
+    def spread(self, items: Spread, changes: Floats) -> Spread:
+        """Add the raters' variance to that of the items.
+
+        `changes` (V,): how much of the estimate is lost where a rater leaves a row. Its mean over what the others
+        answer is the part of the estimate that is the rater's (Hoeffding 1948), so the sums of squares by rater and by
+        answer are those of clustering by two ways: items + raters - answers (Cameron, Gelbach, Miller 2011, equation
+        2.8), here never below the items'.
+        """
+        centred = changes - changes.mean()
+        sizes = np.bincount(self.rater)
+        raters = float(np.square(np.bincount(self.rater, weights=centred)).sum())
+        raters *= len(sizes) / (len(sizes) - 1)
+        answers = float(np.square(centred).sum())
+        variance = items.variance + max(raters - answers, 0.0)
+        effective = sizes.sum() ** 2 / np.square(sizes).sum()
+        below = items.variance**2 / items.df + raters**2 / max(effective - 1, 1)
+        return Spread(variance, variance**2 / below if below > 0 else math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +128,17 @@ def quantile_of(confidence: float, df: float = math.inf) -> float:
         if df < math.inf
         else scipy.special.ndtri(0.5 + confidence / 2)
     )
+
+
+def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, RaterDeletions | None]:
+    """Return the columns, and apart from them the consensus without each rater, if there is one."""
+    if not isinstance(clusters, Mapping):
+        return clusters, None
+    deletions = [column for column in clusters.values() if isinstance(column, RaterDeletions)]
+    if len(deletions) > 1:
+        raise BadOption(f"clusters has {len(deletions)} kinds of raters, expected one")
+    columns = {name: column for name, column in clusters.items() if not isinstance(column, RaterDeletions)}
+    return columns, deletions[0] if deletions else None
 
 
 def column_codes(values: Iterable[Any], name: str, rows: int, row: str = "a row") -> Ints:

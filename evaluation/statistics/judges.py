@@ -329,7 +329,7 @@ def prediction_powered_mean(
     parts gives its interval.
 
     Args:
-        power: lambda, from 0 to 1; by default that of least variance (PPI++).
+        power: lambda, from 0 to 1; by default `tuned_power`.
         clusters: one (U,) column of what units share.
     """
     check_confidence(confidence)
@@ -355,7 +355,7 @@ def prediction_powered_mean(
     else:
         chosen = 0.0
         if len(alone):
-            chosen = parts.best() if power is None else float(power)
+            chosen = tuned_power(label, prediction) if power is None else float(power)
         value = mean + chosen * parts.shift
         variance, df = parts.variance(chosen)
         people_variance, people_df = parts.variance(0.0)
@@ -379,6 +379,19 @@ def prediction_powered_mean(
         reason=reason,
         clusters={} if parts is None else parts.counts,
     )
+
+
+def tuned_power(people: Floats, judge: Floats) -> float:
+    """Return the lambda of PPI++ (equation 6) of (U,) units, from 0 to 1.
+
+    It is cov(people, judge) / ((1 + n / N) var(judge)), with the variance pooled over the n units that people judged
+    and the N others, as in the authors' program ppi_py.
+    """
+    labelled = ~np.isnan(people)
+    label, prediction = people[labelled], judge[labelled]
+    covariance = float(np.mean((label - label.mean()) * (prediction - prediction.mean())))
+    variance = float(judge.var(ddof=1)) * (1 + len(label) / (len(judge) - len(label)))
+    return min(max(covariance / variance, 0.0), 1.0) if variance > 0 else 0.0
 
 
 def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
@@ -451,13 +464,6 @@ class _Parts:
         shared = 2 * power * (self.overlap[0] - power * self.overlap[1])
         below = spread.variance**2 / spread.df + other.variance**2 / other.df
         return max(apart + shared, 0.0), apart**2 / below if below > 0 else math.inf
-
-    def best(self) -> float:
-        """Return the power of the least variance, which is a parabola in it."""
-        at_none, at_half, at_one = (self.variance(power)[0] for power in (0.0, 0.5, 1.0))
-        curve = 2 * (at_none - 2 * at_half + at_one)
-        slope = 4 * at_half - 3 * at_none - at_one
-        return min(max(-slope / (2 * curve), 0.0), 1.0) if curve > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,13 +13,15 @@ from django.db import connection
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from annotation.models import Judgment
+from annotation.models import Judgment, Worker
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.operations import pause_study
+from evaluation.data.judgment_sets import loaders
 from evaluation.models import BoardSnapshot
 from evaluation.planning.follow_up.units import Need, units_in_need
-from evaluation.results.aggregation import aggregate_study
+from evaluation.results.aggregation import aggregate_study, consensus_of
+from evaluation.results.consensus import clusters_of_pairs
 from evaluation.results.dashboard.progress import change_mark, is_stale, live_counters
 from evaluation.results.dashboard.replay import (
     VotesInOrder,
@@ -30,13 +33,15 @@ from evaluation.results.dashboard.replay import (
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
-from judgments.models import Job, Study
+from judgments.models import Job, Study, Unit
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work
 from tests.evaluation.reporting import words
 from tests.judgments.desk import do, page
 
 pytestmark = pytest.mark.django_db
+
+BOUNDS = ("value", "low", "high")
 
 
 @pytest.fixture(scope="module")
@@ -94,20 +99,27 @@ def test_looks_are_taken_at_twenty_moments_and_at_the_end() -> None:
     assert len(checkpoints(8412)) == 20
 
 
+def in_order(unit: list[int], value: list[int]) -> VotesInOrder:
+    """Votes of one worker after the other, on units of an image each."""
+    columns = (np.array(unit), np.arange(len(unit)), np.array(value, dtype=np.float64))
+    return VotesInOrder(*columns, image=np.arange(max(unit) + 1))
+
+
 def test_winners_are_those_of_the_votes_so_far() -> None:
     # two units of one pair: 1, then 2 twice on the first unit, then 2 on the second
-    votes = VotesInOrder(unit=np.array([0, 0, 0, 1]), value=np.array([1.0, 2.0, 2.0, 2.0]), units=2)
-    found = [(upto, winners.tolist()) for upto, winners in winners_so_far(votes, np.array([0, 0]), 1)]
+    votes = in_order([0, 0, 0, 1], [1, 2, 2, 2])
+    pair, image = np.array([0, 0]), np.zeros(1, dtype=np.int64)
+    found = [(upto, people.winners.tolist()) for upto, people in winners_so_far(votes, pair, image)]
     assert found == [(1, [1]), (2, [0]), (3, [2]), (4, [2])]
-    last = list(winners_so_far(votes, np.array([0, 0]), 1, {0: 1}))[-1]
-    assert last[1].tolist() == [0]  # an adjudicator gave the first unit to the other one
+    last = list(winners_so_far(votes, pair, image, {0: 1}))[-1]
+    assert last[1].winners.tolist() == [0]  # an adjudicator gave the first unit to the other one
 
 
 def test_a_metric_is_what_it_would_have_been_had_collection_stopped() -> None:
-    votes = VotesInOrder(unit=np.array([0, 1, 1, 1]), value=np.array([1.0, 1.0, 2.0, 2.0]), units=2)
-    winners = list(winners_so_far(votes, np.array([0, 1]), 2))
+    votes = in_order([0, 1, 1, 1], [1, 1, 2, 2])
+    winners = list(winners_so_far(votes, np.array([0, 1]), np.arange(2)))
     scores = {"right": np.array([[1.0, 0.0], [0.0, 1.0]]), "wrong": np.array([[0.0, 1.0], [1.0, 0.0]])}
-    found = accuracy_so_far(winners, scores, {"all": np.array([True, True])}, np.arange(2))["all"]
+    found = accuracy_so_far(winners, scores, {"all": np.array([True, True])})["all"]
     assert [row["value"] for row in found["earlier"]["right"]] == [1.0, 0.5, 1.0, 1.0]
     assert [row["n"] for row in found["earlier"]["right"]] == [1, 2, 1, 2]
     assert found["metrics"]["wrong"]["value"] == 0.0
@@ -117,12 +129,8 @@ def test_agreement_grows_to_what_the_analysis_says(study: Study) -> None:
     aggregated = aggregate_study(study=study)["agreement"]["alpha"]
     grown = BoardSnapshot.objects.get(study=study).result["growth"]
     assert grown[-1]["n"] == aggregated["n"]
-    assert grown[-1]["value"] == aggregated["value"]  # None where all say the same
-    rows = agreement_so_far(
-        VotesInOrder(unit=np.array([0, 1, 0, 1]), value=np.array([1.0, 2.0, 1.0, 1.0]), units=2),
-        "nominal",
-        seed=1,
-    )
+    assert {name: grown[-1][name] for name in BOUNDS} == {name: aggregated[name] for name in BOUNDS}
+    rows = agreement_so_far(in_order([0, 1, 0, 1], [1, 2, 1, 1]), "nominal", seed=1)
     # after all four: o = 2 of 4 values disagree within a unit; 1 - 3 * (0 + 2) / (16 - 9 - 1) = 0
     assert rows[-1]["value"] == pytest.approx(0.0)
 
@@ -267,3 +275,34 @@ def test_units_that_are_tied_or_short_are_found(stored: Study) -> None:
     odd = [unit.key for unit in study.units.order_by("position") if unit.position % 2]
     assert units_in_need(study, Need.TIED) == odd
     assert len(units_in_need(study, Need.SHORT)) == study.units.count()
+
+
+def mixed(unit: Unit, worker: Worker) -> int:
+    return int(str(unit.expected)) if unit.control else 1 + (unit.position * 7 + worker.pk * 3) % 5 % 2
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
+def test_without_a_rater_pairs_have_the_winners_of_the_others(protocol: str) -> None:
+    study = casting.make_study(
+        casting.make_dataset("votes", pictures=False),
+        protocol,
+        judgments_per_unit=3,
+        name=f"votes {protocol}",
+    )
+    for number in range(4):
+        work(study, joined(study, f"v-{number}"), mixed)
+    table = loaders.load_judgments(study)
+    consensus = consensus_of(study, table)
+    pairs = np.array([pair.pk for pair in consensus.pairs])
+    clusters = clusters_of_pairs(table, consensus, pairs, range(len(pairs)), anonymous=False)
+    deletions, workers = clusters["rater"], np.unique(table.worker[table.counted])
+    assert deletions.raters == len(workers) == 3
+    changed = 0
+    for code, worker in enumerate(workers.tolist()):
+        others = consensus_of(study, replace(table, used=table.used & (table.worker != worker))).of_pair
+        mine = deletions.rater == code
+        for pair, winner in zip(deletions.row[mine].tolist(), deletions.winner[mine].tolist(), strict=True):
+            assert winner == (others[int(pairs[pair])].value or 0)
+            changed += winner != (consensus.of_pair[int(pairs[pair])].value or 0)
+    assert changed
+    assert "rater" not in clusters_of_pairs(table, consensus, pairs, range(len(pairs)), anonymous=True)

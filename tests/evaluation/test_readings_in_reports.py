@@ -41,7 +41,7 @@ def test_readings_and_naive_intervals_of_pairs(designer: Client, capsys: pytest.
     assert cells[0]["value"] == cells[1]["value"]
     assert ("clusters" in cells[0], "clusters" in cells[1]) == (True, False)
     assert [one["verdict"]["all"]["by"] for one in (usual, naive.result)] == [
-        "mcnemar-by-image-holm", "mcnemar-holm",
+        "difference-by-image-and-rater-holm", "mcnemar-holm",
     ]  # fmt: skip
     assert agreement["alpha"]["clusters"]
     assert "clusters" not in newest(study, Analysis.What.AGGREGATION).result["agreement"]["alpha"]

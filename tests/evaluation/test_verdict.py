@@ -25,6 +25,7 @@ from evaluation.results.consensus import share_with_interval
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict
+from evaluation.statistics.meta import PeoplesWinners
 from judgments.models import Study
 from tests.evaluation.reporting import contents, graded, make_report, pairwise, words
 from tests.evaluation.studies import StudyOf, make_dataset
@@ -36,9 +37,10 @@ METRICS = ["bleu-1", "rouge-l", "cider-d"]
 
 def of_pairs(**wrong: range) -> Verdict:
     """The verdict on 40 pairs, where each metric is wrong on those named."""
-    right = {name: ~np.isin(np.arange(40), there) for name, there in wrong.items()}
-    cells = {name: share_with_interval(int(one.sum()), 40) for name, one in right.items()}
-    return plain_spaces(pair_verdict(right, cells))
+    named = {name: np.where(np.isin(np.arange(40), there), 2, 1) for name, there in wrong.items()}
+    cells = {name: share_with_interval(int((one == 1).sum()), 40) for name, one in named.items()}
+    people = PeoplesWinners.of(np.ones(40))
+    return plain_spaces(pair_verdict(named, people, np.ones(40, dtype=np.bool_), cells))
 
 
 def plain_spaces(verdict: Verdict) -> Verdict:

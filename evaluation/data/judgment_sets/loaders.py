@@ -48,7 +48,6 @@ from evaluation.data.judgment_sets.records import (
     judgment_signature,
 )
 from evaluation.data.provenance import DataHash, quorum_version
-from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.numeric.arrays import places_in
 from evaluation.numeric.signatures import Signature, Value
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
@@ -449,33 +448,6 @@ def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
     """Return (row id, image row id, caption id, caption text) of each judged unit."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     return list(rows.values_list("pk", "item_id", "first__key", "first__text"))
-
-
-def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str], Ints]:
-    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs' kinds
-    and images.
-
-    Only pairs with a consensus, in order; a metric's tie is wrong.
-    """
-    newest = (
-        Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
-        .order_by("-created_at", "-pk")
-        .first()
-    )
-    decided = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
-    winners = dict(decided.values_list("pair_id", "value"))
-    kinds: dict[int, str] = {}
-    images: dict[int, int] = {}
-    right: dict[str, list[bool]] = {}
-    rows = MetricScore.objects.filter(analysis=newest, pair__in=decided.values("pair")).order_by(
-        "metric", "pair__position"
-    )
-    names = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
-    for metric, pair, kind, image, first, second in rows.values_list(*names).iterator(ROWS_AT_ONCE):
-        kinds[pair], images[pair] = kind, image
-        right.setdefault(metric, []).append(first > second if winners[pair] == 1 else second > first)
-    flags = {metric: np.array(outcomes, dtype=bool) for metric, outcomes in right.items()}
-    return flags, list(kinds.values()), np.array(list(images.values()), dtype=np.int64)
 
 
 def marks_errors(study: Study) -> bool:

@@ -61,6 +61,7 @@ class Settings:
         wording: number of the wording of the report's sentences; 0 before 0.6.
         winners_signed: whether the signature covers published winners; false before 0.6.
         clustered: whether intervals and tests are by image and worker; false before 0.6.
+        raters_known: whether metrics are held against people by worker as well.
     """
 
     protocol: str
@@ -76,6 +77,7 @@ class Settings:
     wording: int = 0
     winners_signed: bool = False
     clustered: bool = False
+    raters_known: bool = False
 
     def as_json(self) -> dict[str, Any]:
         left_out = {
@@ -84,6 +86,7 @@ class Settings:
             "wording",
             "winners_signed",
             "clustered",
+            "raters_known",
         }  # where empty, as in older bundles
         return {name: value for name, value in asdict(self).items() if name not in left_out or value}
 

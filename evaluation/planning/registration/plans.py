@@ -16,21 +16,20 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
-from numpy.typing import NDArray
 from pydantic import ValidationError
 from rest_framework import serializers
 
 from annotation.models import Exclusion
 from common.amounts import thousands
 from common.parameters import Parameters
-from evaluation.data.judgment_sets.loaders import metric_outcomes
-from evaluation.data.judgment_sets.records import Flags
 from evaluation.data.releases.documents import shareable_design
 from evaluation.errors import RegistrationError
 from evaluation.models import Analysis, Registration
+from evaluation.numeric.arrays import Ints
 from evaluation.presentation.rendering import WORDING, say
-from evaluation.statistics.clustering import ITEM, NAIVE
-from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
+from evaluation.results.meta_evaluation import stored_winners
+from evaluation.statistics.meta import PeoplesWinners
+from evaluation.statistics.significance import holm, wilson_interval
 from judgments.design.reading import stored_design
 from judgments.design.tables import Plan, read_claim
 from judgments.models import Study, StudyEvent, Unit
@@ -120,16 +119,16 @@ class Registered:
 
 
 def check_hypotheses(
-    plan: Plan, right: Mapping[str, Flags], kinds: Sequence[str], images: NDArray[Any] | None
+    plan: Plan, named: Mapping[str, Ints], people: PeoplesWinners | None, kinds: Sequence[str]
 ) -> list[HypothesisOutcome]:
-    """Test a plan's claims by McNemar's two-sided test by image, with Holm's adjustment.
+    """Test a plan's claims by two-sided tests of the difference in accuracy, with Holm's adjustment.
 
     Args:
-        right: metric -> (N,) whether it names people's winner.
+        named: metric -> the (N,) winners that it names.
+        people: the (N,) winners; None before there are any.
         kinds: (N,) the pairs' kinds.
-        images: (N,) the pairs' images; None: pairs are independent.
     """
-    tested: list[tuple[int, McNemarResult]] = []
+    tested: list[tuple[int, int, int, float]] = []
     outcomes = []
     for index, planned in enumerate(plan.hypotheses):
         outcomes.append(
@@ -138,21 +137,23 @@ def check_hypotheses(
         if not planned.claim:
             continue
         claim = read_claim(planned.claim)
-        if claim.better not in right or claim.worse not in right:
+        if people is None or claim.better not in named or claim.worse not in named:
             continue
-        keep = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
-        if keep.any():
-            by = NAIVE if images is None else {ITEM: images[keep]}
-            result = mcnemar_test(right[claim.better][keep], right[claim.worse][keep], clusters=by)
-            tested.append((index, result))
-    adjusted = holm([result.best_p for _, result in tested]).tolist() if tested else []
-    for (index, result), p in zip(tested, adjusted, strict=True):
+        here = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
+        decided = here & (people.winners != 0)
+        if decided.any():
+            better, worse = named[claim.better], named[claim.worse]
+            only_better = int(((better == people.winners) & (worse != people.winners))[decided].sum())
+            only_worse = int(((worse == people.winners) & (better != people.winners))[decided].sum())
+            tested.append((index, only_better, only_worse, people.difference(better, worse, here)[2]))
+    adjusted = holm([p for *_, p in tested]).tolist() if tested else []
+    for (index, only_better, only_worse, p), adjusted_p in zip(tested, adjusted, strict=True):
         verdict = UNDECIDED
-        if p <= plan.level:
-            verdict = SUPPORTED if result.first_only > result.second_only else NOT_SUPPORTED
+        if adjusted_p <= plan.level:
+            verdict = SUPPORTED if only_better > only_worse else NOT_SUPPORTED
         planned = plan.hypotheses[index]
         outcomes[index] = HypothesisOutcome(
-            planned.text, planned.claim, verdict, result.first_only, result.second_only, result.best_p, p
+            planned.text, planned.claim, verdict, only_better, only_worse, p, adjusted_p
         )
     return outcomes
 
@@ -306,7 +307,7 @@ def compute_outcomes(study: Study) -> list[HypothesisOutcome]:
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
-    return check_hypotheses(registration.plan, *metric_outcomes(study))
+    return check_hypotheses(registration.plan, *stored_winners(study))
 
 
 def planned_content(study: Study, plan: Plan) -> dict[str, Any]:

@@ -110,6 +110,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         texts=lambda: _texts(rows),
         wording=settings.wording,
         clustered=settings.clustered,
+        raters_known=settings.raters_known,
         live="drawn" in settings.others,
         chosen="chosen" in settings.others,
     )
@@ -239,16 +240,17 @@ def _pair_inputs(
 ) -> tuple[ReportInputs, dict[str, Any]]:
     consensus, table = inputs.consensus, inputs.table
     names = [row["pair"] for row in rows.pairs]
-    winners = [consensus.of_pair[number].value or 0 for number in range(len(names))]
     kinds = [row["kind"] or "" for row in rows.pairs]
     images = [row["image"] for row in rows.pairs] if rows.settings.clustered else None
     scores: dict[str, Floats] = {}
-    metrics = {}
     for metric, metric_rows in by_metric.items():
         scores_of = {row["pair"]: (row["first"], row["second"]) for row in metric_rows}
         both = np.array([scores_of[name] for name in names], dtype=np.float64).reshape(-1, 2)
         scores[metric] = both
-        metrics[metric] = accuracy_of_pairs(both, winners, kinds, images)
+    inputs = replace(inputs, scores=scores, pks=list(range(len(names))))
+    metrics = {
+        metric: accuracy_of_pairs(both, inputs.people_winners, kinds) for metric, both in scores.items()
+    }
     people = one_against_rest(
         table,
         consensus.units,
@@ -267,9 +269,9 @@ def _pair_inputs(
         **halves,
         "metrics": metrics,
         "people": people if people["all"]["n"] else {},
-        "counts": {"pairs": len(names), "no_consensus": winners.count(0)},
+        "counts": {"pairs": len(names), "no_consensus": int((inputs.winners == 0).sum())},
     }
-    return replace(inputs, scores=scores, pks=list(range(len(names)))), result
+    return inputs, result
 
 
 def _caption_inputs(

@@ -22,6 +22,7 @@ from common.files import check_place, whole_file
 from evaluation.data.judgment_sets.loaders import (
     control_rule,
     full_depth_units,
+    is_anonymous,
     load_judgments,
     uncommon_fields,
 )
@@ -154,6 +155,7 @@ def _write(
             wording=WORDING,
             winners_signed=True,
             clustered=True,
+            raters_known=not is_anonymous(study),
         )
     )
     progress(0.05, "writing units")

@@ -17,7 +17,7 @@ from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.clustering import ITEM, share_of_rows
-from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, random_subsets
+from evaluation.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets
 from evaluation.statistics.resampling import CONFIDENCE
 from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
@@ -143,6 +143,11 @@ class Fifty:
     def clusters(self) -> dict[str, list[str]]:
         return {ITEM: self.images}
 
+    @property
+    def people(self) -> PeoplesWinners:
+        """Return the winners by image; the judges are not published."""
+        return PeoplesWinners.of(self.winners, clusters=self.clusters)
+
     def of_kind(self, kind: str) -> Flags:
         return np.array([pair_kind == kind for pair_kind in self.kinds], dtype=np.bool_)
 
@@ -193,7 +198,7 @@ def _majorities(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
 
 def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
     """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a draw is half right."""
-    accuracy = accuracy_over_all(scores, data.winners, data.kinds, data.clusters)
+    accuracy = accuracy_over_all(scores, data.people, data.kinds)
     return {kind: estimate_of(share) for kind, share in accuracy.items()}
 
 

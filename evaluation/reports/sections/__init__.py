@@ -16,7 +16,7 @@ from evaluation.presentation.rendering import say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections import captions, pairs, people, systems
 from evaluation.reports.sections.metrics import between_metrics_section, readings_section
-from evaluation.results.verdict import right_pairs
+from evaluation.results.verdict import winners_named
 from judgments.studies.generation import Progress, no_progress
 
 
@@ -52,7 +52,7 @@ def registration_section(registered: Registered, inputs: ReportInputs) -> Sectio
         (outcome.text, outcome.claim, outcome.verdict, outcome_words(outcome, inputs.wording))
         for outcome in registered_outcomes(registered, inputs)
     ]
-    tables = [table("hypotheses", rows, clustered=inputs.clustered)]
+    tables = [table("hypotheses", rows, clustered=inputs.clustered, raters=inputs.by_rater)]
     deviations = registered.deviations
     if deviations:
         tables.append(table("deviations", [(deviation.what, deviation.words) for deviation in deviations]))
@@ -72,13 +72,6 @@ def registration_as_json(registered: Registered, inputs: ReportInputs) -> dict[s
 def registered_outcomes(registered: Registered, inputs: ReportInputs) -> list[HypothesisOutcome]:
     """Check each hypothesis by whether the metrics name people's winners of the decided pairs."""
     if not inputs.kind.compares_pairs or not inputs.scores:
-        return check_hypotheses(registered.plan, {}, [], None)
-    decided = inputs.winners != 0
-    right = right_pairs(inputs.scores, inputs.winners)
-    images = inputs.images_of(inputs.pks or ())
-    return check_hypotheses(
-        registered.plan,
-        {name: hits[decided] for name, hits in right.items()},
-        inputs.kinds[decided].tolist(),
-        None if images is None else images[decided],
-    )
+        return check_hypotheses(registered.plan, {}, None, [])
+    named = winners_named(inputs.scores)
+    return check_hypotheses(registered.plan, named, inputs.people_winners, inputs.kinds.tolist())

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from evaluation.data.imported_scores.storing import is_imported
-from evaluation.data.judgment_sets.records import Flags, Floats
+from evaluation.data.judgment_sets.records import Flags, Floats, Ints
 from evaluation.data.provenance import as_json, json_float
 from evaluation.presentation.content import (
     Cell,
@@ -35,13 +34,13 @@ from evaluation.reports.sections.systems import cluster_tables
 from evaluation.results.metric_figures import score_texts
 from evaluation.results.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table
 from evaluation.results.verdict import (
+    difference_p,
     join_names,
     leaders_by_intervals,
-    mcnemar_p,
     pair_verdict,
     paired_p,
     range_of,
-    right_pairs,
+    winners_named,
 )
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.clustering import ITEM, NAIVE
@@ -88,14 +87,9 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     data = accuracy_table(inputs.evaluation.result, people, clustered=inputs.clustered)
     label, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
-    right = right_pairs({name: inputs.scores[name] for name in names}, inputs.winners)
-    decided = _decided_pairs(inputs, kinds[-1])
-    images = inputs.images_of(inputs.pks or ())
-    verdict = pair_verdict(
-        {name: flags[decided] for name, flags in right.items()},
-        {name: accuracy[name][kinds[-1]] for name in names},
-        None if images is None else images[decided],
-    )
+    named = winners_named({name: inputs.scores[name] for name in names})
+    cells = {name: accuracy[name][kinds[-1]] for name in names}
+    verdict = pair_verdict(named, inputs.people_winners, _pairs_of_kind(inputs, kinds[-1]), cells)
     sentence = say(
         "accuracy", wording=inputs.wording, verdict=verdict["sentence"], name=names[0], best=best, people=ceiling.value,
         halves=label == HALVES,
@@ -124,7 +118,7 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
             for kind in kinds
         ],
     )
-    tables = [data, *_cluster_tables(inputs, right, kinds), ties]
+    tables = [data, *_cluster_tables(inputs, named, kinds), ties]
     plots = [plot(sentence, drawing, data)]
     if halves:
         same = _same_halves_plot(
@@ -180,36 +174,30 @@ def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
     return (Level("chance", CHANCE), *(levels_of(*people) if people is not None else ()))
 
 
-def _cluster_tables(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Table]:
-    names = list(right)
-    images = inputs.images_of(inputs.pks or ())
-
-    def p(first: str, second: str, *, decided: Flags) -> float:
-        return mcnemar_p(
-            right[first][decided], right[second][decided], None if images is None else images[decided]
-        )
-
+def _cluster_tables(inputs: ReportInputs, named: Mapping[str, Ints], kinds: Sequence[str]) -> list[Table]:
+    names, people = list(named), inputs.people_winners
     groups = {}
     for kind in kinds:
-        decided = _decided_pairs(inputs, kind)
+        here = _pairs_of_kind(inputs, kind)
+        decided = here & (inputs.winners != 0)
         if decided.any():
-            values = [float(right[name][decided].mean()) for name in names]
-            groups[kind] = values, paired_p(names, partial(p, decided=decided))
+            values = [float((named[name] == inputs.winners)[decided].mean()) for name in names]
+            groups[kind] = values, paired_p(names, difference_p(people, named, here))
     return cluster_tables(
         names,
         groups,
         heads=("pair kind", "metric"),
         value=("accuracy, %", "share"),
         table_keys=("pair-clusters", "mcnemar"),
-        clustered=images is not None,
+        clustered=inputs.clustered,
+        raters=inputs.by_rater,
     )
 
 
-def _decided_pairs(inputs: ReportInputs, kind: str) -> Flags:
-    decided = inputs.winners != 0
-    if kind != "all":
-        decided &= inputs.kinds == (kind if kind in PAIR_KINDS else "")
-    return np.asarray(decided, dtype=bool)
+def _pairs_of_kind(inputs: ReportInputs, kind: str) -> Flags:
+    if kind == "all":
+        return np.ones(len(inputs.winners), dtype=np.bool_)
+    return np.asarray(inputs.kinds == (kind if kind in PAIR_KINDS else ""), dtype=np.bool_)
 
 
 def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None:
@@ -298,7 +286,7 @@ def _make_references_section(
     )  # fmt: skip
     if not people and not inputs.clustered:
         sentence = f"{sentence} {say('pairs-no-ceiling')}"
-    data = table("references", rows, clustered=inputs.clustered)
+    data = table("references", rows, clustered=inputs.clustered, raters=inputs.by_rater)
     drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
 

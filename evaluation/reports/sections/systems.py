@@ -70,7 +70,9 @@ def cluster_tables(
             name=name,
             **for_note,
         ),
-        table(table_keys[1], tests, [*columns, ("against", "text"), ("p", "p"), ("p, Holm", "p")]),
+        table(
+            table_keys[1], tests, [*columns, ("against", "text"), ("p", "p"), ("p, Holm", "p")], **for_note
+        ),
     ]
 
 

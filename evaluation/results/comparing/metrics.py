@@ -20,7 +20,7 @@ from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
 from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
-from evaluation.results.meta_evaluation import compared_kind, judged_captions, pair_texts
+from evaluation.results.meta_evaluation import compared_kind, judged_captions, pair_clusters, pair_texts
 from evaluation.results.metric_figures import (
     COEFFICIENTS,
     UNKNOWN_KIND,
@@ -29,7 +29,7 @@ from evaluation.results.metric_figures import (
     score_pairs,
 )
 from evaluation.results.operations import TokenizerField, metric_names
-from evaluation.statistics.clustering import ITEM
+from evaluation.statistics.clustering import ITEM, ClusterColumns
 from evaluation.statistics.meta import (
     accuracy_difference,
     correlation_difference,
@@ -65,8 +65,8 @@ def compare_metrics(
 ) -> dict[str, Any]:
     """Compare two metrics by a study's consensus without storing the result.
 
-    For pairs: accuracy by kind, its difference by images, McNemar's test. For captions: rank correlations and
-    their difference by images, WMT's permutation test, and agreement over the systems that wrote them.
+    For pairs: accuracy by kind and its difference by images and raters, with a test. For captions: rank correlations
+    and their difference by images, WMT's permutation test, and agreement over the systems that wrote them.
 
     Raises:
         EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
@@ -91,7 +91,7 @@ def compare_metrics(
                 [scores[name] for name in names],
                 np.array([pair.winner for pair in pairs], dtype=np.float64),
                 [pair.kind or UNKNOWN_KIND for pair in pairs],
-                [pair.image for pair in pairs],
+                pair_clusters(study, table, consensus, pairs),
             ),
         }
     captions, _counts = judged_captions(study, consensus, table, references)
@@ -181,9 +181,8 @@ def _align_columns(columns: Sequence[Column]) -> tuple[Ints, Ints, list[Floats]]
 
 
 def _compare_on_pairs(
-    scores: Sequence[Floats], winners: Floats, kinds: Sequence[str], images: Sequence[Any]
+    scores: Sequence[Floats], winners: Floats, kinds: Sequence[str], clusters: ClusterColumns
 ) -> list[dict[str, Any]]:
-    clusters = {ITEM: images}
     differences = accuracy_difference(scores[0], scores[1], winners, kinds, clusters=clusters)
     accuracies = [pair_accuracy(both[:, 0], both[:, 1], winners, kinds, clusters=clusters) for both in scores]
     return [

@@ -13,31 +13,40 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.data.judgment_sets.records import Floats, Ints
-from evaluation.data.provenance import as_json, json_float
-from evaluation.results.consensus import clustered_share
-from evaluation.results.verdict import correlation_verdict, pair_verdict
-from evaluation.statistics.agreement.alpha import AlphaOfWeights
-from evaluation.statistics.agreement.ratings import patterns_of_rows
-from evaluation.statistics.clustering import ITEM, NAIVE
+from evaluation.data.provenance import as_json
+from evaluation.results.consensus import alpha_of_ratings, ratings_by_image, winners_without_raters
+from evaluation.results.verdict import correlation_verdict, pair_verdict, winners_named
+from evaluation.statistics.clustering import ITEM, NAIVE, RATER
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import metric_winners
-from evaluation.statistics.resampling import bootstrap, percentile_interval
+from evaluation.statistics.meta import PeoplesWinners
 
 CHECKPOINTS = 20
-RESAMPLES = 400
-CONFIDENCE = 0.95
+SHARE = ("value", "low", "high", "n", "clusters", "reason")
 
 
 @dataclass(frozen=True, slots=True)
 class VotesInOrder:
-    """N included judgments in arrival order; ``unit`` has codes below ``units``."""
+    """N included judgments in arrival order.
+
+    Attributes:
+        unit, worker: (N,); units have codes from 0.
+        value: (N,) float64.
+        image: (U,) row ids of the units' images.
+        anonymous: whether workers are no persons.
+    """
 
     unit: Ints
+    worker: Ints
     value: Floats
-    units: int
+    image: Ints
+    anonymous: bool = False
 
     def __len__(self) -> int:
         return len(self.unit)
+
+    @property
+    def units(self) -> int:
+        return len(self.image)
 
 
 def checkpoints(count: int) -> list[int]:
@@ -47,38 +56,31 @@ def checkpoints(count: int) -> list[int]:
 
 
 def agreement_so_far(votes: VotesInOrder, level: str, *, seed: int) -> list[dict[str, Any]]:
-    """Return Krippendorff's alpha with its interval at each checkpoint."""
-    labels, codes = np.unique(votes.value, return_inverse=True)
+    """Return Krippendorff's alpha with its interval at each checkpoint, as ``measure_agreement`` does."""
     rows = []
     for upto in checkpoints(len(votes)):
-        patterns = patterns_of_rows(votes.unit[:upto], codes[:upto], labels, raters=0).comparable()
-        row: dict[str, Any] = {"judgments": upto, "n": int(patterns.frequency.sum())}
-        row |= {"value": None, "low": None, "high": None}
-        if len(patterns.frequency):
-            alpha = AlphaOfWeights(patterns, level)
-            row["value"] = json_float(float(alpha(patterns.frequency[np.newaxis].astype(np.float64))[0]))
-            draws = bootstrap(
-                alpha, patterns.frequency, resamples=RESAMPLES, generator=np.random.default_rng(seed)
-            )
-            low, high, _ = percentile_interval(draws, CONFIDENCE)
-            row |= {"low": json_float(low), "high": json_float(high)}
-        rows.append(row)
+        columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto], np.arange(votes.units))
+        ratings, grouped = ratings_by_image(*columns, votes.image, anonymous=votes.anonymous)
+        alpha = alpha_of_ratings(ratings, grouped, level, seed=seed)
+        rows.append({"judgments": upto, **{name: alpha[name] for name in ("n", "value", "low", "high")}})
     return rows
 
 
 def winners_so_far(
-    votes: VotesInOrder, pair: Ints, pairs: int, decided: Mapping[int, int] | None = None
-) -> Iterator[tuple[int, Ints]]:
-    """Yield, per checkpoint, (P,) winners: 1, 2, or 0 for undecided (V15 §3).
+    votes: VotesInOrder, pair: Ints, images: Ints, decided: Mapping[int, int] | None = None
+) -> Iterator[tuple[int, PeoplesWinners]]:
+    """Yield, per checkpoint, the winners of (P,) pairs (V15 §3) with what the pairs are clustered by.
 
     Majorities of judgments decide units, majorities of units decide pairs; ties decide nothing.
 
     Args:
         pair: (U,) pair codes from 0.
+        images: (P,).
         decided: unit code -> adjudicated winner, applied at the end only.
     """
     counts = np.zeros((votes.units, 4), dtype=np.int64)  # of the four sides (preferences.py)
     done, looks = 0, checkpoints(len(votes))
+    is_decided = np.zeros(votes.units, dtype=np.bool_)
     for upto in looks:
         sides = votes.value[done:upto].astype(np.int64)
         counts += np.bincount(votes.unit[done:upto] * 4 + sides, minlength=4 * votes.units).reshape(-1, 4)
@@ -88,15 +90,20 @@ def winners_so_far(
         if upto == looks[-1]:
             for unit, winner in (decided or {}).items():
                 outcome[unit] = {1: 1.0, 2: -1.0}.get(winner, 0.0)
-        lead = np.bincount(pair, weights=outcome, minlength=pairs)
-        yield upto, np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
+                is_decided[unit] = True
+        lead = np.bincount(pair, weights=outcome, minlength=len(images)).astype(np.float64)
+        clusters: dict[str, Any] = {ITEM: images}
+        if not votes.anonymous:
+            columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto])
+            clusters[RATER] = winners_without_raters(*columns, outcome, pair, lead, is_decided)
+        winners = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
+        yield upto, PeoplesWinners.of(winners, clusters=clusters)
 
 
 def accuracy_so_far(
-    winners: Sequence[tuple[int, Ints]],
+    winners: Sequence[tuple[int, PeoplesWinners]],
     scores: Mapping[str, npt.NDArray[np.float64]],
     kinds: Mapping[str, npt.NDArray[np.bool_]],
-    images: Ints,
 ) -> dict[str, dict[str, Any]]:
     """Return pair kind -> each metric's accuracy at each checkpoint, and the verdict.
 
@@ -104,26 +111,22 @@ def accuracy_so_far(
         winners: from ``winners_so_far``.
         scores: metric -> (P, 2).
         kinds: pair kind -> (P,) bool.
-        images: (P,).
     """
-    choices_of_metrics = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
+    named = winners_named(scores)
     figures: dict[str, dict[str, Any]] = {}
     for kind, of_kind in kinds.items():
         earlier = {
             name: [
-                {"judgments": upto, **clustered_share(choices == won, of_kind & (won > 0), {ITEM: images})}
-                for upto, won in winners
+                {"judgments": upto, **as_json(people.accuracy_of(metric, of_kind), *SHARE)}
+                for upto, people in winners
             ]
-            for name, choices in choices_of_metrics.items()
+            for name, metric in named.items()
         }
-        now = winners[-1][1]
-        decided = of_kind & (now > 0)
-        right = {name: (choices == now)[decided] for name, choices in choices_of_metrics.items()}
         cells = {name: rows[-1] for name, rows in earlier.items()}
         figures[kind] = {
             "metrics": cells,
             "earlier": earlier,
-            "verdict": pair_verdict(right, cells, images[decided]),
+            "verdict": pair_verdict(named, winners[-1][1], of_kind, cells),
         }
     return figures
 

@@ -174,20 +174,24 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     progress(0.5, "replaying them")
     units = all_units.judged
     del all_units  # the judged ones are copied
-    votes = _votes_in_order(table, table.counted & ~np.isnan(table.value), units)
+    images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
+
+    def in_order(keep: Flags) -> VotesInOrder:
+        rows = np.flatnonzero(keep)
+        rows = rows[np.argsort(table.pk[rows])]
+        columns = (places_in(units.pk, table.unit[rows]), table.worker[rows], table.value[rows])
+        return VotesInOrder(*columns, images, anonymous)
+
+    votes = in_order(table.counted & ~np.isnan(table.value))
     agreed = agreement_rows(table, loaders.full_depth_units(study))
     growth = (
-        []
-        if kind.is_open
-        else agreement_so_far(_votes_in_order(table, agreed, units), kind.aggregation.level, seed=design.seed)
+        [] if kind.is_open else agreement_so_far(in_order(agreed), kind.aggregation.level, seed=design.seed)
     )
     progress(0.7, "holding metrics against people")
     kinds = _evaluation(study, votes, units, scores)
     del votes
     people = {}
     if kind.compares_pairs and agreed.any():
-        anonymous = loaders.is_anonymous(study)
-        images = _images_of_units(study, units, scores)
         people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
     counted = study_counts(study)
     result: dict[str, Any] = {
@@ -253,12 +257,6 @@ def _integer_array(numbers: Sequence[Any]) -> Ints:
     return np.array(numbers, dtype=np.int64)
 
 
-def _votes_in_order(table: JudgmentTable, keep: Flags, units: Units) -> VotesInOrder:
-    rows = np.flatnonzero(keep)
-    rows = rows[np.argsort(table.pk[rows])]
-    return VotesInOrder(places_in(units.pk, table.unit[rows]), table.value[rows], len(units))
-
-
 def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[str, Any]) -> dict[str, Any]:
     """Return pair kind (or ``all``) -> metrics now and earlier; {} without judgments or metrics."""
     if not scores["metrics"] or not len(votes):
@@ -273,7 +271,7 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
         return {"all": correlation_so_far(means, scores["metrics"], scores["images"])}
     pairs = len(scores["of"])
     pair = places_in(scores["of"], units.pair)
-    winners = list(winners_so_far(votes, pair, pairs, _decided_units(study, units)))
+    winners = list(winners_so_far(votes, pair, scores["images"], _decided_units(study, units)))
     kind_of_pair = np.full(pairs, -1, dtype=np.int64)
     kind_of_pair[pair] = units.kind
     codes = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
@@ -281,13 +279,13 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
     names = pair_kinds(code_of)
     kinds = {name: kind_of_pair == code_of[name] for name in names} if len(names) > 1 else {}
     kinds["all"] = np.ones(pairs, dtype=np.bool_)
-    return accuracy_so_far(winners, scores["metrics"], kinds, scores["images"])
+    return accuracy_so_far(winners, scores["metrics"], kinds)
 
 
 def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
     """Return (U,) images, from stored scores if they cover all pairs."""
     index = places_in(scores["of"], units.pair)
-    if (index < 0).any():
+    if not KINDS[study.protocol].compares_pairs or (index < 0).any():
         return loaders.images_of(study, units)
     return scores["images"][index]
 

@@ -140,17 +140,23 @@ def weighted_vote(
     return _vote(units, values, judgment_weights(weights), labels, ties, seed)
 
 
-def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
-    """Return (N,) 1 where a judgment is that of most others on its unit, 0 where not, nan where these are tied."""
+def majority_of_others(unit: Ints, value: ArrayLike) -> Floats:
+    """Return (N,) the value of most other judgments of a judgment's unit; nan where these are tied or missing."""
     known, rows = encode(unit, "units")
-    labels, columns = encode(np.asarray(value), "values")
+    labels, columns = encode(np.asarray(value, dtype=np.float64), "values")
     cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))
     others = cells.reshape(len(known), len(labels))[rows]
-    here = np.arange(len(rows)), columns
-    others[here] -= 1
+    others[np.arange(len(rows)), columns] -= 1
     most = others.max(axis=1, initial=0)
     decided = (most > 0) & ((others == most[:, np.newaxis]).sum(axis=1) == 1)
-    return np.where(decided, (others[here] == most).astype(np.float64), np.nan)
+    return np.where(decided, labels[others.argmax(axis=1)] if len(labels) else np.nan, np.nan)
+
+
+def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
+    """Return (N,) 1 where a judgment is that of most others on its unit, 0 where not, nan where these are tied."""
+    _, codes = encode(np.asarray(value), "values")
+    others = majority_of_others(unit, codes)
+    return np.where(np.isnan(others), np.nan, (others == codes).astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from evaluation.statistics.meta.accuracy import (
     AccuracyDifference,
     AccuracyResult,
     Halves,
+    PeoplesWinners,
     ReferenceCurve,
     accuracy_by_references,
     accuracy_difference,
@@ -20,6 +21,7 @@ from evaluation.statistics.meta.accuracy import (
     pair_accuracy,
     pair_credits,
     random_subsets,
+    winners_without_raters,
 )
 from evaluation.statistics.meta.pairwise import (
     PairwiseAccuracyResult,

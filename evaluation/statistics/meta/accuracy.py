@@ -10,8 +10,9 @@ the pair's better answer does (the ceiling).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,7 +20,19 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.clustering import NAIVE, share_of_rows
+from evaluation.statistics.clustering import (
+    FEWEST,
+    FIXED,
+    NAIVE,
+    RATER,
+    Clusters,
+    RaterDeletions,
+    Spread,
+    column_codes,
+    columns_and_deletions,
+    renumbered,
+    share_interval,
+)
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -155,6 +168,109 @@ def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
     return (first - second > margin) + 2 * (second - first > margin).astype(np.int64)
 
 
+# Of positions of pairs and their winners.
+Credit = Callable[[Ints, Floats], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class PeoplesWinners:
+    """People's winners of (P,) candidate pairs, 1, 2, or 0 for none, and what the pairs are clustered by."""
+
+    winners: Floats
+    columns: Mapping[str, Ints]
+    deletions: RaterDeletions | None
+    confidence: float
+
+    @classmethod
+    def of(cls, winners: ArrayLike, **options: Unpack[Clustering]) -> PeoplesWinners:
+        """Read (P,) winners. `clusters` may hold `winners_without_raters` beside columns."""
+        columns, deletions = columns_and_deletions(options.get("clusters", NAIVE))
+        options["clusters"] = columns
+        chosen = Options.without_draws(**options)
+        consensus = consensus_winners(winners)
+        codes = {
+            name: column_codes(column, name, len(consensus), "pair")
+            for name, column in chosen.columns.items()
+        }
+        last = -1 if deletions is None else int(deletions.row.max(initial=-1))
+        if last >= len(consensus):
+            raise BadShape(
+                f"clusters[{RATER!r}] names pair {last}, expected one of {len(consensus)} from 0 on"
+            )
+        return cls(consensus, codes, deletions, chosen.confidence)
+
+    @property
+    def clustered(self) -> bool:
+        return bool(self.columns) or self.deletions is not None
+
+    def accuracy(self, named: Ints, kinds: Iterable[Any] | None = None) -> dict[str, AccuracyResult]:
+        """Return the accuracy of (P,) winners that a metric names, by pair kind and over all pairs as "all"."""
+        return {
+            kind: self.accuracy_of(named, here, kind) for kind, here in kinds_of(kinds, len(named)).items()
+        }
+
+    def accuracy_of(self, named: Ints, here: Flags, kind: str = "all") -> AccuracyResult:
+        """Return the accuracy on the pairs that are `here`."""
+        return _accuracy(kind, named, self, here)
+
+    def difference(self, first: Ints, second: Ints, here: Flags) -> tuple[float, Spread, float, Inference]:
+        """Return a difference of accuracies, its spread and its p on the pairs that are `here`.
+
+        `first`, `second`: (P,) winners that two metrics name. p is of t where raters are known, else McNemar's.
+        """
+        difference, spread, _, inference = self.spread(
+            lambda pairs, winners: (first[pairs] == winners) * 1.0 - (second[pairs] == winners), here
+        )
+        if self.deletions is not None and spread.variance > 0:
+            return difference, spread, spread.p(difference), inference
+        decided = here & (self.winners != 0)
+        right = [(named == self.winners)[decided] for named in (first, second)]
+        columns = {name: column[decided] for name, column in self.columns.items()}
+        return difference, spread, mcnemar_test(*right, clusters=columns or NAIVE).best_p, inference
+
+    def share(self, credit: Credit, here: Flags, *, undecided: bool = False) -> Inference:
+        """Return the interval of the mean credit from 0 to 1; arguments as in `spread`."""
+        share, spread, cells, inference = self.spread(credit, here, undecided=undecided)
+        low, high = share_interval(share, spread, cells, self.confidence)
+        return replace(inference, low=low, high=high)
+
+    def spread(
+        self, credit: Credit, here: Flags, *, undecided: bool = False
+    ) -> tuple[float, Spread, int, Inference]:
+        """Return the mean credit of the pairs that are `here`, its spread, and the number of independent clusters.
+
+        `credit` maps positions of pairs and their winners to credits. Pairs without a winner count where `undecided`.
+        Without columns the pairs are clusters.
+        """
+        decided = np.flatnonzero(here if undecided else here & (self.winners != 0))
+        n = len(decided)
+        credits = credit(decided, self.winners[decided])
+        mean = float(credits.mean())
+        columns = {name: renumbered(column[decided]) for name, column in self.columns.items()}
+        items = Clusters.of_codes(columns or {"pair": np.arange(n)})
+        spread = items.spread((credits - mean) / n)
+        if items.alone(n) and not (credits % 1).any() and credits.min() >= 0:
+            # The variance of independent noughts and ones follows from their share.
+            spread = Spread(mean * (1 - mean) / n, math.inf)
+            items = replace(items, reason="", note="")
+        counts, note = dict(items.counts) if columns else {}, items.note
+        if self.deletions is not None and not items.reason:
+            left = self.deletions.subset(here)
+            counts[RATER] = left.raters
+            if left.raters < FEWEST:
+                s, these = ("", "this") if left.raters == 1 else ("s", "these")
+                note = FIXED.format(count=left.raters, name=RATER, s=s, these=these, fewest=FEWEST)
+            else:
+                winners = self.winners[left.row]
+                before, after = (
+                    np.where(undecided | (won != 0), credit(left.row, won) - mean, 0.0)
+                    for won in (winners, left.winner.astype(np.float64))
+                )
+                spread = left.spread(spread, (before - after) / n)
+        inference = Inference(confidence=self.confidence, reason=items.reason, note=note, clusters=counts)
+        return mean, spread, len(items.sizes[-1]) if items.sizes else n, inference
+
+
 @signed("pair-accuracy", data=("kinds",))
 def pair_accuracy(
     first_scores: ArrayLike,
@@ -163,15 +279,33 @@ def pair_accuracy(
     kinds: Iterable[Any] | None = None,
     **options: Unpack[Clustering],
 ) -> dict[str, AccuracyResult]:
-    """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all"."""
-    chosen = Options.without_draws(**options)
-    choices = metric_winners(first_scores, second_scores)
-    consensus = consensus_winners(winners)
-    same_length(first_scores=choices, winners=consensus)
-    return {
-        kind: _accuracy(kind, choices, consensus, rows, chosen)
-        for kind, rows in kinds_of(kinds, len(choices)).items()
-    }
+    """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all".
+
+    `clusters` may hold `winners_without_raters` beside columns; intervals are then for other raters, too.
+    """
+    named = metric_winners(first_scores, second_scores)
+    rows = PeoplesWinners.of(winners, **options)
+    same_length(first_scores=named, winners=rows.winners)
+    return rows.accuracy(named, kinds)
+
+
+def winners_without_raters(
+    pairs: ArrayLike, raters: Iterable[Any], votes: ArrayLike, number: int
+) -> RaterDeletions:
+    """Return who would win each of the `number` pairs by most votes if one of its raters had not voted.
+
+    pairs: (V,) positions of pairs from 0 on. raters: (V,). votes: (V,) 1, 2, or 0 for no difference. A rater may vote
+    several times on a pair. Pass the result as the raters of `clusters`.
+    """
+    numbers, vote = finite_vector(pairs, "pairs"), consensus_winners(votes)
+    position = numbers.astype(np.int64)
+    _, rater = encode(raters, "raters")
+    same_length(pairs=position, raters=rater, votes=vote)
+    refuse_values(numbers, (position < 0) | (position >= number), "pairs", f"0 to {number - 1}")
+    lead = (vote == 1) * 1 - (vote == 2)
+    return RaterDeletions.of_leads(
+        position, rater, lead, np.bincount(position, weights=lead, minlength=number)
+    )
 
 
 def pair_credits(
@@ -216,41 +350,39 @@ def accuracy_difference(
 ) -> dict[str, AccuracyDifference]:
     """Return how much more accurate a first metric is than a second, by (P,) pair kind and over all as "all".
 
-    `first`, `second`: (P, 2) scores of both candidates. p is McNemar's, by clusters or exact.
+    `first`, `second`: (P, 2) scores of both candidates. `clusters` as in `pair_accuracy`. p is that of t where raters
+    are known; else McNemar's, by clusters or exact.
     """
-    chosen = Options.without_draws(**options)
-    # The columns are read once for each kind.
-    columns = {name: list(values) for name, values in chosen.columns.items()}
-    chosen = replace(chosen, columns=columns)
-    consensus = consensus_winners(winners)
-    right = []
+    rows = PeoplesWinners.of(winners, **options)
+    named = []
     for name, scores in (("first", first), ("second", second)):
         table = floats_of(scores, name)
-        if table.shape != (len(consensus), 2):
-            raise BadShape(f"{name} has shape {table.shape}, expected both scores of {len(consensus)} pairs")
-        right.append((metric_winners(table[:, 0], table[:, 1]) == consensus).astype(np.float64))
+        if table.shape != (len(rows.winners), 2):
+            raise BadShape(
+                f"{name} has shape {table.shape}, expected both scores of {len(rows.winners)} pairs"
+            )
+        named.append(metric_winners(table[:, 0], table[:, 1]))
     return {
-        kind: _difference(kind, right[0], right[1], rows & (consensus != 0), chosen)
-        for kind, rows in kinds_of(kinds, len(consensus)).items()
+        kind: _difference(kind, named[0], named[1], rows, here)
+        for kind, here in kinds_of(kinds, len(rows.winners)).items()
     }
 
 
 def _difference(
-    kind: str, first_right: Floats, second_right: Floats, rows: Flags, options: Options
+    kind: str, first: Ints, second: Ints, rows: PeoplesWinners, here: Flags
 ) -> AccuracyDifference:
-    n = int(rows.sum())
-    first, second = (float(right[rows].mean()) if n else math.nan for right in (first_right, second_right))
-    difference, p = first - second, math.nan
-    inference = options.undefined(NO_PAIRS)
-    if n:
-        columns = {
-            name: [value for value, is_included in zip(values, rows, strict=True) if is_included]
-            for name, values in options.columns.items()
-        }
-        influences = ((first_right - second_right)[rows] - difference) / n
-        inference, _ = replace(options, columns=columns).of_difference(difference, influences, "pair")
-        p = mcnemar_test(first_right[rows], second_right[rows], clusters=columns or NAIVE).best_p
-    return AccuracyDifference(kind, first, second, difference, p, n, **inference.shared())
+    decided = here & (rows.winners != 0)
+    n = int(decided.sum())
+    if not n:
+        undefined = Inference(confidence=rows.confidence, reason=NO_PAIRS)
+        return AccuracyDifference(kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.shared())
+    difference, spread, p, inference = rows.difference(first, second, here)
+    half = spread.half(rows.confidence)
+    first_accuracy, second_accuracy = (
+        float((named == rows.winners)[decided].mean()) for named in (first, second)
+    )
+    inference = replace(inference, low=difference - half, high=difference + half)
+    return AccuracyDifference(kind, first_accuracy, second_accuracy, difference, p, n, **inference.shared())
 
 
 def consensus_winners(winners: ArrayLike) -> Floats:
@@ -273,18 +405,17 @@ def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
     return members
 
 
-def _accuracy(kind: str, choices: Ints, consensus: Floats, rows: Flags, options: Options) -> AccuracyResult:
-    decided, right = rows & (consensus != 0), (choices == consensus).astype(np.float64)
-    n, pairs = int(decided.sum()), int(rows.sum())
-    correct = int(right[decided].sum())
-    ties = int((choices[decided] == 0).sum())
-    by_lot = int((choices[rows & ~decided] != 0).sum())
-    inference = options.undefined("" if n else NO_PAIRS)
-    if options.columns and n:
-        interval = share_of_rows(right, options.columns, options.confidence, keep=decided)
-        inference = options.clustered(interval.clusters, (interval.low, interval.high))
+def _accuracy(kind: str, named: Ints, rows: PeoplesWinners, here: Flags) -> AccuracyResult:
+    decided = here & (rows.winners != 0)
+    n, pairs = int(decided.sum()), int(here.sum())
+    correct = int((named == rows.winners)[decided].sum())
+    ties = int((named[decided] == 0).sum())
+    by_lot = int((named[here & ~decided] != 0).sum())
+    inference = Inference(confidence=rows.confidence, reason="" if n else NO_PAIRS)
+    if n and rows.clustered:
+        inference = rows.share(lambda pairs, winners: (named[pairs] == winners) * 1.0, here)
     else:
-        low, high = wilson_interval(correct, n, options.confidence)
+        low, high = wilson_interval(correct, n, rows.confidence)
         inference = replace(inference, low=low, high=high)
     return AccuracyResult(
         kind=kind,
@@ -296,7 +427,7 @@ def _accuracy(kind: str, choices: Ints, consensus: Floats, rows: Flags, options:
         pairs=pairs,
         value_ties_half=(correct + ties / 2) / n if n else math.nan,
         value_all_pairs=(correct + by_lot / 2) / pairs if pairs else math.nan,
-        interval="clustered" if options.columns and n else "wilson",
+        interval="clustered" if n and rows.clustered else "wilson",
         **inference.shared(),
     )
 
@@ -337,8 +468,7 @@ def accuracy_by_references(
     `scores` maps a number of references to the scores of the first and second candidates, (D, P) each, under D
     `random_subsets` of that many references.
     """
-    chosen = Options.without_draws(**options)
-    consensus = consensus_winners(winners)
+    rows = PeoplesWinners.of(winners, **options)
     if not isinstance(scores, Mapping):
         raise BadShape(
             f"scores is of type {type(scores).__name__}, expected a mapping of numbers of references"
@@ -348,10 +478,10 @@ def accuracy_by_references(
     for number in scores:
         positive(number, "a number of references")
     numbers = sorted(scores)
-    choices = [_winners(number, scores[number], len(consensus)) for number in numbers]
+    named = [_winners(number, scores[number], len(rows.winners)) for number in numbers]
     return {
-        kind: _curve(kind, numbers, choices, consensus, rows, chosen)
-        for kind, rows in kinds_of(kinds, len(consensus)).items()
+        kind: _curve(kind, numbers, named, rows, here)
+        for kind, here in kinds_of(kinds, len(rows.winners)).items()
     }
 
 
@@ -384,37 +514,29 @@ def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> In
 
 
 def _curve(
-    kind: str,
-    numbers: list[int],
-    choices: list[Ints],
-    consensus: Floats,
-    rows: Flags,
-    options: Options,
+    kind: str, numbers: list[int], named: list[Ints], rows: PeoplesWinners, here: Flags
 ) -> ReferenceCurve:
-    decided = rows & (consensus != 0)
+    decided = here & (rows.winners != 0)
     n = int(decided.sum())
-    reason = "" if n else NO_PAIRS
-    counts: Mapping[str, int] = {}
-    confidence = options.confidence
+    inference = Inference(reason="" if n else NO_PAIRS)
+    confidence = rows.confidence
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     points = []
-    for table in choices:
+    for table in named:
         if not n:
             points.append([math.nan] * 7)
             continue
-        accuracies = (table[:, decided] == consensus[decided]).mean(axis=1)
+        accuracies = (table[:, decided] == rows.winners[decided]).mean(axis=1)
         half = float((table[:, decided] == 0).mean()) / 2
         value = float(accuracies.mean())
-        if options.columns:
-            right = (table == consensus).mean(axis=0)
-            interval = share_of_rows(right, options.columns, confidence, keep=decided)
-            low, high = interval.low, interval.high
-            reason, counts = interval.clusters.reason, interval.clusters.counts
+        if rows.clustered:
+            inference = rows.share(partial(_mean_credit, table), here)
+            low, high = inference.low, inference.high
         else:
             low, high = wilson_interval(value * n, n, confidence)
         several = len(accuracies) > 1
-        spread = [*np.quantile(accuracies, ends), accuracies.std(ddof=1)] if several else [math.nan] * 3
-        points.append([value, low, high, *spread, value + half])
+        deviations = [*np.quantile(accuracies, ends), accuracies.std(ddof=1)] if several else [math.nan] * 3
+        points.append([value, low, high, *deviations, value + half])
     value, low, high, draws_low, draws_high, deviation, ties_half = np.array(points, dtype=np.float64).T
     return ReferenceCurve(
         kind=kind,
@@ -426,11 +548,17 @@ def _curve(
         draws_high=draws_high,
         deviation=deviation,
         value_ties_half=ties_half,
-        draws=np.array([len(table) for table in choices], dtype=np.int64),
+        draws=np.array([len(table) for table in named], dtype=np.int64),
         n=n,
-        no_consensus=int(rows.sum()) - n,
-        pairs=int(rows.sum()),
+        no_consensus=int(here.sum()) - n,
+        pairs=int(here.sum()),
         confidence=confidence,
-        reason=reason,
-        clusters=counts,
+        reason=inference.reason,
+        note=inference.note,
+        clusters=inference.clusters,
     )
+
+
+def _mean_credit(named: Ints, pairs: Ints, winners: Floats) -> Floats:
+    credits: Floats = (named[:, pairs] == winners).mean(axis=0)
+    return credits

@@ -105,7 +105,7 @@ def _table_1(run: Run, name: str, data: Fifty, scores: dict[str, Floats]) -> Non
     kinds = pair_kinds(data.kinds)
     every = {metric: accuracy_of_all(data, both) for metric, both in scores.items()}
     decided = {
-        metric: accuracy_of_pairs(both, data.winners.tolist(), data.kinds, data.images)["accuracy"]
+        metric: accuracy_of_pairs(both, data.people, data.kinds)["accuracy"]
         for metric, both in scores.items()
     }
     other = every["bleu-4|stem:porter|length:mean"]
