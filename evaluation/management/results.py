@@ -360,8 +360,8 @@ MEASURES = {"kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "a
 
 class CompareMetrics(QuorumCommand):
     help = (
-        "Compare two metrics, computed or imported, by the consensus of a study, or two imported ones by people's "
-        "scores that were imported too: difference with its interval, tests, and agreement over systems "
+        "Compare two metrics, computed or imported, by the consensus of a study, or by people's scores that were "
+        "imported: difference with its interval, tests, and agreement over systems "
         "(docs/imported-scores.md#two-metrics-compared)."
     )
     example = "manage.py compare_metrics comet cider-d --study photos-grades --output difference.json"
@@ -387,7 +387,9 @@ class CompareMetrics(QuorumCommand):
                 )
             else:
                 dataset = find_dataset(options["dataset"])
-                result = compare_with_scores(dataset=dataset, people=options["people"], **two)
+                result = compare_with_scores(
+                    dataset=dataset, people=options["people"], tokenizer=options["tokenizer"], **two
+                )
         self.write_output(options, result)
         self._summary(result)
 

@@ -12,11 +12,13 @@ from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
+from scipy.stats import kendalltau, spearmanr
 
 from common.errors import DataConflict, QuorumError
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores
 from evaluation.errors import EvaluationError
+from evaluation.metrics import score
 from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
 from evaluation.numeric.signatures import parse
 from evaluation.reports.multiverse.curve import compute_multiverse, tokenizers
@@ -28,7 +30,7 @@ from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.operations import metric_names
 from judgments.importers.textio import ImportProblem
 from judgments.jobs import run_job
-from judgments.models import Dataset, Item, Output, System
+from judgments.models import Caption, Dataset, Item, Output, System
 from tests.evaluation.reporting import contents, lines
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.metrics.test_packages import MODULE, POINTS, install
@@ -403,8 +405,10 @@ def test_mt_metrics_eval_s_files_are_read_and_compared_with_people_s_scores(tmp_
     near, far = found["systems"]["calibrated"]
     assert near["value"] == 1 > far["value"]
     assert found["rows"][0]["difference"] > 0
-    with pytest.raises(EvaluationError, match="has no scores of 'blue' by caption"):
+    with pytest.raises(EvaluationError, match="Unknown metric 'blue'; did you mean 'bleu-4'"):
         compare_with_scores(dataset=study.dataset, first="near", second="blue", people="mqm")
+    with pytest.raises(EvaluationError, match="has no scores of 'nobody' by caption"):
+        compare_with_scores(dataset=study.dataset, first="near", second="far", people="nobody")
     short = tmp_path / "short.seg.score"
     short.write_text("s0\t1\ns0\t2\n")
     with pytest.raises(EvaluationError, match="has 2 lines for a system, and dataset 'graded' 8 images"):
@@ -415,6 +419,53 @@ def test_mt_metrics_eval_s_files_are_read_and_compared_with_people_s_scores(tmp_
     short.write_text("s0\thigh\n")
     with pytest.raises(ImportProblem, match='line 1: found "high", expected a score, or None'):
         read_scores(short, [])
+
+
+@pytest.mark.parametrize("columns", [("image", "system"), ("image", "caption")])
+def test_computed_metrics_meet_people_s_imported_scores_of_half_points(
+    columns: tuple[str, str], tmp_path: Path, capsys: Any
+) -> None:
+    """THumB's layout: every system's caption of every image, graded in half points; `later.jpg` nobody graded."""
+    dataset = make_dataset("thumb", IMAGES | {"bare.jpg": [], "later.jpg": ["a cat sleeps"]})
+    texts = {
+        "up": [f"a brown dog {letter} sits" for letter in "abcdefgh"],
+        "base": [f"the dog {letter} plays" for letter in "abcdefgh"],  # a reference of each image
+        "large": ["a dog"] * 4 + ["a brown dog runs"] * 4,
+    }
+    rows, cells = [], []
+    for number, (name, captions) in enumerate(texts.items()):
+        system = System.objects.create(dataset=dataset, name=name)
+        for place, (image, text) in enumerate(zip([*IMAGES, "bare.jpg"], [*captions, "a dog"], strict=True)):
+            item = Item.objects.get(dataset=dataset, name=image)
+            Output.objects.create(system=system, item=item, caption=candidate(dataset, text))
+            grade = 1 + (place + number) % 9 / 2
+            cells.append((name, image, text, grade))
+            row = {"image": image, "system": name, "caption": text, "score": grade}
+            rows.append({key: row[key] for key in (*columns, "score")})
+    graded = {(row["image"], row.get("system", row.get("caption"))): row for row in rows}
+    brought(dataset, write(tmp_path / "people.jsonl", list(graded.values())), "people")
+    references = dict(IMAGES)
+    wanted = [cell for cell in cells if cell[1] in references]
+    scored = score(
+        [text for _, _, text, _ in wanted],
+        [[other for other in references[image] if other != text] for _, image, text, _ in wanted],
+        ["cider-d", "rouge-l"],
+        document_corpus=[*references.values(), ["a cat sleeps"]],
+    ).scores
+    output = tmp_path / "compared.json"
+    call_command("compare_metrics", "cider-d", "rouge-l", dataset="thumb", people="people", output=output)
+    found = json.loads(output.read_text())
+    assert (found["n"], found["systems"]["number"]) == (24, 3)
+    people = [grade for *_, grade in wanted]
+    (tau, rho) = found["rows"]
+    for side, name in (("first", "cider-d"), ("second", "rouge-l")):
+        assert tau[side] == pytest.approx(kendalltau(scored[name].images, people).statistic)
+        assert rho[side] == pytest.approx(spearmanr(scored[name].images, people).statistic)
+    assert "|own:dropped|" in found["signatures"]["cider-d"]
+    assert "without a reference, left out: " in capsys.readouterr().out
+    Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).delete()
+    with pytest.raises(EvaluationError, match="bleu-1 cannot be computed, as no caption of a system"):
+        compare_with_scores(dataset=dataset, first="bleu-1", second="people", people="people")
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -424,11 +424,13 @@ def load_references(study: Study) -> ReferenceSet:
         items: Any = CandidatePair.objects.filter(study=study).values_list("item_id")
     else:
         items = Unit.objects.filter(study=study, control=False).values_list("item_id")
-    splits = sorted(set(Item.objects.filter(pk__in=items).values_list("split", flat=True)))
+    splits = set(Item.objects.filter(pk__in=items).values_list("split", flat=True))
+    return references_of_splits(study.dataset_id, sorted(splits))
+
+
+def references_of_splits(dataset: int, splits: list[str]) -> ReferenceSet:
     rows = (
-        Caption.objects.filter(
-            dataset_id=study.dataset_id, role=Caption.Role.REFERENCE, item__split__in=splits
-        )
+        Caption.objects.filter(dataset_id=dataset, role=Caption.Role.REFERENCE, item__split__in=splits)
         .order_by("item__position", "position", "pk")
         .values_list("item_id", "key", "text")
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -12,12 +13,20 @@ from rest_framework import serializers
 
 from common.amounts import coefficient
 from common.parameters import Parameters
-from evaluation.data.imported_scores.storing import Column, ImportedScores, check_imported, imported_scores
+from evaluation.data.imported_scores.storing import (
+    NOTHING,
+    Column,
+    ImportedScores,
+    check_imported,
+    imported_scores,
+    stable_number,
+)
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
 from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.signatures import parse
 from evaluation.presentation.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import compared_kind, judged_captions, pair_clusters, pair_texts
@@ -40,7 +49,7 @@ from evaluation.statistics.meta import (
     soft_pairwise_accuracy,
 )
 from judgments.kinds import KINDS
-from judgments.models import Dataset, Output, Study
+from judgments.models import Dataset, Item, Output, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 from judgments.study_operations import background_operation
@@ -127,36 +136,130 @@ def compare_metrics(
 
 
 def compare_with_scores(
-    *, dataset: Dataset, first: str, second: str, people: str, seed: int = 0
+    *,
+    dataset: Dataset,
+    first: str,
+    second: str,
+    people: str,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    seed: int = 0,
 ) -> dict[str, Any]:
-    """Compare two imported metrics with people's imported scores, by system and image as at WMT.
+    """Compare two metrics with people's imported scores, by system and image as at WMT.
 
-    All scores are of systems' captions; cells without all three scores are ignored.
+    A metric without imported scores is computed for the captions that people scored. All scores are of systems'
+    captions; cells without all three scores are ignored.
     """
     names = _check_two_metrics(first, second)
+    check_imported(dataset, names)
     imported = imported_scores(dataset, [*names, people])
-    for name in (*names, people):
+    computed = [name for name in names if name not in imported.columns]
+    for name in {*names, people}.difference(computed):
         if Per.CAPTIONS not in imported.columns.get(name, {}):
             raise EvaluationError(
                 f"Dataset {dataset.name!r} has no scores of {name!r} by caption; expected them to be imported first."
             )
-    columns = [imported.columns[name][Per.CAPTIONS] for name in (*names, people)]
-    systems, items, (*scores, human) = _align_columns(columns)
+    signatures = {name: imported.signature(name) for name in imported.columns}
+    columns = {name: imported.columns[name][Per.CAPTIONS] for name in imported.columns}
+    outputs = _read_outputs(dataset)
+    columns = {name: _credit_systems(column, outputs) for name, column in columns.items()}
+    notes = []
+    if computed:
+        scored, left_out = _score_cells(dataset, columns[people], outputs, computed, tokenizer)
+        signatures |= {name: signature for name, (_column, signature) in scored.items()}
+        columns |= {name: column for name, (column, _signature) in scored.items()}
+        notes = (
+            [f"Captions that no system wrote, or without a reference, left out: {left_out:,}."]
+            if left_out
+            else []
+        )
+    systems, items, (*scores, human) = _align_columns([columns[name] for name in (*names, people)])
     if not len(systems) or not systems.all():  # NOTHING stands for no system
         raise EvaluationError(
-            f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system."
+            f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system, or "
+            "with a caption that a system wrote."
         )
     return {
         "what": "systems",
         "metrics": names,
         "people": people,
-        "signatures": {name: imported.signature(name) for name in (*names, people)},
+        "signatures": {name: signatures[name] for name in (*names, people)},
         "n": len(human),
         "systems": _correlate_over_systems(scores, human, systems, items)
         | {"calibrated": _calibrate_ties(scores, human, items, seed)},
         "rows": _compare_on_captions(scores, human, items, systems, seed),
-        "notes": [],
+        "notes": notes,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """Systems' captions by `stable_number` of image and text: their text, and who wrote them."""
+
+    texts: dict[int, str]
+    systems: dict[int, list[int]]
+
+
+def _read_outputs(dataset: Dataset) -> _Outputs:
+    outputs = _Outputs({}, {})
+    rows = Output.objects.annotations().filter(system__dataset=dataset).order_by("system_id", "-rank")
+    for system, image, text in rows.values_list("system_id", "item__name", "caption__text"):
+        for written in {text, text.strip()}:
+            caption = stable_number(image, written)
+            outputs.texts[caption] = text
+            outputs.systems.setdefault(caption, []).append(system)
+    return outputs
+
+
+def _credit_systems(column: Column, outputs: _Outputs) -> Column:
+    """Return the column with a row for each system that wrote a caption, where the file names none."""
+    unnamed = column.keys["system"] == NOTHING
+    if not unnamed.any():
+        return column
+    systems = [
+        outputs.systems.get(caption, [NOTHING]) if without else [system]
+        for caption, system, without in zip(
+            column.keys["place"].tolist(), column.keys["system"].tolist(), unnamed.tolist(), strict=True
+        )
+    ]
+    rows = np.repeat(np.arange(len(systems)), list(map(len, systems)))
+    keys = {name: values[rows] for name, values in column.keys.items()}
+    keys["system"] = np.array([system for of_row in systems for system in of_row], dtype=np.int64)
+    return replace(column, keys=keys, scores=column.scores[rows])
+
+
+def _score_cells(
+    dataset: Dataset, people: Column, outputs: _Outputs, metrics: Sequence[str], tokenizer: str
+) -> tuple[dict[str, tuple[Column, str]], int]:
+    """Return metric -> its scores of the captions that people scored, and signature; and how many have no reference.
+
+    A caption that equals a reference loses this reference, as in ``evaluate``.
+    """
+    split_of = dict(Item.objects.filter(dataset=dataset).values_list("pk", "split"))
+    splits = {split_of[item] for item in np.unique(people.keys["item"]).tolist()}
+    references = loaders.references_of_splits(dataset.pk, sorted(splits))
+    of_item = {item: [text for _, text in rows] for item, rows in references.of_item.items()}
+    captions, rows = [], []
+    for row, (caption, item) in enumerate(
+        zip(people.keys["place"].tolist(), people.keys["item"].tolist(), strict=True)
+    ):
+        text = outputs.texts.get(caption)
+        others = [reference for reference in of_item.get(item, ()) if reference != text]
+        if text is not None and others:
+            captions.append(CaptionTexts(None, item, "", text, others, 0.0))
+            rows.append(row)
+    if not captions:
+        raise EvaluationError(
+            f"{', '.join(metrics)} cannot be computed, as no caption of a system of dataset {dataset.name!r} that "
+            f"{people.metric.name!r} scores has a reference."
+        )
+    scored = score_captions(captions, references.documents(), metrics=metrics, tokenizer=tokenizer)
+    columns = {}
+    for name, metric in scored.scores.items():
+        scores = np.full(len(people.scores), np.nan)
+        scores[rows] = metric.images
+        signature = str(parse(metric.signature).with_field("own", "dropped"))
+        columns[name] = replace(people, scores=scores), signature
+    return columns, len(people.scores) - len(rows)
 
 
 def _check_two_metrics(first: str, second: str) -> list[str]:
