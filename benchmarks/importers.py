@@ -16,8 +16,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from judgments.importers import ResultColumns, open_candidates, open_dataset, open_judgments
-from judgments.importers.mturk import read_results
+from judgments.importers import ColumnMapping, open_candidates, open_dataset, open_judgments
 
 MADE_UP_LINES = 200_000
 
@@ -71,11 +70,10 @@ def made_up(folder: Path, lines: int) -> None:
         for n in range(lines):
             when = "Wed Nov 20 21:03:26 PST 2019"
             stream.write(f"h{n // 3},a{n},w{n % 3},Approved,{when},{n // 3}.jpg,{n % 2}\n")
-    measured("mturk results", lambda: read_results(results))
-    chosen = ResultColumns({"image": "Input.image", "value": "Answer.choice"})
+    chosen = ColumnMapping(columns={"image": "Input.image", "value": "Answer.choice"})
     measured(
         "mturk judgments",
-        lambda: open_judgments("mturk", results, protocol="relevance", columns=chosen).judgments(),
+        lambda: open_judgments("mturk", results, protocol="relevance", mapping=chosen).judgments(),
     )
     measured("jsonl dataset", lambda: open_dataset("jsonl", captions).references())
     measured("csv judgments", lambda: open_judgments("csv", judgments).judgments())

@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
 
+from annotation.crowds.people import worker_name
 from annotation.importing.rows import JudgmentWriter
 from annotation.models import Judgment
 from common.amounts import counted
@@ -20,11 +21,12 @@ from common.errors import DataConflict, DesignError
 from common.rows import Fingerprint, batched, fingerprint_of, large_cache, many_objects
 from judgments.datasets.importing import ImportSummary
 from judgments.design.reading import make_design
-from judgments.importers import ResultColumns, open_judgments
+from judgments.importers import ColumnMapping, JudgmentSource, open_judgments
 from judgments.importers.judgment_tables import BadRows
+from judgments.importers.mapping import MappedJudgments
 from judgments.importers.records import by_name
 from judgments.kinds import KINDS
-from judgments.models import Caption, Dataset, Item, Study
+from judgments.models import Caption, Dataset, Item, Output, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import create_study, find_dataset
@@ -75,14 +77,14 @@ def inspect_judgments(
     dataset: str,
     protocol: str | None = None,
     encoding: str | None = None,
-    columns: ResultColumns | None = None,
+    mapping: ColumnMapping | None = None,
     bad_rows: Path | None = None,
     progress: Progress = no_progress,
 ) -> FileContent:
     """Read a file as ``import_judgments`` would, and report its content."""
     material = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
-    source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
+    source = _opened(material, format, path, protocol, encoding, mapping)
     left_out = BadRows(source, bad_rows) if bad_rows is not None else None
     content = FileContent(path)
     for row in source.judgments(items, _captions_of(material)):
@@ -119,7 +121,7 @@ def import_judgments(
     study: str,
     protocol: str | None = None,
     encoding: str | None = None,
-    columns: ResultColumns | None = None,
+    mapping: ColumnMapping | None = None,
     bad_rows: Path | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
@@ -128,7 +130,7 @@ def import_judgments(
     Args:
         protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose rows
         do not name one.
-        columns: the meaning of foreign columns (mturk).
+        mapping: of foreign columns.
         bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
     """
     material = find_dataset(dataset)
@@ -136,7 +138,7 @@ def import_judgments(
     references = set(
         Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
-    source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
+    source = _opened(material, format, path, protocol, encoding, mapping)
     left_out = BadRows(source, bad_rows) if bad_rows is not None else None
     existing = Study.objects.filter(slug=study).first()
     if existing is not None:
@@ -187,6 +189,36 @@ def import_judgments(
         left_out.write()
     counts = {**_count_rows(writer.study), **writer.systems.counts()}
     return ImportSummary(study, True, counts, source.notes.sentences())
+
+
+def _opened(
+    dataset: Dataset,
+    format: str,
+    path: Path,
+    protocol: str | None,
+    encoding: str | None,
+    mapping: ColumnMapping | None,
+) -> JudgmentSource:
+    source = open_judgments(
+        format, path, protocol=protocol, encoding=encoding, mapping=mapping, worker_name=worker_name
+    )
+    if isinstance(source, MappedJudgments):
+        source.text_of = SystemTexts(dataset)
+    return source
+
+
+class SystemTexts:
+    """What systems wrote of items, read from the database when a file first needs it."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._texts: dict[str, dict[str, str]] = {}
+
+    def __call__(self, system: str, image: str) -> str | None:
+        if system not in self._texts:
+            rows = Output.objects.annotations().filter(system__dataset=self._dataset, system__name=system)
+            self._texts[system] = dict(rows.order_by("-rank").values_list("item__name", "caption__text"))
+        return self._texts[system].get(image)
 
 
 def _captions_of(dataset: Dataset) -> Any:

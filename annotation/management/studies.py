@@ -6,7 +6,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.crowds.people import worker_name
 from annotation.ethics.checklist import as_html, as_markdown, build_checklist, count_open_lines
 from annotation.importing.judgments import import_judgments, inspect_judgments
 from annotation.quality import operations as quality
@@ -14,16 +13,10 @@ from annotation.rehearsal import operations as rehearsal
 from annotation.rehearsal.rehearsal import CAREFUL, SortReport
 from common.commands import QuorumCommand, progress_bar
 from common.files import check_place, write_json
-from judgments.importers import (
-    JUDGMENT_FORMATS,
-    RESULT_FORMATS,
-    TABLE_FORMATS,
-    ImportProblem,
-    ResultColumns,
-)
-from judgments.importers.result_files import EXAMPLE, parse_pairs, parse_zone, read_mapping
+from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, layouts
 from judgments.kinds import KINDS
 from judgments.management.base import OperationCommand
+from judgments.management.datasets import add_mapping, mapping_of
 from judgments.studies.studies import find_study
 
 
@@ -71,9 +64,6 @@ def _report_line(by_sort: SortReport) -> str:
     )
 
 
-RESULTS = ", ".join(RESULT_FORMATS)
-
-
 class ImportJudgments(QuorumCommand):
     help = "Import judgments collected elsewhere as a study (docs/formats.md)."
     example = (
@@ -81,7 +71,7 @@ class ImportJudgments(QuorumCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *RESULT_FORMATS])
+        parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *layouts()])
         parser.add_argument("path", type=Path)
         parser.add_argument("--dataset", required=True)
         parser.add_argument("--study", required=True, help="slug of the study to make")
@@ -92,19 +82,7 @@ class ImportJudgments(QuorumCommand):
             "or what the answers of a table or a result file are",
         )
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
-        parser.add_argument(
-            "--columns",
-            help=f"{RESULTS}: which column of the file is what, {EXAMPLE}; {{n}} in a name counts what a HIT asked",
-        )
-        parser.add_argument(
-            "--values", help=f"{RESULTS}: what answers in words stand for, such as left=1,right=2"
-        )
-        parser.add_argument("--zone", help="for times that name no zone, one such as America/Los_Angeles")
-        parser.add_argument(
-            "--mapping",
-            type=Path,
-            help="a TOML file with [columns], [values] and zone, instead of the three options",
-        )
+        add_mapping(parser)
         parser.add_argument(
             "--bad-rows",
             type=Path,
@@ -118,38 +96,19 @@ class ImportJudgments(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        columns = _columns(
-            **{name: options[name] for name in ("path", "columns", "values", "zone", "mapping")}
-        )
+        mapping = mapping_of(options)
         source = {
             name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
         }
         if options["dry_run"]:
             with progress_bar() as progress:
-                inspection = inspect_judgments(**source, columns=columns, progress=progress)
+                inspection = inspect_judgments(**source, mapping=mapping, progress=progress)
             for line in inspection.sentences():
                 self.say(line)
             return
         with progress_bar() as progress:
-            summary = import_judgments(**source, study=options["study"], columns=columns, progress=progress)
+            summary = import_judgments(**source, study=options["study"], mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Study")))
-
-
-def _columns(
-    *, path: Path, columns: str | None, values: str | None, zone: str | None, mapping: Path | None
-) -> ResultColumns | None:
-    if mapping is not None:
-        if columns or values or zone:
-            raise ImportProblem(mapping, None, "--mapping", "other options beside it", "the file alone")
-        return read_mapping(mapping, worker_name)
-    if columns is None:
-        return None
-    return ResultColumns(
-        columns=parse_pairs(columns, path, "--columns"),
-        values=parse_pairs(values, path, "--values", "pairs such as left=1,right=2") if values else {},
-        zone=parse_zone(zone, path) if zone else None,
-        worker_name=worker_name,
-    )
 
 
 class Ethics(QuorumCommand):

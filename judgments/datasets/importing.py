@@ -23,7 +23,7 @@ from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import candidate_key
 from judgments.drawing.phrases import known_titles
-from judgments.importers import open_candidates, open_dataset, read_runs
+from judgments.importers import ColumnMapping, open_candidates, open_dataset, read_runs
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
@@ -130,6 +130,7 @@ def import_dataset(
     encoding: str | None = None,
     attribution: str = "",
     taken: Taken = ALL,
+    mapping: ColumnMapping | None = None,
     user: User | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
@@ -153,12 +154,12 @@ def import_dataset(
         if user is not None and not Dataset.objects.visible_to(user).filter(pk=there.pk).exists():
             raise DataConflict(f"There is a dataset {name!r} already; choose another name.")
         may_add = user is None or has_role(user, there, "editor")
-        source = open_dataset(format, path, encoding=encoding, taken=taken)
+        source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
         if fingerprint_of(source.rows(), source.pairs()) != there.fingerprint:
             raise DataConflict(f"There is a dataset {name!r} with other rows; choose another name.")
         counts = _dataset_counts(there)
         if images and may_add and not _has_pictures(there):
-            rows = open_dataset(format, path, encoding=encoding, taken=taken).rows()
+            rows = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping).rows()
             files = {row.image: _file_of(row) for row in rows}
             with PictureCopy(name) as copy, transaction.atomic():
                 if _has_pictures(Dataset.objects.select_for_update(no_key=True).get(pk=there.pk)):
@@ -174,7 +175,7 @@ def import_dataset(
             )
         notes = [gettext_noop("Its pictures were left as they are.")] if images else []
         return ImportSummary(name, False, counts, notes)
-    source = open_dataset(format, path, encoding=encoding, taken=taken)
+    source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
     fingerprint = Fingerprint()
     try:
         with PictureCopy(name) as copy, transaction.atomic():
@@ -369,6 +370,7 @@ def import_candidates(
     system: str,
     encoding: str | None = None,
     taken: Taken = ALL,
+    mapping: ColumnMapping | None = None,
     user: User | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
@@ -385,7 +387,7 @@ def import_candidates(
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
     there = System.objects.filter(dataset=row_dataset, name=system).first()
     check_owner(there, user)
-    source = open_candidates(format, path, encoding=encoding, taken=taken)
+    source = open_candidates(format, path, encoding=encoding, taken=taken, mapping=mapping)
     rows = source.candidates(items)
     if there is not None and not there.fingerprint:
         return _complete(there, rows, items, source.notes)

@@ -10,16 +10,27 @@ from judgments.importers.coco import CocoCandidates, CocoDataset
 from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mturk import mturk_rows, turkle_rows
+from judgments.importers.mapping import ColumnMapping, MappedJudgments, layouts
 from judgments.importers.records import (
     CandidateSource,
+    Columns,
     DatasetSource,
     JudgmentSource,
+    RecordReader,
     read_csv,
     read_json_lines,
 )
-from judgments.importers.result_files import EXAMPLE, ResultColumns, ResultJudgments
-from judgments.importers.tables import ALL, InputTable, TableCandidates, TableDataset, Taken, read_pairs
+from judgments.importers.sheets import read_json_list, read_parquet, read_table, read_workbook
+from judgments.importers.tables import (
+    ALL,
+    CANDIDATE_COLUMNS,
+    DATASET_COLUMNS,
+    InputTable,
+    TableCandidates,
+    TableDataset,
+    Taken,
+    read_pairs,
+)
 from judgments.importers.textio import ImportProblem
 from judgments.importers.trec import read_runs
 
@@ -27,13 +38,13 @@ __all__ = [
     "CANDIDATE_FORMATS",
     "DATASET_FORMATS",
     "JUDGMENT_FORMATS",
-    "RESULT_FORMATS",
     "TABLE_FORMATS",
     "CandidateSource",
+    "ColumnMapping",
     "DatasetSource",
     "ImportProblem",
     "JudgmentSource",
-    "ResultColumns",
+    "layouts",
     "open_candidates",
     "open_dataset",
     "open_judgments",
@@ -41,20 +52,26 @@ __all__ = [
     "read_runs",
 ]
 
+TABLE_FORMATS: dict[str, RecordReader] = {
+    "jsonl": read_json_lines,
+    "csv": read_csv,
+    "tsv": read_csv,
+    "json": read_json_list,
+    "xlsx": read_workbook,
+    "parquet": read_parquet,
+}
 DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     "flickr8k": Flickr8kDataset,
     "coco": CocoDataset,
     "pascal-50s": partial(FiftyDataset, "pascal-50s"),
     "abstract-50s": partial(FiftyDataset, "abstract-50s"),
-    "jsonl": partial(TableDataset, records=read_json_lines),
-    "csv": partial(TableDataset, records=read_csv),
+    **{name: partial(TableDataset, records=read) for name, read in TABLE_FORMATS.items()},
     "inputs": InputTable,
 }
 
 CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
     "coco": CocoCandidates,
-    "jsonl": partial(TableCandidates, records=read_json_lines),
-    "csv": partial(TableCandidates, records=read_csv),
+    **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
 }
 
 # Published data: the protocols of a format's judgments, the default first.
@@ -67,38 +84,61 @@ JUDGMENT_FORMATS: dict[str, dict[str, Callable[[Path, str | None], JudgmentSourc
     },
     "abstract-50s": {"triplet": partial(FiftyTriplets, "abstract-50s")},
 }
-TABLE_FORMATS = {"jsonl": read_json_lines, "csv": read_csv}
-# Files with foreign columns, which need a mapping.
-RESULT_FORMATS = {"mturk": mturk_rows, "turkle": turkle_rows}
 
 
 def open_dataset(
-    format: str, path: Path | str, *, encoding: str | None = None, taken: Taken = ALL
+    format: str,
+    path: Path | str,
+    *,
+    encoding: str | None = None,
+    taken: Taken = ALL,
+    mapping: ColumnMapping | None = None,
 ) -> DatasetSource:
     """Open a dataset in one of DATASET_FORMATS; its contents are read later.
 
     Args:
         encoding: for files that are neither UTF-8 nor marked (docs/formats.md).
         taken: the part of a table that holds people's captions.
+        mapping: of a table's columns.
 
     Raises:
         ImportProblem: the format is unknown, or nothing is there.
     """
     path = _checked(format, DATASET_FORMATS, path)
-    if taken != ALL:
-        records = taken.of(TABLE_FORMATS[format])
+    if taken != ALL or mapping is not None:
+        records = taken.of(_table(format, path, mapping, DATASET_COLUMNS))
         return TableDataset(path, encoding, records=records, images_alone=taken.images_alone)
     return DATASET_FORMATS[format](path, encoding)
 
 
 def open_candidates(
-    format: str, path: Path | str, *, encoding: str | None = None, taken: Taken = ALL
+    format: str,
+    path: Path | str,
+    *,
+    encoding: str | None = None,
+    taken: Taken = ALL,
+    mapping: ColumnMapping | None = None,
 ) -> CandidateSource:
     """Open a system's captions in one of CANDIDATE_FORMATS, as `open_dataset` does."""
     path = _checked(format, CANDIDATE_FORMATS, path)
-    if taken != ALL:
-        return TableCandidates(path, encoding, records=taken.of(TABLE_FORMATS[format]))
+    if taken != ALL or mapping is not None:
+        records = taken.of(_table(format, path, mapping, CANDIDATE_COLUMNS))
+        return TableCandidates(path, encoding, records=records)
     return CANDIDATE_FORMATS[format](path, encoding)
+
+
+def _table(format: str, path: Path, mapping: ColumnMapping | None, columns: Columns) -> RecordReader:
+    if format not in TABLE_FORMATS:
+        raise _fixed_columns(format, path)
+    if mapping is None:
+        return TABLE_FORMATS[format]
+    mapping.check(path, columns.required + columns.optional)
+    return mapping.reader(TABLE_FORMATS[format])
+
+
+def _fixed_columns(format: str, path: Path) -> ImportProblem:
+    actual = f"columns for {format}, whose columns are fixed"
+    return ImportProblem(path, None, "--map", actual, "them for tables alone")
 
 
 def open_judgments(
@@ -107,24 +147,27 @@ def open_judgments(
     *,
     protocol: str | None = None,
     encoding: str | None = None,
-    columns: ResultColumns | None = None,
+    mapping: ColumnMapping | None = None,
+    worker_name: Callable[[str], str] = str,
 ) -> JudgmentSource:
-    """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or RESULT_FORMATS, as `open_dataset` does.
+    """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or `layouts`, as `open_dataset` does.
 
     Args:
         protocol: chooses among a published set's judgments; else that of rows without one.
-        columns: required by RESULT_FORMATS, refused by others.
+        mapping: of columns; in a layout, of those that it leaves open.
+        worker_name: maps a worker's id in a file with foreign columns to the stored name.
     """
-    path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *RESULT_FORMATS), path)
-    if (columns is None) == (format in RESULT_FORMATS):
-        actual = "nothing" if columns is None else f"columns for {format}, whose columns are fixed"
-        expected = EXAMPLE if columns is None else f"them for {', '.join(RESULT_FORMATS)} alone"
-        raise ImportProblem(path, None, "--columns", actual, expected)
-    if columns is not None:
-        read = RESULT_FORMATS[format]
-        return ResultJudgments(path, columns, protocol=protocol, encoding=encoding, read=read)
+    path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *layouts()), path)
+    if format in layouts() or (mapping is not None and mapping.columns and format in TABLE_FORMATS):
+        how = layouts().get(format, ColumnMapping())
+        how = how if mapping is None else how.joined(mapping)
+        read = TABLE_FORMATS.get(format, read_table)
+        return MappedJudgments(path, how, read, protocol=protocol, encoding=encoding, worker_name=worker_name)
     if format in TABLE_FORMATS:
-        return TableJudgments(path, TABLE_FORMATS[format], protocol=protocol, encoding=encoding)
+        read = TABLE_FORMATS[format] if mapping is None else mapping.reader(TABLE_FORMATS[format])
+        return TableJudgments(path, read, protocol=protocol, encoding=encoding)
+    if mapping is not None:
+        raise _fixed_columns(format, path)
     readers = JUDGMENT_FORMATS[format]
     chosen = protocol or next(iter(readers))
     if chosen not in readers:

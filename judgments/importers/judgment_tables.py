@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -103,7 +103,6 @@ class TableJudgments(JudgmentSource):
     ) -> None:
         super().__init__(path, encoding)
         self.protocol = protocol
-        self.bad_rows: Callable[[Record, ImportProblem], None] | None = None
         self._records = records
         self._rules: dict[str, AnswerRule] = {}
         self._lines: dict[int, int | None] = {}
@@ -120,17 +119,17 @@ class TableJudgments(JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Captions | None = None
     ) -> Iterator[JudgmentRow]:
-        for record in self._records(self.path, _COLUMNS, self.notes, self._encoding):
+        refusals = self.refusals
+        for record in refusals.each(self._records(self.path, _COLUMNS, self.notes, self._encoding)):
             try:
                 row = self._row(record, captions)
                 self._check_unit(record, row, images, captions)
             except ImportProblem as problem:
-                if self.bad_rows is None:
-                    raise
-                self.bad_rows(record, problem)
+                refusals.add(record, problem)
                 continue
             self.protocol = self.protocol or row.protocol
-            yield row
+            if not refusals.problems:
+                yield row
         if not self._lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 
@@ -217,7 +216,7 @@ class BadRows:
         check_place(path)
         if not isinstance(source, TableJudgments):
             raise ImportProblem(source.path, None, "--bad-rows", "a published set", "it for tables alone")
-        source.bad_rows = self._add
+        source.refusals.bad_rows = self._add
         self._path = path
         self._notes = source.notes
         self._lines = [csv_line(("line", "problem", *JUDGMENT_COLUMNS))]
@@ -238,8 +237,8 @@ def _as_cell(value: object) -> str:
 
 
 def _unguarded(record: Record) -> Record:
-    if not record.textual:
-        return record
+    if not record.textual or record.renamed:
+        return record  # a mapping has done it
     cells = {
         column: unguard_formula(cell)
         for column, cell in record.values.items()

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import chain
 from json import JSONDecoder
 from pathlib import Path
 from typing import Annotated, Any, Generic, NoReturn, TypeVar
@@ -30,7 +31,7 @@ from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInf
 from common.amounts import counted
 from common.incoming import Excess, JSONStream, TooDeep, check_depth, limits, load_json
 from judgments.design.tables import PAIR_KINDS
-from judgments.importers.textio import ImportNotes, ImportProblem, read_chunks, read_lines
+from judgments.importers.textio import ImportNotes, ImportProblem, Refusals, read_chunks, read_lines
 
 # The database's limit; a longer name would fail there without naming its place.
 NAME_LIMIT = 200
@@ -38,6 +39,7 @@ SHORT_NAME_LIMIT = 80
 WORKER_LIMIT = 100
 ADDRESS_LIMIT = 500
 RULE_LIMIT = 40
+MOST_SHOWN = 1_000  # characters of a cell with a problem
 MOST_CACHED = 10_000  # texts of a column
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
@@ -51,7 +53,7 @@ JUDGMENT_COLUMNS = (
 )  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
-_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+_FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 FROM_1 = "a whole number from 1, the best"
 _TIME = "a time with its zone, such as 2026-01-01T10:00:00Z"
 T = TypeVar("T")
@@ -75,7 +77,8 @@ class Record:
         line: the 1-based first line; None if the format has no lines.
         textual: whether the format is untyped (CSV): empty cells are missing, numbers and flags are parsed.
         path: the record's path in a document without lines, such as `annotations[3]`.
-        origins: column -> its name in problems, if the file has another.
+        origins: column -> its name in the file, if that is another.
+        renamed: whether problems name both.
     """
 
     file: Path
@@ -84,12 +87,23 @@ class Record:
     textual: bool = False
     path: str = ""
     origins: Mapping[str, str] = field(default_factory=dict)
+    renamed: bool = False
 
     def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
-        where = self.origins.get(column, column) if column else None
+        origin = where = self.origins.get(column, column) if column else None
+        if self.renamed and origin != column:
+            where = f"{origin} ({column})"
         if self.path:
             where = f"{self.path}.{where}" if where else self.path
-        return ImportProblem(self.file, self.line, where, actual, expected)
+        problem = ImportProblem(self.file, self.line, where, actual, expected)
+        if column and self.line is not None and not self.path:
+            name = re.split(r"[.\[]", column)[0]
+            value = self.values.get(name)
+            shown = (
+                value if isinstance(value, str) else "" if value is None else json.dumps(value, default=str)
+            )
+            problem.cell = self.origins.get(name, name), shown[:MOST_SHOWN]
+        return problem
 
     def get(self, column: str) -> Any:
         value = self.values.get(column)
@@ -216,7 +230,7 @@ def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0
 
 
 def read_flag(value: Any, textual: bool) -> bool:
-    """Accept 1 and 0 in CSV."""
+    """Accept 1 and 0, yes and no in CSV."""
     if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
         return _FLAGS[value.strip().lower()]
     if not isinstance(value, bool):
@@ -489,6 +503,7 @@ class Source:
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
         self.notes = ImportNotes()
+        self.refusals = Refusals()
         self._encoding = encoding
 
 
@@ -535,6 +550,7 @@ class JudgmentSource(Source, ABC):
 
 
 SEPARATORS = ",;\t|"
+_WHOLE_QUOTE = re.compile(r'"((?:[^"]|"")*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -542,6 +558,9 @@ class Columns:
     """The columns of a table. `strict` refuses others; otherwise they are ignored.
 
     `loose` does not look for misspelt names. `instead` maps a required column to its substitute.
+
+    Of tables in layouts of others: `header` names the columns of one without a header; `rest` takes the cells of a
+    row from its place on; `quoted` is false where quotation marks are text, but around whole cells.
     """
 
     required: tuple[str, ...]
@@ -549,6 +568,20 @@ class Columns:
     strict: bool = False
     loose: bool = False
     instead: Mapping[str, str] = field(default_factory=dict)
+    header: tuple[str, ...] = ()
+    rest: str = ""
+    quoted: bool = True
+
+    def names_of(self, cells: Iterable[str]) -> list[str]:
+        """Return the names of a header; known ones may be written in another case."""
+        known = {name.lower(): name for name in (*self.required, *self.optional)}
+        return [known.get(cell.strip().lower(), cell.strip()) for cell in cells]
+
+    def score(self, names: list[str]) -> int:
+        """Return how well a header fits: required columns count most, or where none is, all columns."""
+        if self.required:
+            return sum(name in names for name in self.required)
+        return len(self.optional) * sum(name in self.optional for name in names) + len(names)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         """Refuse a missing or probably misspelt column."""
@@ -677,7 +710,7 @@ def find_header(
     wanted: str,
     score: Callable[[list[str]], int],
     separators: str = SEPARATORS,
-    rename: Callable[[str], str] = str.strip,
+    rename: Callable[[list[str]], list[str]] = lambda cells: [cell.strip() for cell in cells],
 ) -> Header:
     """Choose the separator that scores most, the first on ties."""
     if not text.strip():
@@ -688,7 +721,7 @@ def find_header(
             cells = next(csv.reader([text], delimiter=separator, strict=True))
         except csv.Error:
             continue  # misplaced quotes: another separator may fit
-        names = [rename(cell) for cell in cells]
+        names = rename(cells)
         readings.append((score(names), separator, names))
     best, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
     if not best:
@@ -703,7 +736,9 @@ def find_header(
     return Header(line, separator, names)
 
 
-def csv_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(
+    path: Path, lines: Iterator[tuple[int, str]], header: Header, *, quoted: bool = True
+) -> Iterator[tuple[int, list[str]]]:
     """Yield (first line, cells); skip empty records."""
     most, size = limits().line, 0
 
@@ -716,7 +751,8 @@ def csv_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> It
                 raise ImportProblem(path, number, None, actual, "shorter ones")
             yield text
 
-    reader = csv.reader(texts(), delimiter=header.separator, strict=True)
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    reader = csv.reader(texts(), delimiter=header.separator, strict=True, quoting=quoting)
     while True:
         start, size = header.line + 1 + reader.line_num, 0
         try:
@@ -726,7 +762,12 @@ def csv_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> It
         if cells is None:
             return
         if any(cells):
-            yield start, cells
+            yield start, cells if quoted else list(map(_unquoted, cells))
+
+
+def _unquoted(cell: str) -> str:
+    whole = _WHOLE_QUOTE.fullmatch(cell)
+    return whole.group(1).replace('""', '"') if whole else cell
 
 
 def named_cells(
@@ -751,15 +792,27 @@ def read_csv(
         path,
         number,
         text,
-        wanted=f"a header with {', '.join(columns.required)}",
-        score=lambda names: sum(name in names for name in columns.required),
+        wanted=f"a header with {', '.join(columns.required) or 'the columns'}",
+        score=len if columns.header else columns.score,
         separators=separators,
-        rename=lambda cell: cell.strip().lower(),
+        rename=columns.names_of,
     )
+    if columns.header:
+        header = Header(number - 1, header.separator, list(columns.header))
+        lines = chain([(number, text)], lines)
     columns.check(header.names, path, number, notes)
-    for line, cells in csv_rows(path, lines, header):
-        values = named_cells(path, line, header.names, cells, header.separator)
-        yield Record(path, line, values, textual=True)
+    for line, cells in csv_rows(path, lines, header, quoted=columns.quoted):
+        yield Record(path, line, _values(path, line, header, cells, columns), textual=True)
+
+
+def _values(path: Path, line: int, header: Header, cells: list[str], columns: Columns) -> dict[str, Any]:
+    names, lacking = header.names, len(header.names) - len(cells)
+    if columns.rest and names[-1].lower() == columns.rest and lacking <= 0:
+        values: dict[str, Any] = dict(zip(names[:-1], cells, strict=False))
+        return values | {columns.rest: cells[len(names) - 1 :]}
+    if lacking > 0 and (columns.header or (columns.rest and header.separator == "\t")):
+        cells = cells + [""] * lacking  # empty cells at the end may be omitted there
+    return named_cells(path, line, names, cells, header.separator)
 
 
 def _csv_fault(error: csv.Error) -> str:

@@ -123,34 +123,46 @@ class TableDataset(DatasetSource):
         register = CaptionRegister(self.notes)
         about: dict[str, _FirstRecord] = {}
         silent: set[str] = set()
-        for record in self._records(self.path, DATASET_COLUMNS, self.notes, self._encoding):
-            row = _ABOUT.read(record, boxes=boxes_of(record) or ())
-            image = row.image
-            if image not in about:
-                about[image] = _FirstRecord.of(row)
-                whole = (image, row.text, row.boxes, row.split, row.url)
-                if row.document:
-                    yield DocumentRow(*whole, row.document)
-                elif row.text or row.boxes or self._images_alone:
-                    yield ImageRow(*whole)
-            else:
-                about[image].check(record, row)
-            if self._images_alone:
+        refusals = self.refusals
+        for record in refusals.each(self._records(self.path, DATASET_COLUMNS, self.notes, self._encoding)):
+            try:
+                found = list(self._rows_of(record, about, silent, register))
+            except ImportProblem as problem:
+                refusals.add(record, problem)
                 continue
-            if record.get("caption") is None and about[image].text:
-                if not register.position(image):
-                    silent.add(image)
-                continue
-            silent.discard(image)
-            text = record.read("caption", read_caption)
-            position = register.position(image)
-            caption_id = row.caption_id or f"{image}#{position}"
-            if register.add(record, caption_id, image, text):
-                yield ReferenceRow(image, text, caption_id, position, about[image].split, about[image].url)
+            if not refusals.problems:
+                yield from found
         self.notes.count("text-alone", len(silent))
         self.notes.count("images-alone", len(about) if self._images_alone else 0)
         if not about:
             raise ImportProblem(self.path, None, None, "no captions", "at least one record")
+
+    def _rows_of(
+        self, record: Record, about: dict[str, _FirstRecord], silent: set[str], register: CaptionRegister
+    ) -> Iterator[ReferenceRow | ImageRow]:
+        row = _ABOUT.read(record, boxes=boxes_of(record) or ())
+        image = row.image
+        if image not in about:
+            about[image] = _FirstRecord.of(row)
+            whole = (image, row.text, row.boxes, row.split, row.url)
+            if row.document:
+                yield DocumentRow(*whole, row.document)
+            elif row.text or row.boxes or self._images_alone:
+                yield ImageRow(*whole)
+        else:
+            about[image].check(record, row)
+        if self._images_alone:
+            return
+        if record.get("caption") is None and about[image].text:
+            if not register.position(image):
+                silent.add(image)
+            return
+        silent.discard(image)
+        text = record.read("caption", read_caption)
+        position = register.position(image)
+        caption_id = row.caption_id or f"{image}#{position}"
+        if register.add(record, caption_id, image, text):
+            yield ReferenceRow(image, text, caption_id, position, about[image].split, about[image].url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,17 +412,23 @@ class TableCandidates(CandidateSource):
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
         register = CandidateRegister(self.notes, images)
         system: str | None = None
-        for record in self._records(self.path, CANDIDATE_COLUMNS, self.notes, self._encoding):
-            if record.get("system") is not None:
-                name = record.read("system", lambda value: read_name(value, limit=SHORT_NAME_LIMIT))
-                if system is None:
-                    self.notes.count("file-names-system", detail=name)
-                elif name != system:
-                    expected = f"one system a file, as {quoted(system)} before"
-                    raise record.problem("system", quoted(name), expected)
-                system = name
-            row = self.shape.read(record)
-            if register.add(record, row):
+        refusals = self.refusals
+        for record in refusals.each(self._records(self.path, CANDIDATE_COLUMNS, self.notes, self._encoding)):
+            try:
+                if record.get("system") is not None:
+                    name = record.read("system", lambda value: read_name(value, limit=SHORT_NAME_LIMIT))
+                    if system is None:
+                        self.notes.count("file-names-system", detail=name)
+                    elif name != system:
+                        expected = f"one system a file, as {quoted(system)} before"
+                        raise record.problem("system", quoted(name), expected)
+                    system = name
+                row = self.shape.read(record)
+                is_new = register.add(record, row)
+            except ImportProblem as problem:
+                refusals.add(record, problem)
+                continue
+            if is_new and not refusals.problems:
                 yield row
         register.finish(self.path)
 

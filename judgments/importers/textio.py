@@ -12,9 +12,10 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from common.errors import QuorumError
 from common.incoming import DAMAGE, READ_AT_ONCE, Excess, limits, open_bounded
@@ -27,6 +28,9 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 LOOKED_AT = 2**22  # bytes of a file that tell its encoding; an import reads all
+MOST_PROBLEMS = 1_000  # of a file that are collected
+PROBLEMS_SHOWN = 20
+T = TypeVar("T")
 MOST_WHOLE = 20_000_000  # characters of a text that is read whole
 # Some spreadsheets take the wide forms, as they are typed in Japanese or Chinese, for the narrow ones.
 _RISKY = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
@@ -55,6 +59,7 @@ QUIRKS = {
     "repeated-pair": "Candidate pairs that repeat an earlier pair, kept: {n}.",
     "equal-candidates": "Candidate pairs of two equal texts, kept: {n}.",
     "bad-row": "Rows with an error, left out: {n}.",
+    "skipped-row": "Rows that the layout leaves out, such as check questions: {n}.",
     "empty-answer": "Questions of a HIT that were left without an answer, left out: {n}.",
     "rejected-assignment": "Answers of rejected assignments, kept and not used: {n}.",
     "scores-against-ranks": "Lists whose scores do not fall as their ranks rise, taken by their ranks: {n}.",
@@ -69,6 +74,7 @@ class ImportProblem(QuorumError):
     Attributes:
         line: the 1-based first line of the record; None inside a JSON document.
         column: the field, or its path in the document.
+        cell: the file's column and what stands there, where a person can put it right.
     """
 
     title = "The file cannot be imported"
@@ -82,6 +88,7 @@ class ImportProblem(QuorumError):
         self.column = column
         self.actual = actual
         self.expected = expected
+        self.cell: tuple[str, str] | None = None
 
     def __str__(self) -> str:
         location = self.file
@@ -90,6 +97,52 @@ class ImportProblem(QuorumError):
         if self.column is not None:
             location += f", {self.column}"
         return f"{location}: found {self.actual}, expected {self.expected}."
+
+
+class ImportProblems(ImportProblem):
+    """All problems of a file; the attributes are those of the first, and the sentence holds the first ones."""
+
+    def __init__(self, problems: Sequence[ImportProblem]) -> None:
+        first = problems[0]
+        super().__init__(first.file, first.line, first.column, first.actual, first.expected)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        sentences = list(map(str, self.problems[:PROBLEMS_SHOWN]))
+        if more := len(self.problems) - len(sentences):
+            sentences.append(f"So it is with {more:,} more.")
+        return "\n".join(sentences)
+
+
+class Refusals:
+    """Collect the problems of a file's rows, to raise them together; or hand each to ``bad_rows``."""
+
+    def __init__(self) -> None:
+        self.bad_rows: Callable[[Any, ImportProblem], None] | None = None
+        self.problems: list[ImportProblem] = []
+
+    def add(self, record: Any, problem: ImportProblem) -> None:
+        if self.bad_rows is not None:
+            self.bad_rows(record, problem)
+            return
+        self.problems.append(problem)
+        if len(self.problems) >= MOST_PROBLEMS:
+            self.finish()
+
+    def finish(self) -> None:
+        """Raise what was collected."""
+        if self.problems:
+            raise self.problems[0] if len(self.problems) == 1 else ImportProblems(self.problems)
+
+    def each(self, records: Iterable[T]) -> Iterator[T]:
+        """Yield the records; then raise what was collected, also before a problem that ends the reading."""
+        try:
+            yield from records
+        except ImportProblem as problem:
+            if not self.problems:
+                raise
+            self.problems.append(problem)
+        self.finish()
 
 
 class ImportNotes:

@@ -8,10 +8,47 @@ from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from judgments.datasets.importing import import_candidates, import_dataset, import_rankings
 from judgments.datasets.operations import OPERATIONS
-from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS
+from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, ColumnMapping, ImportProblem
+from judgments.importers.mapping import EXAMPLE, parse_pairs, read_mapping
 from judgments.management.base import add_parameters, as_text
 from judgments.models import Output
 from judgments.studies.studies import find_dataset
+
+
+def add_mapping(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--map",
+        "--columns",
+        metavar="PAIRS",
+        help=f"which column of the file is what, {EXAMPLE}; {{n}} in a name counts what a row asked",
+    )
+    parser.add_argument(
+        "--values", metavar="PAIRS", help="what answers in words stand for, such as left=1,right=2"
+    )
+    parser.add_argument("--zone", help="for times that name no zone, one such as America/Los_Angeles")
+    parser.add_argument(
+        "--mapping",
+        type=Path,
+        metavar="FILE",
+        help="a TOML file with [columns], [values] and zone, instead of these",
+    )
+
+
+def mapping_of(options: dict[str, Any]) -> ColumnMapping | None:
+    path, pairs = options["path"], {name: options[name] for name in ("map", "values", "zone")}
+    if (file := options["mapping"]) is not None:
+        if any(pairs.values()):
+            raise ImportProblem(file, None, "--mapping", "other options beside it", "the file alone")
+        return read_mapping(file)
+    if not any(pairs.values()):
+        return None
+    columns = parse_pairs(pairs["map"], path, "--map") if pairs["map"] else {}
+    words = (
+        parse_pairs(pairs["values"], path, "--values", "pairs such as left=1,right=2")
+        if pairs["values"]
+        else {}
+    )
+    return ColumnMapping(columns=columns, values=words, zone=pairs["zone"] or "")
 
 
 class ImportDataset(QuorumCommand):
@@ -26,11 +63,12 @@ class ImportDataset(QuorumCommand):
             "--images", help="a folder with the pictures, or the address they are served from"
         )
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+        add_mapping(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
         with progress_bar() as progress:
-            summary = import_dataset(**source, progress=progress)
+            summary = import_dataset(**source, mapping=mapping_of(options), progress=progress)
         self.say("\n".join(summary.lines("Dataset")))
 
 
@@ -44,11 +82,12 @@ class ImportCandidates(QuorumCommand):
         parser.add_argument("--dataset", required=True)
         parser.add_argument("--system", required=True)
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+        add_mapping(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
         with progress_bar() as progress:
-            summary = import_candidates(**source, progress=progress)
+            summary = import_candidates(**source, mapping=mapping_of(options), progress=progress)
         self.say("\n".join(summary.lines("System")))
 
 

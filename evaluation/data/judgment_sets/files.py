@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Source
 from evaluation.statistics.aggregation.voting import MUCH
-from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
+from judgments.importers import JUDGMENT_FORMATS, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused
 from judgments.importers.records import (
     Columns,
@@ -35,7 +35,8 @@ from judgments.importers.records import (
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, unguard_formula
 from judgments.kinds import KINDS, Kind
 
-SOURCE_FORMATS = (*TABLE_FORMATS, *JUDGMENT_FORMATS)  # besides judgments files, whose format is detected
+TEXT_TABLES = ("jsonl", "csv")
+SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)  # besides judgments files, whose format is detected
 _STEP = 1000  # rows between two progress reports
 
 
@@ -161,7 +162,7 @@ def read_source(
 
     `protocol` is for files that name none, and selects within a released set.
     """
-    if format is None or format in TABLE_FORMATS:
+    if format is None or format in TEXT_TABLES:
         return _source_of_table(path, protocol, encoding, progress)
     source = open_judgments(format, path, protocol=protocol, encoding=encoding)
     units, raters, values = array("q"), array("q"), array("d")

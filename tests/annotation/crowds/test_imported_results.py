@@ -87,9 +87,9 @@ def test_amazon_s_ids_of_workers_stay_outside(tmp_path: Path) -> None:
     ("options", "sentence"),
     [
         ({"values": "left=1"}, 'line 3, Answer.choice: found "right", expected one of left.'),
-        ({"columns": "value=Answer.choice"}, "--columns: found nothing that was judged, expected"),
+        ({"columns": "value=Answer.choice"}, "--map: found nothing that was judged, expected"),
         ({"columns": "unit=HITId,value=Answer.choice"}, "names no image"),
-        ({"columns": "value"}, '--columns: found "value", expected pairs such as image=Input.image'),
+        ({"columns": "value"}, '--map: found "value", expected pairs such as image=filename'),
         ({"zone": "Mars/Olympus"}, '--zone: found "Mars/Olympus", expected one such as America/Los_Angeles.'),
     ],
 )

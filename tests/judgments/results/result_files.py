@@ -5,8 +5,13 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from judgments.importers.mturk import COLUMNS
-
+COLUMNS = (
+    "HITId", "HITTypeId", "Title", "Description", "Keywords", "Reward", "CreationTime", "MaxAssignments",
+    "RequesterAnnotation", "AssignmentDurationInSeconds", "AutoApprovalDelayInSeconds", "Expiration",
+    "NumberOfSimilarHITs", "LifetimeInSeconds", "AssignmentId", "WorkerId", "AssignmentStatus", "AcceptTime",
+    "SubmitTime", "AutoApprovalTime", "ApprovalTime", "RejectionTime", "RequesterFeedback", "WorkTimeInSeconds",
+    "LifetimeApprovalRate", "Last30DaysApprovalRate", "Last7DaysApprovalRate",
+)  # fmt: skip
 ROW: dict[str, str] = {
     "HITId": "3KHIT00000000000000000000000A1",
     "HITTypeId": "3KTYPE0000000000000000000000T1",

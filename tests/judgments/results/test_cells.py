@@ -6,12 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.importers.mturk import (
-    answers_of,
-    groups_of,
-    old_answers,
-    parse_time,
-)
+from judgments.importers.nested import button_groups, chosen, members, pairs_of
+from judgments.importers.times import parse_time
 
 PACIFIC = timezone(timedelta(hours=-8))
 SIX_PACIFIC = datetime(2026, 11, 20, 14, 0, 0, tzinfo=UTC)
@@ -72,9 +68,14 @@ def test_a_written_time_reads_back_to_the_second(second: int) -> None:
 
 def read(**cells: str) -> dict[str, str]:
     """The answers in cells whose names have ``__`` for a dot."""
-    named = {name.replace("__", "."): cell for name, cell in cells.items()}
-    fields = [name.removeprefix("Answer.") for name in named if name.startswith("Answer.")]
-    return answers_of(named, groups_of(fields))
+    named = {name.replace("__", "."): cell for name, cell in cells.items() if name != "Input__a"}
+    groups = button_groups(named, ".", "Answer.")
+    if form := named.get("Answer.taskAnswers"):
+        named |= dict(members(form, "Answer."))
+    for group, buttons in groups.items():
+        state = chosen({value: named[column] for value, column in buttons}, flags=True)
+        named |= {} if state is None else {group: state}
+    return {name.removeprefix("Answer."): cell for name, cell in named.items()}
 
 
 def test_a_plain_field_is_its_value() -> None:
@@ -127,7 +128,6 @@ def test_a_list_of_names_and_values_is_taken_apart_too() -> None:
         ("7", "no object of answers"),
         ('["a"]', "no object of answers"),
         ("[" * 100_000, "nested too deeply"),
-        ('[{"a": "1"}, {"a": "2"}]', "'a' twice"),
     ],
 )
 def test_json_that_cannot_be_answers_is_refused(text: str, found: str) -> None:
@@ -145,12 +145,12 @@ def test_json_that_cannot_be_answers_is_refused(text: str, found: str) -> None:
     ],
 )
 def test_the_oldest_answers_are_names_and_values_in_turn(cells: list[str]) -> None:
-    assert old_answers(cells) == {"Answer.choice": "left", "Answer.why": "it fits"}
+    assert pairs_of(cells, "Answer.") == {"Answer.choice": "left", "Answer.why": "it fits"}
 
 
 def test_an_old_answer_may_be_empty_or_given_several_times() -> None:
-    assert old_answers(["choice", "left", "why"]) == {"Answer.choice": "left", "Answer.why": ""}
-    assert old_answers(["fits", "a", "fits", "b"]) == {"Answer.fits": "a|b"}
-    assert old_answers([""]) == {}
+    assert pairs_of(["choice", "left", "why"], "Answer.") == {"Answer.choice": "left", "Answer.why": ""}
+    assert pairs_of(["fits", "a", "fits", "b"], "Answer.") == {"Answer.fits": "a|b"}
+    assert pairs_of([""], "Answer.") == {}
     with pytest.raises(ValueError, match="without a name"):
-        old_answers(["choice", "left", "", "it fits"])
+        pairs_of(["choice", "left", "", "it fits"], "Answer.")

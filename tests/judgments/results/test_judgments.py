@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from judgments.importers import ImportProblem, ResultColumns, open_judgments
+from judgments.importers import ColumnMapping, ImportProblem, open_judgments
+from judgments.importers.mapping import parse_pairs, parse_zone
 from judgments.importers.records import JudgmentRow
-from judgments.importers.result_files import parse_pairs, parse_zone
 from tests.judgments.results.result_files import OLD_ROW, csv_file, old_header, old_line, row_with
 
 PAIR = {"image": "Input.image", "first_text": "Input.a", "second_text": "Input.b", "value": "Answer.choice"}
@@ -23,8 +23,8 @@ def judged(
     values: Mapping[str, str] = SIDES,
     worker_name: Callable[[str], str] = str,
 ) -> list[JudgmentRow]:
-    wanted = ResultColumns(columns, values, worker_name=worker_name)
-    source = open_judgments("mturk", path, protocol=protocol, columns=wanted)
+    wanted = ColumnMapping(columns=columns, values=values)
+    source = open_judgments("mturk", path, protocol=protocol, mapping=wanted, worker_name=worker_name)
     return list(source.judgments({"pier.jpg", "dog.jpg"}))
 
 
@@ -62,7 +62,9 @@ def test_answers_of_rejected_assignments_are_kept_and_not_used(tmp_path: Path) -
     path = csv_file(
         tmp_path, row_with(AssignmentStatus="Rejected", RejectionTime="Fri Nov 22 08:00:00 PST 2019")
     )
-    source = open_judgments("mturk", path, protocol="pairwise", columns=ResultColumns(PAIR, SIDES))
+    source = open_judgments(
+        "mturk", path, protocol="pairwise", mapping=ColumnMapping(columns=PAIR, values=SIDES)
+    )
     assert [row.used for row in source.judgments()] == [False]
     assert source.notes.sentences() == ["Answers of rejected assignments, kept and not used: 1."]
 
@@ -81,7 +83,7 @@ def test_a_hit_that_asked_several_things_is_read_by_number(tmp_path: Path) -> No
         "Answer.grade3": "",
     }
     path = csv_file(tmp_path, row_with() | cells)
-    source = open_judgments("mturk", path, protocol="graded", columns=ResultColumns(numbered))
+    source = open_judgments("mturk", path, protocol="graded", mapping=ColumnMapping(columns=numbered))
     rows = list(source.judgments({"pier.jpg", "dog.jpg"}))
     assert [(row.image, row.first_text, row.value) for row in rows] == [
         ("pier.jpg", "Two people fish .", 4),
@@ -128,10 +130,10 @@ def test_texts_keep_an_apostrophe_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        (PAIR | {"value": "Answer.chioce"}, '--columns: found no answer "Answer.chioce" in any row, expected one'),
-        (PAIR | {"image": "Input.picture"}, '--columns: found the unknown column "Input.picture", expected'),
-        ({"image": "Input.image"}, "--columns: found no value, expected value=COLUMN"),
-        (PAIR | {"fist": "Input.a"}, "--columns: found the unknown name \"fist\", expected 'first' perhaps."),
+        (PAIR | {"value": "Answer.chioce"}, '--map: found the unknown column "Answer.chioce", expected'),
+        (PAIR | {"image": "Input.picture"}, '--map: found the unknown column "Input.picture", expected'),
+        ({"image": "Input.image"}, "--map: found no value, expected value=COLUMN"),
+        (PAIR | {"fist": "Input.a"}, "--map: found the unknown name \"fist\", expected 'first' perhaps."),
     ],
 )  # fmt: skip
 def test_columns_that_are_not_there_are_named(tmp_path: Path, columns: dict[str, str], sentence: str) -> None:
@@ -143,7 +145,7 @@ def test_columns_that_are_not_there_are_named(tmp_path: Path, columns: dict[str,
     [
         ({"Answer__choice": "middle"}, 'line 2, Answer.choice: found "middle", expected one of left, right.'),
         ({"Input__image": "cat.jpg"}, 'line 2, Input.image (image): found "cat.jpg", expected an image of the dataset'),
-        ({"SubmitTime": "Thu Nov 21 07:00:00 PST 2019"}, "line 2, submitted_at: found a time before accepted_at"),
+        ({"SubmitTime": "Thu Nov 21 07:00:00 PST 2019"}, "SubmitTime (submitted_at): found a time before accepted_at"),
         ({"WorkerId": ""}, "line 2, WorkerId: found nothing, expected it in every row."),
         ({"Answer__choice": ""}, "found no judgments, expected at least one record."),
     ],
@@ -167,12 +169,12 @@ def test_open_answers_are_texts_or_json(tmp_path: Path) -> None:
     assert (first.answer, second.answer) == ("A pier .", ["pier"])
 
 
-def test_columns_are_for_result_files_and_for_them_alone(tmp_path: Path) -> None:
+def test_columns_are_for_tables_and_for_them_alone(tmp_path: Path) -> None:
     path = csv_file(tmp_path, row_with())
-    with pytest.raises(ImportProblem, match="--columns: found nothing, expected pairs such as image="):
+    with pytest.raises(ImportProblem, match="--map: found nothing, expected pairs such as image="):
         open_judgments("mturk", path)
     with pytest.raises(ImportProblem, match="whose columns are fixed"):
-        open_judgments("csv", path, columns=ResultColumns(PAIR))
+        open_judgments("flickr8k-expert", path, mapping=ColumnMapping(columns=PAIR))
 
 
 def test_pairs_and_zones_are_read_from_an_option(tmp_path: Path) -> None:

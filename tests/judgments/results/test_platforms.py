@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from judgments.importers import ImportProblem, ResultColumns, open_judgments
+from judgments.importers import ColumnMapping, ImportProblem, open_judgments
 from judgments.importers.records import JudgmentRow
-from judgments.importers.result_files import parse_zone
 
 SIDES = {"left": "1", "right": "2"}
 PAIR = {"image": "image", "first_text": "a", "second_text": "b", "value": "better"}
@@ -25,10 +24,10 @@ def table(path: Path, rows: list[dict[str, Any]], separator: str = ",") -> Path:
 
 
 def judged(form: str, path: Path, columns: dict[str, str], **options: Any) -> list[JudgmentRow]:
-    zone = parse_zone("UTC", path) if options.pop("zone", True) else None
-    wanted = ResultColumns(columns, options.pop("values", SIDES), zone=zone)
+    zone = "UTC" if options.pop("zone", True) else ""
+    wanted = ColumnMapping(columns=columns, values=options.pop("values", SIDES), zone=zone)
     protocol = options.pop("protocol", "pairwise")
-    source = open_judgments(form, path, protocol=protocol, columns=wanted)
+    source = open_judgments(form, path, protocol=protocol, mapping=wanted)
     rows = list(source.judgments({"pier.jpg", "dog.jpg"}))
     assert options.pop("notes", None) in (None, source.notes.sentences())
     return rows

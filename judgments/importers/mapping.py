@@ -1,0 +1,599 @@
+"""A declared mapping from a file's columns to ours, and the layouts of other platforms, which are such mappings.
+
+A file of `layouts` is one layout. Its keys are the fields of `ColumnMapping`; `names.toml` has the names that columns
+have elsewhere, by which they are guessed.
+
+A source of a column is a column of the file, a path into nested records (``data.image``; ``*`` is the only member),
+or a text that names columns in braces. ``{n}`` counts 0, 1, 2, ... where a row holds several judgments, and
+``{folder}`` is the file's folder.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import tzinfo
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import unquote, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from common.incoming import load_json
+from judgments.drawing.material import candidate_key, content_key
+from judgments.importers.judgment_tables import TableJudgments
+from judgments.importers.nested import (
+    button_groups,
+    chosen,
+    exploded,
+    labels,
+    look_up,
+    marked,
+    members,
+    pairs_of,
+    plain,
+)
+from judgments.importers.records import (
+    JUDGMENT_COLUMNS,
+    MOST_SHOWN,
+    Columns,
+    JudgmentRow,
+    Record,
+    RecordReader,
+    parse_json,
+    quoted,
+)
+from judgments.importers.textio import ImportNotes, ImportProblem, read_whole, unguard_formula
+from judgments.importers.times import TIME_EXPECTED, parse_time
+
+LAYOUTS = Path(__file__).with_name("layouts")
+NUMBER, FOLDER = "{n}", "folder"
+WHAT = (
+    "image", "reference", "first", "second", "reference_text", "first_text", "second_text", "kind", "pair",
+    "content",
+)  # fmt: skip
+ANSWERS = ("value", "answer")
+MARKS = ("severity", "category", "first_text")
+SYSTEMS = {"system": "first", "second_system": "second"}
+TIMES = ("accepted_at", "submitted_at")
+NAMES = (*JUDGMENT_COLUMNS, *SYSTEMS, "score", "spans", *MARKS[:2])
+EXAMPLE = "pairs such as image=filename,value=rating"
+_IN_BRACES = re.compile(r"\{([^{}]+)\}")
+_ADDRESS = re.compile(r"https?://")
+
+
+def _listed(value: object) -> object:
+    return (str(value),) if isinstance(value, str) or type(value) is int else value
+
+
+def _by_column(value: object) -> object:
+    """Sort answers in words, which are those of `value`, from words of other columns."""
+    if not isinstance(value, dict):
+        return value
+    of_value = {word: text for word, text in value.items() if not isinstance(text, dict)}
+    others = {name: words for name, words in value.items() if isinstance(words, dict)}
+    return others | ({"value": of_value} if of_value else {})
+
+
+Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+Sources = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+class ColumnMapping(BaseModel):
+    """How to read a file of any layout.
+
+    Attributes:
+        columns: our column -> its sources, of which the first counts that is not empty.
+        values: our column -> word -> what it stands for; words of a plain table are those of `value`.
+        zone: of times without one.
+        title: of a layout, whose columns are foreign; in other tables, columns may have our names.
+        asked: columns that the file must have.
+        fixes: line -> column of the file -> what is to stand there instead.
+        header: names of the columns, of a file without a header. quoted, rest: as in `records.Columns`.
+        rows: what to take apart into rows, one after the other: names of lists or objects that are walked together.
+        named: a list of objects -> the keys of a name and of its value, which become columns.
+        json_in: columns with JSON, whose members become columns.
+        buttons: what separates a group of radio buttons from its values in the names of columns.
+        labels: an object of schemes, each of which has labels and their states.
+        sparse: how the names of columns begin that files may lack.
+        skip: column -> pattern of what is left out.
+        scale: column -> the factor of its numbers.
+        spans: the keys of marked errors: `start`, `end`, `severity`, `category`, and whether `end` is `inclusive`;
+            `marked` is a column whose text has ``<v>`` and ``</v>`` around an error.
+        merge: whether each row is an error, and those of a unit and a worker are one judgment.
+        files: pattern of the files of a folder.
+        protocol: of all rows.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    columns: Mapping[str, Sources] = Field(default_factory=dict)
+    values: Annotated[Mapping[str, Mapping[str, Text]], BeforeValidator(_by_column)] = Field(
+        default_factory=dict
+    )
+    zone: str = ""
+    title: str = ""
+    asked: tuple[str, ...] = ()
+    fixes: Mapping[str, Mapping[str, str]] = Field(default_factory=dict)
+    header: tuple[str, ...] = ()
+    quoted: bool = True
+    rest: str = ""
+    rows: tuple[tuple[str, ...], ...] = ()
+    named: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
+    json_in: tuple[str, ...] = ()
+    buttons: str = ""
+    labels: str = ""
+    sparse: str = ""
+    skip: Mapping[str, str] = Field(default_factory=dict)
+    scale: Mapping[str, float] = Field(default_factory=dict)
+    spans: Mapping[str, str | bool] = Field(default_factory=dict)
+    merge: bool = False
+    files: str = ""
+    protocol: str = ""
+
+    def joined(self, other: ColumnMapping) -> ColumnMapping:
+        """Return a layout with a user's columns instead of its own, and words for answers."""
+        values = {name: {**self.values.get(name, {}), **words} for name, words in other.values.items()}
+        changed = {
+            "columns": {**self.columns, **other.columns},
+            "values": {**self.values, **values},
+            "zone": other.zone or self.zone,
+            "fixes": other.fixes,
+            "asked": (*self.asked, *(name for name, places in other.columns.items() if len(places) == 1)),
+        }
+        # the keys of a user's own layout
+        own = other.model_fields_set - changed.keys()
+        return self.model_copy(update={**{name: getattr(other, name) for name in own}, **changed})
+
+    def check(self, path: Path, known: Iterable[str]) -> None:
+        """Refuse names that are none of ours, and an unknown zone."""
+        known = tuple(known)
+        for name in self.columns:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(known)}"
+                raise ImportProblem(path, None, "--map", f"the unknown name {quoted(name)}", expected)
+        if self.zone:
+            parse_zone(self.zone, path)
+
+    def reader(self, read: RecordReader, *, alone: bool = False) -> RecordReader:
+        """Return a reader of records in our columns; ``alone`` leaves out columns of the file that have no name."""
+
+        def records(
+            path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+        ) -> Iterator[Record]:
+            if not self.columns:
+                yield from map(self.fixed, read(path, columns, notes, encoding))
+                return
+            reading = _Reading(self, path, columns, notes, alone)
+            rows = reading.rows(read, encoding)
+            yield from _merged(rows) if self.merge else rows
+            reading.finish()
+
+        return records
+
+    def fixed(self, record: Record) -> Record:
+        fixes = self.fixes.get(str(record.line)) if self.fixes else None
+        if not fixes:
+            return record
+        values = dict(record.values)
+        for name, text in fixes.items():
+            values[name] = _as_before(values.get(name), text)
+        return replace(record, values=values)
+
+
+def _as_before(value: object, text: str) -> object:
+    """Return a correction as JSON where the value was no text."""
+    if isinstance(value, str):
+        return text
+    try:
+        return load_json(text)
+    except ValueError:
+        return text or None
+
+
+class _Reading:
+    """One reading of a file by a mapping."""
+
+    def __init__(
+        self, how: ColumnMapping, path: Path, columns: Columns, notes: ImportNotes, alone: bool
+    ) -> None:
+        self.how, self.path, self.notes, self.alone = how, path, notes, alone
+        own = columns.required + columns.optional
+        # columns that are named as ours need no mapping
+        sources = {name: (name,) for name in own if alone and not how.title} | dict(how.columns)
+        self.sources, self.columns = sources, replace(columns, loose=True, strict=False)
+        asked = {source for name in how.asked for source in how.columns[name]}
+        self.unseen = {source for source in asked if "{" not in source.replace(NUMBER, "")}
+        hints = dict.fromkeys(source for places in sources.values() for source in places)
+        hints |= {} if how.title else dict.fromkeys(own)
+        self.raw = Columns(
+            (), (*hints, *how.json_in), loose=True, header=how.header, rest=how.rest, quoted=how.quoted
+        )
+        self.groups: Mapping[str, Any] | None = None
+        self.example: Mapping[str, Any] = {}
+
+    def rows(self, read: RecordReader, encoding: str | None) -> Iterator[Record]:
+        how, path = self.how, self.path
+        files = sorted(path.glob(how.files)) if how.files and path.is_dir() else [path]
+        if not files:
+            raise ImportProblem(path, None, None, "no such files", f"some as {how.files}")
+        for file in files:
+            for record in read(file, self.raw, self.notes, encoding):
+                for values in exploded(self._opened(how.fixed(record)), how.rows):
+                    if any(
+                        re.search(rule, str(look_up(values, name) or "")) for name, rule in how.skip.items()
+                    ):
+                        self.notes.count("skipped-row")
+                        continue
+                    yield from self._judgments(replace(record, values=values))
+
+    def _opened(self, record: Record) -> dict[str, Any]:
+        """Return the values with what cells of lists, JSON and radio buttons hold."""
+        how, values = self.how, dict(record.values)
+        if record.textual and self.alone:
+            values = {name: unguard_formula(v) if isinstance(v, str) else v for name, v in values.items()}
+        name = how.rest
+        try:
+            if how.rest and isinstance(cells := values.pop(how.rest, None), list):
+                values |= pairs_of(list(map(unguard_formula, cells)), how.sparse)
+            for name in how.json_in:
+                if isinstance(cell := values.get(name), str) and cell.strip():
+                    for column, value in members(cell, name[: name.rfind(".") + 1]):
+                        if values.setdefault(column, value) != value:
+                            raise ValueError(f"the field {column!r} twice with different values")
+        except ValueError as error:
+            raise record.problem(name, str(error), "what the layout has there") from None
+        if how.buttons:
+            if self.groups is None or record.line is None:
+                self.groups = button_groups(record.values, how.buttons, how.sparse)
+            for name, buttons in self.groups.items():
+                states = {value: values.get(column, "") for value, column in buttons}
+                if (state := chosen(states, flags=how.buttons == ".")) is not None:
+                    values.setdefault(name, state)
+        if how.labels:
+            values |= labels(look_up(values, how.labels))
+        if not self.example:
+            self.example = values
+            self._check_header(record, values)
+            if not self.alone:
+                names = set(self.sources) | set(values)
+                self.columns.check(names, self.path, record.line, self.notes)
+        return values
+
+    def _check_header(self, record: Record, values: Mapping[str, Any]) -> None:
+        """Refuse columns that the header of a table lacks, before its rows do."""
+        if not record.textual:
+            return
+        there = {*values, *(self.groups or ())}
+        workers = self.sources.get("worker", ("worker",))
+        if self.alone and not any("{" in place or place in there for place in workers):
+            raise self._unknown(workers[0])
+        for source in sorted(self.unseen):
+            top = source.partition(".")[0]
+            later = NUMBER in source or (self.how.sparse and source.startswith(self.how.sparse))
+            if not later and not {source, top} & there:
+                raise self._unknown(source)
+
+    def _unknown(self, source: str) -> ImportProblem:
+        near = get_close_matches(source, map(str, self.example), n=1)
+        expected = f"{near[0]!r} perhaps" if near else "a column of the file"
+        return ImportProblem(self.path, None, "--map", f"the unknown column {quoted(source)}", expected)
+
+    def finish(self) -> None:
+        """Refuse columns that no row has."""
+        if self.unseen and self.example:
+            raise self._unknown(min(self.unseen))
+
+    def _judgments(self, record: Record) -> Iterator[Record]:
+        """Yield a record in our columns for each judgment of a row."""
+        values = dict(record.values)
+        for place, (name, value) in self.how.named.items():
+            entries = look_up(values, place)
+            for entry in entries if isinstance(entries, list) else ():
+                if isinstance(entry, dict) and isinstance(entry.get(name), str):
+                    values[entry[name]] = plain(entry.get(value))
+        found = [self._ours(replace(record, values=values), number) for number in self._numbers(values)]
+        for one in found:
+            if len(found) > 1:  # a time shared by several answers belongs to none of them
+                one = replace(
+                    one, values={name: v for name, v in one.values.items() if name != "wall_seconds"}
+                )
+            yield one
+
+    def _numbers(self, values: Mapping[str, Any]) -> Iterator[int]:
+        """Yield the numbers that columns with ``{n}`` have in a row; 0 if there are none such."""
+        numbered = [place for places in self.sources.values() for place in places if NUMBER in place]
+        number = 0
+        while True:
+            there = any(look_up(values, place.replace(NUMBER, str(number))) is not None for place in numbered)
+            if there or not numbered:
+                yield number
+            if not numbered or (number and not there):
+                return
+            number += 1
+
+    def _ours(self, record: Record, number: int) -> Record:
+        ours: dict[str, Any] = {}
+        origins: dict[str, str] = {}
+        taken: set[str] = set()
+        for name, places in self.sources.items():
+            for source in places:
+                place = source.replace(NUMBER, str(number))
+                value = self._cell(record, place)
+                if value is not None:
+                    self.unseen.discard(source)
+                    taken.add(place)
+                if value is not None and value != "":
+                    ours[name], origins[name] = value, place
+                    break
+                origins.setdefault(name, place)
+        if not self.alone:
+            others = {name: value for name, value in record.values.items() if name not in taken}
+            ours = {name: value for name, value in others.items() if name not in ours} | ours
+        return replace(record, values=ours, origins=origins, renamed=True)
+
+    def _cell(self, record: Record, place: str) -> Any:
+        if "{" not in place or place in record.values:
+            return look_up(record.values, place)
+        empty = False
+
+        def text(match: re.Match[str]) -> str:
+            nonlocal empty
+            name = match.group(1)
+            value = record.file.parent.name if name == FOLDER else look_up(record.values, name)
+            empty |= value is None or value == ""
+            return str(value).strip()
+
+        whole = _IN_BRACES.sub(text, place)
+        return None if empty else whole
+
+
+def _merged(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield one record for the errors that a worker marked in a unit, each in a row, which become ``marks``."""
+    groups: dict[tuple[str, ...], Record] = {}
+    for record in records:
+        values = record.values
+        key = tuple(str(values.get(name)) for name in ("unit", "image", "system", "worker"))
+        mark = {name: values.get(name) for name in MARKS}
+        if key not in groups:
+            groups[key] = replace(record, values={**values, "marks": []})
+        groups[key].values["marks"].append(mark)
+    yield from groups.values()
+
+
+class MappedJudgments(TableJudgments):
+    """Judgments of a file with foreign columns; those of rejected assignments are stored but excluded.
+
+    A unit is identified by a column, or by equal image, captions, system and the rest of ``WHAT``. Addresses of images
+    may end in the image's name.
+
+    Attributes:
+        text_of: (system, image) -> what the system wrote, for files without texts.
+    """
+
+    text_of: Callable[[str, str], str | None] | None = None
+
+    def __init__(
+        self,
+        path: Path,
+        how: ColumnMapping,
+        read: RecordReader,
+        *,
+        protocol: str | None,
+        encoding: str | None,
+        worker_name: Callable[[str], str] = str,
+    ) -> None:
+        how.check(path, NAMES)
+        super().__init__(path, self._counted, protocol=protocol or how.protocol or None, encoding=encoding)
+        self.how, self._worker_name = how, worker_name
+        self._reader = how.reader(read, alone=True)
+        self._zone = parse_zone(how.zone, path) if how.zone else None
+        self._images: Container[str] | None = None
+        if how.title and not any(name in how.columns for name in (*WHAT, *ANSWERS)):
+            raise ImportProblem(path, None, "--map", "nothing", EXAMPLE)
+        if how.title and not any(name in how.columns for name in ("unit", *WHAT)):
+            raise ImportProblem(
+                path, None, "--map", "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"
+            )
+        if how.title and not (how.spans or any(name in how.columns for name in ANSWERS)):
+            raise ImportProblem(
+                path, None, "--map", "no value", "value=COLUMN, or answer=COLUMN for open answers"
+            )
+
+    def judgments(
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
+    ) -> Iterator[JudgmentRow]:
+        self._images = images
+        return super().judgments(images, captions)
+
+    def _counted(
+        self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
+    ) -> Iterator[Record]:
+        """Yield the records that hold an answer."""
+        own = Columns((), NAMES, loose=True)
+        for record in self._reader(path, own, notes, encoding):
+            values = record.values
+            if not values.get("worker") and "assignment" in self.how.columns and not values.get("assignment"):
+                continue  # a HIT that nobody did
+            if not self.how.spans and all(_is_empty(values.get(name)) for name in ANSWERS):
+                notes.count("empty-answer")
+                continue
+            yield record
+
+    def _row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
+        values = {name: self._typed(record, name, value) for name, value in record.values.items()}
+        values = {name: value for name, value in values.items() if value is not None}
+        worker = str(values.get("worker", "")).strip()
+        if not worker:
+            raise _problem(record, "worker", None, "it in every row")
+        values["worker"] = self._worker_name(worker)
+        if values.get("used") in (False, "false"):
+            self.notes.count("rejected-assignment")
+        if isinstance(values.get("image"), str):
+            values["image"] = self._image(values["image"])
+        self._credit(values)
+        if self.how.spans:
+            values["answer"] = self._marks(record, values)
+        if "unit" not in values:
+            systems = [values[name] for name in SYSTEMS if name in values]
+            values["unit"] = content_key("unit", *(values.get(name) for name in WHAT), *systems)
+        ours = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
+        return super()._row(replace(record, values=ours, textual=True), captions)
+
+    def _typed(self, record: Record, name: str, value: Any) -> Any:
+        value = value if name in ("answer", "spans", "content", "marks") else plain(value)
+        text = value.strip() if isinstance(value, str) else value
+        if text is None or text == "":
+            return None
+        words = self.how.values.get("value" if name == "expected" else name)
+        if words and name in ("value", "expected"):
+            if str(text) not in words:
+                raise _problem(record, name, text, f"one of {', '.join(words)}")
+            text = words[str(text)]
+        elif words:
+            text = words.get(str(text).lower(), words.get("*"))
+        if name in TIMES and text is not None:
+            try:
+                return parse_time(str(text), self._zone).isoformat()
+            except ValueError:
+                raise _problem(record, name, text, TIME_EXPECTED) from None
+        if name in self.how.scale and isinstance(text, int | float):
+            return text * self.how.scale[name]
+        return text
+
+    def _image(self, text: str) -> str:
+        """Return the name; of an unknown address, its last part."""
+        if self._images is not None and text in self._images:
+            return text
+        last = unquote(urlsplit(text).path).rpartition("/")[2] if _ADDRESS.match(text) else ""
+        return last or text
+
+    def _credit(self, values: dict[str, Any]) -> None:
+        """Credit the systems that the row names with its texts."""
+        credits: dict[str, list[dict[str, Any]]] = {}
+        for name, side in SYSTEMS.items():
+            if (system := values.get(name)) is None:
+                continue
+            if f"{side}_text" not in values and side not in values and self.text_of is not None:
+                text = self.text_of(str(system), str(values.get("image")))
+                values |= {} if text is None else {f"{side}_text": text}
+            if text := values.get(f"{side}_text"):
+                key = values.setdefault(side, candidate_key(marked(text)[0] if self.how.merge else text))
+                credits.setdefault(key, []).append({"system": str(system), "rank": 1})
+        if credits:
+            values.setdefault("systems", credits)
+
+    def _marks(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the marked errors of a row as the answer of a unit, with its score if it has one."""
+        how = self.how.spans
+        marks = values.get("marks")
+        if marks is None:
+            marks = values.get("spans", [])
+            marks = parse_json(marks, record.file, record.line) if isinstance(marks, str) else marks
+            if not isinstance(marks, list) or not all(isinstance(mark, dict) for mark in marks):
+                raise record.problem("spans", quoted(marks), "a list of marked errors")
+        if "first_text" in values:
+            values["first_text"] = (
+                marked(str(values["first_text"]))[0] if self.how.merge else values["first_text"]
+            )
+        spans = [span for mark in marks if (span := self._span(mark, how)) is not None]
+        score = _score(values.get("score"))
+        return {"spans": spans} if score is None else {"spans": spans, "score": score}
+
+    def _span(self, mark: Mapping[str, Any], how: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return a mark in our keys; None for the mark that says that there is no error."""
+        severity, category = (self._word(name, look_up(mark, str(how.get(name, name)))) for name in MARKS[:2])
+        if not severity or category == "":
+            return None
+        if "first_text" in mark:
+            place = marked(str(mark["first_text"] or ""))[1]
+            start, end = place or (None, None)
+        else:
+            start, end = (look_up(mark, str(how.get(name, name))) for name in ("start", "end"))
+            absent = type(start) is not int
+            start, end = (
+                (None, None)
+                if absent
+                else (start, end + 1 if how.get("inclusive") and type(end) is int else end)
+            )
+        span = {"start": start, "end": end, "severity": severity}
+        return span if category is None else span | {"category": category}
+
+    def _word(self, name: str, value: Any) -> str | None:
+        """Return a severity or category as it is called here; "" if it says that there is none."""
+        if isinstance(value, list):
+            value = "/".join(map(str, value))
+        if value is None or value == "":
+            return None
+        text = str(value).strip().lower()
+        return self.how.values.get(name, {}).get(text, text)
+
+
+def _problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
+    """Return a problem of a cell, by the file's name of its column."""
+    origin = record.origins.get(name, name)
+    problem = replace(record, origins={}).problem(origin, quoted(value), expected)
+    problem.cell = problem.cell and (origin, "" if value is None else str(value)[:MOST_SHOWN])
+    return problem
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value == [] or (isinstance(value, str) and not value.strip())
+
+
+def _score(value: Any) -> Any:
+    """Return a whole score as an int; leave others, to be refused with their column."""
+    if isinstance(value, str) and re.fullmatch(r"\d{1,3}(\.0*)?", value):
+        return int(value.partition(".")[0])
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e9 else value
+
+
+def read_mapping(path: Path) -> ColumnMapping:
+    """Read a mapping from a TOML file. Raise ImportProblem."""
+    try:
+        return ColumnMapping.model_validate(tomllib.loads(read_whole(path)))
+    except tomllib.TOMLDecodeError as error:
+        raise ImportProblem(
+            path, None, None, f"no TOML ({error})", "[columns] with a line a column"
+        ) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        actual, expected = quoted(first["input"]), "a text or a whole number"
+        if first["type"] == "extra_forbidden":
+            actual, expected = "this unknown key", f"one of {', '.join(ColumnMapping.model_fields)}"
+        elif first["type"].startswith(("mapping", "dict")):
+            expected = "a table"
+        where = ".".join(map(str, first["loc"][:2]))
+        raise ImportProblem(path, None, where, actual, expected) from None
+
+
+@cache
+def layouts() -> dict[str, ColumnMapping]:
+    """Return name -> layout of another platform's files."""
+    files = sorted(LAYOUTS.glob("*.toml"))
+    return {file.stem: read_mapping(file) for file in files if file.stem != "names"}
+
+
+def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for pair in text.split(","):
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        if not (name and equals and value):
+            raise ImportProblem(path, None, option, quoted(pair.strip()), example)
+        if name in pairs:
+            raise ImportProblem(path, None, option, f"{quoted(name)} twice", "it once")
+        pairs[name] = value
+    return pairs
+
+
+def parse_zone(text: str, path: Path) -> tzinfo:
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ImportProblem(path, None, "--zone", quoted(text), "one such as America/Los_Angeles") from None

@@ -1,0 +1,180 @@
+"""Take apart what platforms put into a cell or a record: members of JSON, radio buttons, lists, several judgments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from common.incoming import TooDeep, load_json
+
+BETWEEN = "|"  # several answers
+KEY = "key"  # of the object that rows come from
+_TRUTHS = ("true", "false")
+_UNCHOSEN = (None, "", False, "false")
+_MARK = re.compile(r"</?v>")
+Groups = Mapping[str, Sequence[tuple[str, str]]]
+
+
+def look_up(values: Mapping[str, Any], place: str) -> Any:
+    """Return the value of a column, or of a path into nested ones; None if there is none."""
+    if place in values:
+        return values[place]
+    at: Any = values
+    for step in place.split("."):
+        if isinstance(at, Mapping):
+            at = next(iter(at.values()), None) if step == "*" and len(at) == 1 else at.get(step)
+        elif isinstance(at, list):
+            at = at[int(step)] if step.isdecimal() and len(step) < 9 and int(step) < len(at) else None
+        else:
+            return None
+    return at
+
+
+def exploded(values: Mapping[str, Any], steps: Sequence[Sequence[str]]) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for each member of the lists or objects, walked together, that the first step names; and so on."""
+    if not steps:
+        yield values
+        return
+    containers = [look_up(values, place) for place in steps[0]]
+    first = containers[0]
+    keys: Iterable[Any] = (
+        range(len(first)) if isinstance(first, list) else first if isinstance(first, dict) else ()
+    )
+    for key in keys:
+        row = dict(values)
+        row[KEY] = key
+        for place, container in zip(steps[0], containers, strict=True):
+            if isinstance(container, list):
+                row[place] = container[key] if key < len(container) else None
+            elif isinstance(container, dict):
+                row[place] = container.get(key)
+            else:
+                row[place] = None
+        yield from exploded(row, steps[1:])
+
+
+def plain(value: Any) -> Any:
+    """Return the only member of lists and objects; of several flags, the names of those that are true."""
+    while isinstance(value, list | dict) and len(value) == 1:
+        if isinstance(value, dict) and isinstance(next(iter(value.values())), bool):
+            break
+        value = value[0] if isinstance(value, list) else next(iter(value.values()))
+    if isinstance(value, dict) and value and all(isinstance(state, bool) for state in value.values()):
+        return BETWEEN.join(name for name, state in value.items() if state)
+    return value
+
+
+def labels(schemes: object) -> dict[str, Any]:
+    """Return what is chosen in each scheme of labels, and under ``SCHEME.value`` what was entered."""
+    found: dict[str, Any] = {}
+    for scheme, states in schemes.items() if isinstance(schemes, dict) else ():
+        entered = (
+            {name: state for name, state in states.items() if state not in _UNCHOSEN}
+            if isinstance(states, dict)
+            else {}
+        )
+        if entered:
+            found[scheme] = BETWEEN.join(entered)
+            found[f"{scheme}.value"] = plain(list(entered.values()))
+    return found
+
+
+def button_groups(fields: Iterable[str], between: str, prefix: str) -> Groups:
+    """Return candidate groups of radio buttons: name -> (value, column).
+
+    A dot may belong to the name or to the value, so both the first and the last one are tried.
+    """
+    columns = [column for column in fields if column.startswith(prefix)]
+    groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for column in columns:
+        field = column[len(prefix) :]
+        for name, separator, value in dict.fromkeys((field.partition(between), field.rpartition(between))):
+            if separator and name and value and prefix + name not in columns:
+                groups[prefix + name].append((value, column))
+    return groups
+
+
+def chosen(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
+    """Return None if they are no buttons, or all empty; ``flags`` expects true or false in each."""
+    states = {
+        value: cell.strip().lower()
+        for value, cell in buttons.items()
+        if isinstance(cell, str) and cell.strip()
+    }
+    if not states or (flags and not all(cell in _TRUTHS for cell in states.values())):
+        return None
+    return BETWEEN.join(value for value, cell in states.items() if cell != "false")
+
+
+def members(text: str, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield the answers of a form in JSON, as columns with ``prefix``. Raise ValueError for other JSON."""
+    try:
+        document = load_json(text)
+    except TooDeep:
+        raise ValueError("JSON nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"text that is not JSON ({error.msg.lower()} at character {error.colno})") from None
+    for part in document if isinstance(document, list) else [document]:
+        if not isinstance(part, dict):
+            raise ValueError("JSON that is no object of answers")
+        if set(part) == {"name", "value"} and isinstance(part["name"], str):
+            yield prefix + part["name"], _text(part["value"])
+        else:
+            yield from _flat(prefix, part)
+
+
+def _flat(prefix: str, inner: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in inner.items():
+        path = f"{prefix}{name}"
+        if not isinstance(value, dict):
+            yield path, _text(value)
+            continue
+        if value and all(isinstance(state, bool) for state in value.values()):
+            yield path, BETWEEN.join(button for button, on in value.items() if on)
+        yield from _flat(f"{path}.", value)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
+    """Return the answers in the last column of MTurk's command line tools, as columns with ``prefix``.
+
+    It holds names and values in turn, in separate cells or in one, there in lines or separated by tabs.
+    """
+    pairs: list[tuple[str, str]] = []
+    if len(cells) == 1 and "\n" in cells[0].strip():
+        for line in cells[0].strip().splitlines():
+            name, _, value = line.strip("\r").partition("\t")
+            if name.strip():
+                pairs.append((name, value))
+    else:
+        parts = cells[0].split("\t") if len(cells) == 1 else list(cells)
+        while parts and not parts[-1].strip():
+            parts.pop()
+        if len(parts) % 2:
+            parts.append("")  # the last answer was left empty
+        pairs = list(zip(parts[::2], parts[1::2], strict=True))
+    answers: dict[str, str] = {}
+    for name, value in pairs:
+        column = f"{prefix}{name.strip()}"
+        if not name.strip():
+            raise ValueError("a value without a name before it")
+        answers[column] = f"{answers[column]}{BETWEEN}{value}" if column in answers else value
+    return answers
+
+
+def marked(text: str) -> tuple[str, tuple[int, int] | None]:
+    """Return a text without ``<v>`` and ``</v>``, and where they were; None without them."""
+    parts = _MARK.split(text)
+    whole = "".join(parts)
+    if len(parts) == 1:
+        return whole, None
+    start = len(parts[0])
+    return whole, (start, start + len(parts[1]))

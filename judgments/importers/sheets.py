@@ -1,0 +1,148 @@
+"""Read Excel workbooks, Parquet files and JSON lists as tables; detect a table's format by its first bytes.
+
+A workbook's XML is read as a stream, without a tree, within the limits of archives. Neither is read in a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, limits
+from common.incoming.workbooks import DAMAGE_OF_WORKBOOKS, MOST_COLUMNS, workbook_rows
+from judgments.importers.records import (
+    Columns,
+    Record,
+    RecordReader,
+    quoted,
+    read_csv,
+    read_document,
+    read_json_lines,
+)
+from judgments.importers.textio import ImportNotes, ImportProblem, read_head, unreadable
+
+ROWS_AT_ONCE = 256
+
+
+def read_table(
+    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+) -> Iterator[Record]:
+    """Read CSV, JSON lines, a JSON list, an Excel workbook or Parquet, whatever the file is."""
+    return reader_of(path, encoding)(path, columns, notes, encoding)
+
+
+def reader_of(path: Path, encoding: str | None = None) -> RecordReader:
+    head = read_head(path, READ_AT_ONCE, encoding=encoding).lstrip()
+    if head.startswith("PK\x03\x04"):
+        return read_workbook
+    if head.startswith("PAR1"):
+        return read_parquet
+    return read_json_list if head.startswith("[") else read_json_lines if head.startswith("{") else read_csv
+
+
+def read_json_list(
+    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+) -> Iterator[Record]:
+    """Yield the objects of a JSON document that is a list."""
+    for key, number, value in read_document(path, encoding):
+        if number is not None and isinstance(value, dict):
+            columns.check(tuple(value), path, None, notes)
+            yield Record(path, None, value, path=f"{key}[{number}]")
+        elif number is not None or key:
+            raise ImportProblem(path, None, key or f"[{number}]", quoted(value), "a list of objects")
+
+
+def read_workbook(
+    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+) -> Iterator[Record]:
+    """Yield the rows of the first sheet, whose first row is the header."""
+    names: dict[int, str] = {}
+    for number, cells in _rows(path):
+        if not names:
+            cells = {at: cell for at, cell in cells.items() if cell.strip()}
+            listed = columns.header or columns.names_of(cells.values())
+            names = dict(zip(range(len(listed)) if columns.header else cells, listed, strict=True))
+            if len(set(names.values())) < len(names):
+                raise ImportProblem(path, number, None, "a column twice in the header", "every column once")
+            columns.check(list(names.values()), path, number, notes)
+            if not columns.header:
+                continue
+        if beyond := [at for at, cell in cells.items() if cell and at not in names]:
+            actual = f"{quoted(cells[beyond[0]])} in column {beyond[0] + 1}"
+            raise ImportProblem(path, number, None, actual, "cells below the header alone")
+        if any(cells.values()):
+            yield Record(path, number, {name: cells.get(at, "") for at, name in names.items()}, textual=True)
+    if not names:
+        raise ImportProblem(path, None, None, "an empty sheet", "a header and rows")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
+    number = None
+    with _readable(path, "an Excel workbook (.xlsx)", DAMAGE_OF_WORKBOOKS):
+        try:
+            for number, cells in workbook_rows(path):
+                yield number, cells
+        except Excess as error:
+            raise ImportProblem(path, number, None, error.actual, error.expected) from error
+
+
+@contextmanager
+def _readable(path: Path, expected: str, damage: tuple[type[Exception], ...]) -> Iterator[None]:
+    try:
+        yield
+    except damage as error:
+        why = str(error).partition("\n")[0][:200] or type(error).__name__
+        raise ImportProblem(path, None, None, f"damaged data ({why})", expected) from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def read_parquet(
+    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+) -> Iterator[Record]:
+    """Yield the rows, numbered from 1; texts stay packed until their row comes."""
+    import pyarrow as pa  # here, as few processes need it
+    import pyarrow.parquet as pq
+
+    check_head(HEAD + 1)
+    most = limits()
+    with _readable(path, "a Parquet file", (pa.ArrowException,)), pq.ParquetFile(path) as plain:
+        about, names = plain.metadata, plain.schema_arrow.names
+        size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
+        for actual, number, allowed in (
+            ("rows", about.num_rows, most.lines),
+            ("columns", about.num_columns, MOST_COLUMNS),
+            ("bytes", size, most.bytes),
+        ):
+            if number > allowed:
+                raise ImportProblem(path, None, None, f"{number:,} {actual}", f"at most {allowed:,}")
+        renamed = columns.names_of(names)
+        columns.check(renamed, path, None, notes)
+        number = 0
+        with pq.ParquetFile(path, read_dictionary=names) as file:
+            for batch in file.iter_batches(ROWS_AT_ONCE):
+                for row in range(batch.num_rows):
+                    number += 1
+                    cells = (_plain(column[row].as_py()) for column in batch.columns)
+                    yield Record(path, number, dict(zip(renamed, cells, strict=True)))
+
+
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    bytes: lambda value: None,  # a picture
+    Decimal: float,
+    **dict.fromkeys((date, datetime, time), lambda value: value.isoformat()),
+}
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON holds."""
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    change = _PLAIN.get(type(value))
+    return value if change is None else change(value)
