@@ -13,7 +13,8 @@ from annotation.models.privacy import erasure_committed
 from annotation.privacy import retention
 from common.audit import acting_person
 from judgments.access.roles import require_editor
-from judgments.datasets import uploads
+from judgments.datasets import columns, uploads
+from judgments.importers import ColumnMapping
 from judgments.importers.textio import read_whole
 from judgments.jobs import Run
 from judgments.models import Study
@@ -29,9 +30,19 @@ def import_judgments(
     study: str,
     protocol: str = "",
     encoding: str = "",
+    mapping: dict[str, Any] | None = None,
+    good_rows: bool = False,
 ) -> None:
+    """Import judgments; ``good_rows`` leaves the others in a file beside the upload."""
     require_editor(acting_person(), find_dataset(dataset))
-    with uploads.open_upload(upload) as files, run.commit() as result:
+    args = {"upload": upload, "format": format, "dataset": dataset, "study": study, "protocol": protocol}
+    args |= {"encoding": encoding, "mapping": mapping}
+    bad_rows = uploads.bad_rows_file(upload) if good_rows else None
+    with (
+        uploads.open_upload(upload) as files,
+        run.commit() as result,
+        columns.problems_left("import_judgments", args, files.path),
+    ):
         summary = importing.import_judgments(
             format=format,
             path=files.path,
@@ -39,10 +50,13 @@ def import_judgments(
             study=study,
             protocol=protocol or None,
             encoding=encoding or None,
+            mapping=ColumnMapping.model_validate(mapping) if mapping else None,
+            bad_rows=bad_rows,
             progress=run.progress,
         )
-        result |= {**asdict(summary), "study": study}
-    uploads.discard_upload(upload)
+        result |= {**asdict(summary), "study": study, "good_rows": good_rows}
+    if not good_rows:
+        uploads.discard_upload(upload)
 
 
 def read_panel_list(run: Run, *, study: str, upload: str, columns: dict[str, str]) -> None:

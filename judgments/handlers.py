@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from common.audit import acting_person
 from common.errors import WrongState
 from judgments.access.roles import require_editor
 from judgments.cached_figures import JOB, recompute_figures, store_figures
-from judgments.datasets import importing, uploads
+from judgments.datasets import columns, importing, uploads
 from judgments.datasets.understanding import Part
 from judgments.hit_templates import importing as templates
+from judgments.importers import ColumnMapping
 from judgments.jobs import Run
 from judgments.models import Job
 from judgments.studies.generation import draw_hits, store_hits
@@ -49,38 +51,59 @@ def import_dataset(
         raise WrongState("Nothing was imported: the account that asked for it is there no longer.")
     with _stored(run, upload) as (files, result):
         people, *systems = [Part(**values) for values in parts] or [Part(format=format)]
+        args = {
+            "upload": upload,
+            "name": name,
+            "format": format,
+            "images": images,
+            "attribution": attribution,
+        }
+        args |= {"parts": list(parts), "pictures": pictures}
         folder = files.pictures if pictures is None else str(files.root / pictures)
-        summary = importing.import_dataset(
-            format=people.format,
-            path=files.root / people.file if people.file else files.path,
-            name=name,
-            images=folder or images or None,
-            attribution=attribution,
-            encoding=people.encoding,
-            taken=people.taken,
-            user=user,
-            progress=run.progress,
-        )
-        result |= asdict(summary)
-        result["counts"]["systems"] += len(systems)
-        for part in systems:
-            added = importing.import_candidates(
-                format=part.format,
-                path=files.root / part.file,
-                dataset=name,
-                system=part.system,
-                encoding=part.encoding,
-                taken=part.taken,
+        path = files.root / people.file if people.file else files.path
+        with columns.problems_left("import_dataset", args, path):
+            summary = importing.import_dataset(
+                format=people.format,
+                path=path,
+                name=name,
+                images=folder or images or None,
+                attribution=attribution,
+                encoding=people.encoding,
+                taken=people.taken,
+                mapping=people.mapping,
                 user=user,
                 progress=run.progress,
             )
+        result |= asdict(summary)
+        result["counts"]["systems"] += len(systems)
+        for part in systems:
+            path = files.root / part.file
+            with columns.problems_left("import_dataset", args, path):
+                added = importing.import_candidates(
+                    format=part.format,
+                    path=path,
+                    dataset=name,
+                    system=part.system,
+                    encoding=part.encoding,
+                    taken=part.taken,
+                    mapping=part.mapping,
+                    user=user,
+                    progress=run.progress,
+                )
             result["counts"][f"captions of {part.system}"] = added.counts["captions"]
             result["notes"] += [f"{part.system}: {note}" for note in added.notes]
             result["created"] |= added.created
 
 
-def understand_upload(run: Run, *, upload: str, uploaded: list[str], encoding: str) -> None:
-    understood = uploads.look_at(upload, uploaded, encoding, progress=run.progress)
+def understand_upload(
+    run: Run,
+    *,
+    upload: str,
+    uploaded: list[str],
+    encoding: str,
+    maps: dict[str, dict[str, str]] | None = None,
+) -> None:
+    understood = uploads.look_at(upload, uploaded, encoding, maps or {}, progress=run.progress)
     with run.commit() as result:
         result["understood"] = asdict(understood)
 
@@ -95,8 +118,17 @@ def _import_into(
         result |= asdict(summary)
 
 
-def import_candidates(run: Run, *, encoding: str = "", **values: str) -> None:
-    _import_into(run, importing.import_candidates, encoding=encoding or None, **values)
+def import_candidates(
+    run: Run, *, encoding: str = "", mapping: dict[str, Any] | None = None, **values: str
+) -> None:
+    args = {"encoding": encoding, "mapping": mapping, **values}
+
+    def read(*, path: Path, **more: Any) -> importing.ImportSummary:
+        how = ColumnMapping.model_validate(mapping) if mapping else None
+        with columns.problems_left("import_candidates", args, path):
+            return importing.import_candidates(path=path, encoding=encoding or None, mapping=how, **more)
+
+    _import_into(run, read, **values)
 
 
 def import_rankings(run: Run, *, format: str, encoding: str = "", **values: str) -> None:

@@ -19,7 +19,7 @@ from common.amounts import counted
 from common.audit import acting_person
 from common.errors import DataConflict, DesignError
 from common.rows import Fingerprint, batched, fingerprint_of, large_cache, many_objects
-from judgments.datasets.importing import ImportSummary
+from judgments.datasets.importing import ImportSummary, remember_mapping
 from judgments.design.reading import make_design
 from judgments.importers import ColumnMapping, JudgmentSource, open_judgments
 from judgments.importers.judgment_tables import BadRows
@@ -178,6 +178,7 @@ def import_judgments(
                 simulated=writer.simulated,
                 notes={"sentences": source.notes.sentences()},
             )
+            remember_mapping(material, "import_judgments", mapping)
             sentence = f"{counted(writer.judgments, 'judgment')} came from a file of the format {format}."
             note_event(study=writer.study, what="imported", sentence=sentence, format=format)
     except IntegrityError as error:

@@ -10,7 +10,7 @@ from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -37,6 +37,7 @@ from judgments.admin.base import (
     thumbnail,
 )
 from judgments.datasets import page as datasets_page
+from judgments.datasets import uploads
 from judgments.design.editing import page as design_page
 from judgments.job_texts import QUEUES, describe_line, describe_queue_position, describe_result, describe_work
 from judgments.jobs import cancel_job, is_relied_on, queue_positions, retry_job
@@ -228,6 +229,15 @@ def about(job: Job, person: Person) -> tuple[str, str] | None:
     return None
 
 
+def _upload_of(job: Job, user: User) -> str:
+    """Return the job's upload if it is the account's and has something to show: problems, or rows left out."""
+    upload = str(job.args.get("upload", ""))
+    if not uploads.is_of(upload, user):
+        return ""
+    file = uploads.job_file(upload) if job.has_failed else uploads.bad_rows_file(upload)
+    return upload if file.exists() else ""
+
+
 def _queue_position(job: Job) -> int | None:
     return queue_positions([job]).get(job.pk)
 
@@ -288,6 +298,7 @@ class JobAdmin(ReadOnlyAdmin):
             "progress": self.progress_view,
             "cancel": partial(self.change_state, may=may_cancel, change=cancel_job),
             "retry": partial(self.change_state, may=may_retry, change=retry_job),
+            "bad_rows": self.bad_rows_view,
         }
         job_urls = [
             path(f"<int:pk>/{name}/", self.admin_site.admin_view(view), name=f"judgments_job_{name}")
@@ -340,6 +351,7 @@ class JobAdmin(ReadOnlyAdmin):
             and job.state == Job.State.DONE
             and user.has_perm("judgments.add_study"),
             "result": describe_result(job),
+            "upload": _upload_of(job, user),
         }
         return TemplateResponse(request, "judgments/job.html", context)
 
@@ -351,6 +363,14 @@ class JobAdmin(ReadOnlyAdmin):
         if not job.is_under_way:
             response.headers["HX-Refresh"] = "true"
         return response
+
+    def bad_rows_view(self, request: HttpRequest, pk: int) -> FileResponse:
+        """Send the rows that an import left out, as long as they are there."""
+        upload = _upload_of(self._job(request, pk), signed_in(request))
+        if not upload:
+            raise Http404
+        file = uploads.bad_rows_file(upload).open("rb")
+        return FileResponse(file, as_attachment=True, filename="bad-rows.csv", content_type="text/csv")
 
     def _job(self, request: HttpRequest, pk: int | str) -> Job:
         return row_or_404(visible_rows(Job.objects.select_related("created_by"), request.user), pk)

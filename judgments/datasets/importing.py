@@ -105,6 +105,24 @@ def mark_lists_complete(dataset: Dataset, system: str, task: str) -> None:
         dataset.save(update_fields=["notes"])
 
 
+def remember_mapping(dataset: Dataset, use: str, mapping: ColumnMapping | None) -> None:
+    """Keep a mapping that an import has used, to offer it for the next."""
+    if mapping is not None and mapping.columns:
+        dataset.refresh_from_db(fields=["notes"])
+        stored = {name: list(places) for name, places in mapping.columns.items()}
+        dataset.notes = {**dataset.notes, "mapping": {**dataset.notes.get("mapping", {}), use: stored}}
+        dataset.save(update_fields=["notes"])
+
+
+def last_mapping(use: str, *, dataset: Dataset | None = None, user: User | None = None) -> dict[str, str]:
+    """Return our column -> the file's, as last imported into the dataset, or into one that the account owns."""
+    if dataset is None and user is not None:
+        owned = Dataset.objects.filter(roles__user=user, roles__role=DatasetRole.Role.OWNER)
+        dataset = owned.filter(notes__mapping__has_key=use).order_by("-pk").first()
+    stored = dataset.notes.get("mapping", {}) if dataset is not None else {}
+    return {name: places[0] for name, places in stored.get(use, {}).items()}
+
+
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
     """The result of an import; not ``created`` if nothing changed."""
@@ -140,6 +158,7 @@ def import_dataset(
         images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
         taken: the part of the table that holds people's captions.
+        mapping: of the table's columns.
         user: who owns a new dataset, and reads it alone until it is shared. None (a command) shares it with all
             researchers of the installation.
 
@@ -196,6 +215,7 @@ def import_dataset(
             dataset.fingerprint = fingerprint.hexdigest()
             dataset.notes = {"sentences": source.notes.sentences()}
             dataset.save(update_fields=["fingerprint", "notes"])
+            remember_mapping(dataset, "dataset", mapping)
             if images:
                 _attach_pictures(dataset, images, files, copy)
             refresh_statistics(Item, Caption)
@@ -422,6 +442,7 @@ def import_candidates(
                 raise DataConflict(f"{path} holds no captions; nothing was imported.")
             row_system.fingerprint = fingerprint.hexdigest()
             row_system.save(update_fields=["fingerprint"])
+            remember_mapping(row_dataset, "import_candidates", mapping)
     except IntegrityError as error:
         raise DataConflict(
             f"System {system!r} was not imported: another import stored it at the same time; look at what is there."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
@@ -38,7 +38,8 @@ from common.rate_limits import TooMany
 from judgments.access.people_page import offered_accounts
 from judgments.access.roles import DATASET_ROLES, Person, has_role, visible_rows
 from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
-from judgments.datasets import uploads
+from judgments.datasets import columns, uploads
+from judgments.datasets.importing import last_mapping
 from judgments.datasets.operations import OPERATIONS
 from judgments.datasets.understanding import (
     ENCODINGS,
@@ -50,7 +51,7 @@ from judgments.datasets.understanding import (
     Understood,
     as_understood,
 )
-from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS
+from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS, layouts
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, PublishedPair, Study, System
@@ -67,6 +68,11 @@ FORMAT_TITLES = {
     "flickr8k-crowd": gettext_noop("Flickr8k's crowd counts: CrowdFlowerAnnotations.txt"),
     "jsonl": gettext_noop("JSON lines, one object a line"),
     "csv": gettext_noop("CSV with a header line"),
+    "tsv": gettext_noop("TSV: tabs between the columns"),
+    "json": gettext_noop("JSON: a list of objects"),
+    "xlsx": gettext_noop("Excel (.xlsx): the first sheet"),
+    "parquet": gettext_noop("Parquet"),
+    **{name: how.title for name, how in layouts().items()},
     "annotation": gettext_noop("Captions ranked for an image: qid is an image, docid the id of a caption"),
     "search": gettext_noop("Images ranked for a caption: qid is the id of a caption, docid an image"),
     "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
@@ -339,7 +345,7 @@ class RankingsForm(UploadForm):
 
 
 class JudgmentsForm(UploadForm):
-    formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS)
+    formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS, *layouts())
     job = "import_judgments"
     title = gettext_noop("Import judgments")
     lead = gettext_noop("Judgments about {dataset} that were collected elsewhere.")
@@ -421,6 +427,11 @@ class DatasetAdmin(QuorumAdmin):
         }
         return [
             path(
+                "columns/<slug:upload>/",
+                self.admin_site.admin_view(self.columns_view),
+                name="judgments_dataset_columns",
+            ),
+            path(
                 "<int:pk>/do/<slug:name>/",
                 self.admin_site.admin_view(require_POST(self.do_view)),
                 name="judgments_dataset_do",
@@ -475,6 +486,7 @@ class DatasetAdmin(QuorumAdmin):
     def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
         """Show what an upload is understood as: at once if it is small, else when a job has read it."""
         args = {"upload": upload, "uploaded": choices["uploaded"], "encoding": choices["encoding"]}
+        args["maps"] = choices.get("maps") or {"": last_mapping("dataset", user=signed_in(request))}
         try:
             understood = uploads.look_at(**args)
         except BeyondHead:
@@ -533,6 +545,9 @@ class DatasetAdmin(QuorumAdmin):
         if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in it yet
             messages.info(request, gettext("Not imported yet: these are the rows in the encoding you chose."))
             return self._look_again(request, upload, choices)
+        if _posted_maps(understood, request.POST.dict()) != _maps(understood):
+            messages.info(request, gettext("Not imported yet: these are the rows by the columns you chose."))
+            return self._look_again(request, upload, choices)
         with_pictures = understood.pictures and not cleaned.get("without_pictures")
         args = {
             "upload": upload,
@@ -554,6 +569,7 @@ class DatasetAdmin(QuorumAdmin):
         encoding, before = request.POST.get("encoding", ""), earlier.pop("understood")
         choices = earlier | {
             "encoding": encoding if encoding in ENCODINGS else "",
+            "maps": _posted_maps(as_understood(before), request.POST.dict()),
             "parts": len(before["parts"]),
             "posted": {"name": before["name"]}
             | {
@@ -574,6 +590,10 @@ class DatasetAdmin(QuorumAdmin):
             "title": gettext("What was understood"),
             "form": form,
             "understood": form.understood,
+            "tables": [
+                (f"{number}-", name, columns.offered("dataset", {}, columns.Table(**table)))
+                for number, (name, table) in enumerate(form.understood.tables.items())
+            ],
             "upload": upload,
         }
         return TemplateResponse(request, "judgments/understood.html", context)
@@ -597,13 +617,42 @@ class DatasetAdmin(QuorumAdmin):
                 args |= {name: form.cleaned_data[name] for name in ("format", "encoding")}
                 args |= {"upload": upload, **form.arguments()}
                 try:
+                    if columns.look_at_columns(form.job, args):
+                        return redirect("admin:judgments_dataset_columns", upload)
                     job = enqueue(kind=form.job, args=args, user=signed_in(request))
-                except TooMany as error:
+                except QuorumError as error:
                     uploads.discard_upload(upload)
                     form.add_error(None, str(error))
                 else:
                     return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         return self._upload_page(request, form, title, lead=gettext(form.lead).format(**args))
+
+    def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
+        """Take what the columns of a table are, and what is to stand in cells with a problem; then import it."""
+        user = signed_in(request)
+        waiting = columns.pending(upload) if uploads.is_of(upload, user) else None
+        if waiting is None:
+            messages.error(request, gettext("Nothing was imported: please upload the files again."))
+            return redirect("admin:judgments_dataset_changelist")
+        if request.method == "POST":
+            try:
+                args = columns.posted(waiting, request.POST.dict())
+                job = enqueue(kind=waiting["kind"], args=args, user=user)
+            except QuorumError as error:
+                messages.error(request, str(error))
+            else:
+                return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+        args, table = waiting["args"], columns.Table(**waiting["table"])
+        context = {
+            **self.admin_site.each_context(request),
+            "title": gettext("Put it right") if table.problems else gettext("What the columns are"),
+            "table": columns.offered(waiting["kind"], args, table),
+            "problems": table.problems,
+            "args": args,
+            "takes_good_rows": waiting["kind"] == "import_judgments",
+            "takes_words": waiting["kind"] == "import_judgments",
+        }
+        return TemplateResponse(request, "judgments/columns.html", context)
 
     def _upload_page(self, request: HttpRequest, form: forms.Form, title: str, *, lead: str) -> HttpResponse:
         context = {
@@ -682,6 +731,21 @@ def import_or_queue(
     else:
         uploads.discard_upload(upload)
     messages.success(request, sentence)
+
+
+def _maps(understood: Understood) -> dict[str, dict[str, str]]:
+    """Return file -> our column -> the file's, as it was understood."""
+    return {
+        name: {mine: source for source, mine in table["chosen"].items()}
+        for name, table in understood.tables.items()
+    }
+
+
+def _posted_maps(understood: Understood, values: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    return {
+        name: columns.chosen(table["names"], values, prefix=f"{number}-")
+        for number, (name, table) in enumerate(understood.tables.items())
+    }
 
 
 def _free_name(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,9 +13,10 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from common.amounts import thousands
-from judgments.importers import ImportProblem
+from judgments.datasets.tables import table_of
+from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem
 from judgments.importers.flickr8k import TOKEN_FILE
-from judgments.importers.records import Columns, Record, read_csv, read_json_lines
+from judgments.importers.records import Columns, Record
 from judgments.importers.tables import DATASET_COLUMNS, Taken
 from judgments.importers.textio import ImportNotes, likely_encoding, read_head
 from judgments.studies.generation import Progress, no_progress
@@ -45,8 +46,9 @@ MOST_PROBLEMS = 20  # in full
 SHOWN = 3  # first rows
 MOST_NAMED = 5  # of the images without a picture
 HEAD = 65_536  # bytes of a JSON document that tell what it is
-TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json"}
-SPREADSHEETS = {".xlsx", ".xls", ".xlsm", ".ods", ".numbers"}
+PACKED = {".xlsx": "xlsx", ".parquet": "parquet"}
+TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", *PACKED}
+SPREADSHEETS = {".xls", ".xlsm", ".ods", ".numbers"}
 ABOUT = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
 OF_PEOPLE = re.compile(r"((ref|reference|caption|gold|human|people|description)s?[ _-]*)+\d*", re.I)
 SAYS_PEOPLE = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
@@ -54,6 +56,9 @@ SAYS_SYSTEM = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
 FORMAT_WORDS = {
     "csv": "CSV",
     "jsonl": "JSON lines",
+    "json": "JSON",
+    "xlsx": "Excel",
+    "parquet": "Parquet",
     "coco": "MS COCO",
     "flickr8k": "Flickr8k",
     "pascal-50s": "PASCAL-50S",
@@ -84,6 +89,7 @@ class Part:
         images, captions: counts, as far as the file was read.
         rows: the first ones, as image and caption.
         unused: columns of a table with a column caption that nothing reads.
+        columns_named: our column -> the file's. fixes: line -> column of the file -> correction.
     """
 
     file: str = ""
@@ -97,6 +103,14 @@ class Part:
     captions: int = 0
     rows: tuple[tuple[str, str], ...] = ()
     unused: tuple[str, ...] = ()
+    columns_named: Mapping[str, str] = field(default_factory=dict)
+    fixes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def mapping(self) -> ColumnMapping | None:
+        if not (self.columns_named or self.fixes):
+            return None
+        return ColumnMapping(columns=self.columns_named, fixes=self.fixes)
 
     @property
     def taken(self) -> Taken:
@@ -135,6 +149,7 @@ class Understood:
         found, lacking: numbers of images with and without a picture; ``missing`` names the first.
         problems: sentences about unreadable files.
         uploaded, encoding: as given to ``understand``.
+        tables: file -> its columns with the first rows, and what they were taken for (`columns.Table`).
     """
 
     name: str
@@ -147,6 +162,7 @@ class Understood:
     problems: list[str] = field(default_factory=list)
     uploaded: list[str] = field(default_factory=list)
     encoding: str = ""
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def as_understood(values: Mapping[str, Any]) -> Understood:
@@ -160,6 +176,7 @@ def understand(
     *,
     uploaded: Sequence[str],
     encoding: str = "",
+    maps: Mapping[str, Mapping[str, str]],
     progress: Progress = no_progress,
 ) -> Understood:
     """Inspect the files below ``root`` without the database.
@@ -168,7 +185,9 @@ def understand(
         pictures: names of the pictures, from the root.
         uploaded: names of the files as uploaded, which may name the dataset.
         encoding: of files without a byte order mark; "" to guess it for each file.
+        maps: file -> our column -> the file's; "" -> those of the last import.
     """
+    tables: dict[str, dict[str, Any]] = {}
     parts: list[Part] = []
     problems: list[str] = []
     files = sorted(path for path in root.rglob("*") if path.is_file())
@@ -191,11 +210,14 @@ def understand(
             break
         try:
             chosen = encoding or likely_encoding(file)
-            parts_of_file, _ = _parts_of(file, root, chosen, partial(progress, number / len(files), name))
+            mapping = _columns_of(file, name, chosen, maps, tables)
+            parts_of_file, _ = _parts_of(
+                file, root, chosen, partial(progress, number / len(files), name), mapping
+            )
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
             continue
-        parts += [replace(part, encoding=chosen) for part in parts_of_file]
+        parts += [replace(part, encoding=chosen, columns_named=mapping) for part in parts_of_file]
     parts = _with_roles(parts)[:MOST_PARTS]
     if more := problems[MOST_PROBLEMS:]:
         problems[MOST_PROBLEMS:] = [gettext("So it is with %(n)s more files.") % {"n": thousands(len(more))}]
@@ -218,12 +240,13 @@ def understand(
         problems=problems,
         uploaded=list(uploaded),
         encoding=encoding,
+        tables=tables,
     )
     if pictures and people is not None:
         images: set[str] = set()
         if (root / people.file).is_file():  # again: all files' names would take a lot of memory
             go_on = partial(progress, 1.0, people.file)
-            _, images = _parts_of(root / people.file, root, people.encoding, go_on)
+            _, images = _parts_of(root / people.file, root, people.encoding, go_on, people.columns_named)
         _match_pictures(understood, pictures, images)
     return understood
 
@@ -235,8 +258,46 @@ def _is_of_a_set(file: Path) -> bool:
     return file.suffix == ".txt" and file.name != TOKEN_FILE and (file.parent / TOKEN_FILE).exists()
 
 
+def _columns_of(
+    file: Path,
+    name: str,
+    encoding: str,
+    maps: Mapping[str, Mapping[str, str]],
+    tables: dict[str, dict[str, Any]],
+) -> dict[str, str]:
+    """Return what the columns of a table are taken for, if they have other names than ours; note its first rows."""
+    format = _format_of(file, read_head(file, HEAD, encoding=encoding).lstrip())
+    if format not in TABLE_FORMATS or file.name == "references.jsonl":
+        return {}
+    table = table_of(file, format, use="dataset", encoding=encoding, offered=maps.get(name, maps.get("")))
+    if name not in maps and "image" in map(str.lower, table.names):
+        return {}
+    chosen = dict(maps[name]) if name in maps else {mine: source for source, mine in table.chosen.items()}
+    others = set(table.names) - set(chosen.values())
+    if name not in maps and others and OF_PEOPLE.fullmatch(chosen.get("caption", "")):
+        del chosen["caption"]  # the other columns are captions too
+    table.chosen = {source: mine for mine, source in chosen.items()}
+    tables[name] = asdict(table)
+    return {mine: source for mine, source in chosen.items() if mine != source.lower()}
+
+
+def _format_of(file: Path, head: str) -> str:
+    """Return the format of a table, or "coco"."""
+    if packed := PACKED.get(file.suffix.lower()):
+        return packed
+    if head.startswith("["):
+        return "coco" if '"image_id"' in head else "json"
+    if (
+        head.startswith("{")
+        and file.suffix.lower() == ".json"
+        and re.search(r'"(images|annotations)"\s*:', head)
+    ):
+        return "coco"
+    return "jsonl" if head.startswith("{") else "csv"
+
+
 def _parts_of(
-    file: Path, root: Path, encoding: str, go_on: Callable[[], None]
+    file: Path, root: Path, encoding: str, go_on: Callable[[], None], mapping: Mapping[str, str]
 ) -> tuple[list[Part], set[str]]:
     name, folder = str(file.relative_to(root)), str(file.parent.relative_to(root))
     if file.name == TOKEN_FILE:
@@ -244,15 +305,11 @@ def _parts_of(
     if file.name == "references.jsonl" and (file.parent / "pairs.jsonl").exists():
         return [Part(file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")], set()
     head = read_head(file, HEAD, encoding=encoding).lstrip()
-    if head.startswith("[") and '"image_id"' in head:
-        return [Part(file=name, format="coco", role=SYSTEM, system=file.stem)], set()
-    if (
-        head.startswith("{")
-        and file.suffix.lower() == ".json"
-        and re.search(r'"(images|annotations)"\s*:', head)
-    ):
-        return [Part(file=name, format="coco")], set()
-    return _table_parts(file, name, "jsonl" if head.startswith("{") else "csv", encoding, go_on)
+    if (format := _format_of(file, head)) == "coco":
+        of_system = head.startswith("[")
+        part = Part(file=name, format="coco", role=SYSTEM if of_system else PEOPLE)
+        return [replace(part, system=file.stem) if of_system else part], set()
+    return _table_parts(file, name, format, encoding, go_on, mapping)
 
 
 @dataclass(slots=True)
@@ -274,13 +331,21 @@ class _Tally:
 
 
 def _table_parts(
-    file: Path, name: str, format: str, encoding: str, go_on: Callable[[], None]
+    file: Path,
+    name: str,
+    format: str,
+    encoding: str,
+    go_on: Callable[[], None],
+    mapping: Mapping[str, str],
 ) -> tuple[list[Part], set[str]]:
-    records = read_json_lines if format == "jsonl" else read_csv
+    records = TABLE_FORMATS[format]
+    if mapping:
+        records = ColumnMapping(columns=mapping).reader(records)
     tallies: defaultdict[tuple[str, str], _Tally] = defaultdict(_Tally)
     images: set[str] = set()
     columns: list[str] = []
-    for number, record in enumerate(records(file, Columns(("image",), loose=True), ImportNotes(), encoding)):
+    wanted = Columns(("image",), tuple(ABOUT - {"image"}), loose=True)
+    for number, record in enumerate(records(file, wanted, ImportNotes(), encoding)):
         if number >= MOST_RECORDS:
             break
         if number % ROWS_A_REPORT == 0:

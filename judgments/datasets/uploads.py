@@ -7,12 +7,13 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext
 
@@ -107,9 +108,19 @@ def _keep_to_quota(upload: str) -> None:
             discard_upload(name)
 
 
+def is_of(upload: str, user: User) -> bool:
+    """Return whether the account has uploaded it."""
+    return re.fullmatch(rf"{user.pk:08x}[0-9a-f]{{24}}", upload) is not None
+
+
 def job_file(upload: str) -> Path:
     """Return where a job leaves what its page shows once; it goes with the upload."""
     return _folder(upload) / "shown.json"
+
+
+def bad_rows_file(upload: str) -> Path:
+    """Return where an import leaves the rows that it left out."""
+    return _folder(upload) / "bad-rows.csv"
 
 
 def discard_upload(upload: str) -> None:
@@ -155,7 +166,8 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Files
         except BeyondHead:
             raise
         except QuorumError as error:
-            discard_upload(upload)
+            if not job_file(upload).exists():  # a page shows what is to be put right
+                discard_upload(upload)
             raise UploadRefused(_without(str(error), work, folder)) from error
 
 
@@ -187,11 +199,15 @@ def open_upload_without_pictures(
 
 
 def look_at(
-    upload: str, uploaded: Sequence[str], encoding: str, progress: Progress = no_progress
+    upload: str,
+    uploaded: Sequence[str],
+    encoding: str,
+    maps: Mapping[str, Mapping[str, str]],
+    progress: Progress = no_progress,
 ) -> Understood:
     """Return what the upload is understood as. Raise UploadRefused as ``open_upload_without_pictures`` does."""
     with open_upload_without_pictures(upload, progress) as (root, pictures):
-        return understand(root, pictures, uploaded=uploaded, encoding=encoding, progress=progress)
+        return understand(root, pictures, uploaded=uploaded, encoding=encoding, maps=maps, progress=progress)
 
 
 def _without(sentence: str, *folders: Path) -> str:

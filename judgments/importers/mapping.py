@@ -17,6 +17,7 @@ from dataclasses import replace
 from datetime import tzinfo
 from difflib import get_close_matches
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
@@ -31,6 +32,7 @@ from judgments.importers.nested import (
     button_groups,
     chosen,
     exploded,
+    flat,
     labels,
     look_up,
     marked,
@@ -52,6 +54,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_whole, u
 from judgments.importers.times import TIME_EXPECTED, parse_time
 
 LAYOUTS = Path(__file__).with_name("layouts")
+FIRST_ROWS = 5
 NUMBER, FOLDER = "{n}", "folder"
 WHAT = (
     "image", "reference", "first", "second", "reference_text", "first_text", "second_text", "kind", "pair",
@@ -218,14 +221,21 @@ class _Reading:
         self.groups: Mapping[str, Any] | None = None
         self.example: Mapping[str, Any] = {}
 
-    def rows(self, read: RecordReader, encoding: str | None) -> Iterator[Record]:
+    def files(self) -> list[Path]:
         how, path = self.how, self.path
         files = sorted(path.glob(how.files)) if how.files and path.is_dir() else [path]
         if not files:
             raise ImportProblem(path, None, None, "no such files", f"some as {how.files}")
-        for file in files:
+        return files
+
+    def rows(self, read: RecordReader, encoding: str | None) -> Iterator[Record]:
+        how = self.how
+        for file in self.files():
             for record in read(file, self.raw, self.notes, encoding):
-                for values in exploded(self._opened(how.fixed(record)), how.rows):
+                opened = self.opened(how.fixed(record))
+                if not self.example:
+                    self._check_header(record, opened)
+                for values in exploded(opened, how.rows):
                     if any(
                         re.search(rule, str(look_up(values, name) or "")) for name, rule in how.skip.items()
                     ):
@@ -233,7 +243,7 @@ class _Reading:
                         continue
                     yield from self._judgments(replace(record, values=values))
 
-    def _opened(self, record: Record) -> dict[str, Any]:
+    def opened(self, record: Record) -> dict[str, Any]:
         """Return the values with what cells of lists, JSON and radio buttons hold."""
         how, values = self.how, dict(record.values)
         if record.textual and self.alone:
@@ -258,16 +268,13 @@ class _Reading:
                     values.setdefault(name, state)
         if how.labels:
             values |= labels(look_up(values, how.labels))
-        if not self.example:
-            self.example = values
-            self._check_header(record, values)
-            if not self.alone:
-                names = set(self.sources) | set(values)
-                self.columns.check(names, self.path, record.line, self.notes)
         return values
 
     def _check_header(self, record: Record, values: Mapping[str, Any]) -> None:
         """Refuse columns that the header of a table lacks, before its rows do."""
+        self.example = values
+        if not self.alone:
+            self.columns.check({*self.sources, *values}, self.path, record.line, self.notes)
         if not record.textual:
             return
         there = {*values, *(self.groups or ())}
@@ -578,6 +585,38 @@ def layouts() -> dict[str, ColumnMapping]:
     """Return name -> layout of another platform's files."""
     files = sorted(LAYOUTS.glob("*.toml"))
     return {file.stem: read_mapping(file) for file in files if file.stem != "names"}
+
+
+def first_rows(
+    how: ColumnMapping, read: RecordReader, path: Path, encoding: str | None
+) -> list[dict[str, Any]]:
+    """Return the first rows as the mapping sees them, by column or path."""
+    reading = _Reading(how, path, Columns((), NAMES), ImportNotes(), alone=True)
+    rows = (
+        dict(flat(values))
+        for file in reading.files()
+        for record in read(file, reading.raw, reading.notes, encoding)
+        for values in exploded(reading.opened(record), how.rows)
+    )
+    return list(islice(rows, FIRST_ROWS))
+
+
+def guessed(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
+    """Return our column -> the one of ``names`` that is probably meant, each once."""
+    left = {re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower()): name for name in reversed(list(names))}
+    synonyms = _synonyms()
+    found: dict[str, str] = {}
+    for mine in sorted(wanted, key=lambda name: re.sub("_", "", name) not in left):
+        for synonym in (mine.replace("_", ""), *synonyms.get(mine, ())):
+            if synonym in left and mine not in found:
+                found[mine] = left.pop(synonym)
+    return found
+
+
+@cache
+def _synonyms() -> dict[str, list[str]]:
+    names: dict[str, list[str]] = tomllib.loads(read_whole(LAYOUTS / "names.toml"))
+    return names
 
 
 def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> dict[str, str]:

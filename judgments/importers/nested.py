@@ -56,6 +56,15 @@ def exploded(values: Mapping[str, Any], steps: Sequence[Sequence[str]]) -> Itera
         yield from exploded(row, steps[1:])
 
 
+def flat(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
+    """Yield path -> value of what nested records hold; lists stay whole."""
+    for name, value in values.items():
+        if isinstance(value, dict) and value and depth > 1:
+            yield from flat(value, f"{prefix}{name}.", depth - 1)
+        else:
+            yield f"{prefix}{name}", value
+
+
 def plain(value: Any) -> Any:
     """Return the only member of lists and objects; of several flags, the names of those that are true."""
     while isinstance(value, list | dict) and len(value) == 1:
