@@ -54,7 +54,7 @@ def import_judgments(
             bad_rows=bad_rows,
             progress=run.progress,
         )
-        result |= {**asdict(summary), "study": study, "good_rows": good_rows}
+        result |= {**asdict(summary), "study": study}
     if not good_rows:
         uploads.discard_upload(upload)
 

@@ -16,7 +16,7 @@ from common.files import check_place, write_json
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, layouts
 from judgments.kinds import KINDS
 from judgments.management.base import OperationCommand
-from judgments.management.datasets import add_mapping, mapping_of
+from judgments.management.datasets import add_mapping, columns_offered, mapping_of
 from judgments.studies.studies import find_study
 
 
@@ -101,12 +101,12 @@ class ImportJudgments(QuorumCommand):
             name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
         }
         if options["dry_run"]:
-            with progress_bar() as progress:
+            with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
                 inspection = inspect_judgments(**source, mapping=mapping, progress=progress)
             for line in inspection.sentences():
                 self.say(line)
             return
-        with progress_bar() as progress:
+        with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
             summary = import_judgments(**source, study=options["study"], mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Study")))
 

@@ -121,6 +121,8 @@ class FilesField(forms.FileField):
 
 
 class FilesForm(forms.Form):
+    folded: ClassVar[tuple[str, ...]] = ()  # fields below Advanced
+
     def keep(self) -> str | None:
         """Return the upload's name, or None with an error."""
         try:

@@ -1,17 +1,27 @@
 """Commands about datasets: import them, systems' captions and rankings; say who may read."""
 
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
-from judgments.datasets.importing import import_candidates, import_dataset, import_rankings
+from judgments.datasets.importing import import_candidates, import_dataset, import_rankings, last_mapping
 from judgments.datasets.operations import OPERATIONS
-from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, ColumnMapping, ImportProblem
+from judgments.datasets.tables import table_of
+from judgments.importers import (
+    CANDIDATE_FORMATS,
+    DATASET_FORMATS,
+    TABLE_FORMATS,
+    ColumnMapping,
+    ImportProblem,
+)
 from judgments.importers.mapping import EXAMPLE, parse_pairs, read_mapping
 from judgments.management.base import add_parameters, as_text
-from judgments.models import Output
+from judgments.models import Dataset, Output
 from judgments.studies.studies import find_dataset
 
 
@@ -51,6 +61,32 @@ def mapping_of(options: dict[str, Any]) -> ColumnMapping | None:
     return ColumnMapping(columns=columns, values=words, zone=pairs["zone"] or "")
 
 
+@contextmanager
+def columns_offered(use: str, options: dict[str, Any], dataset: str = "") -> Iterator[None]:
+    """Say how the columns of a table with other names can be mapped: as last time, else as they are guessed."""
+    try:
+        yield
+    except ImportProblem as problem:
+        if (
+            options["map"]
+            or options["mapping"]
+            or options["format"] not in TABLE_FORMATS
+            or (problem.line or 1) > 1
+        ):
+            raise
+        last = last_mapping(use, dataset=Dataset.objects.filter(name=dataset).first())
+        with suppress(ImportProblem):
+            table = table_of(
+                options["path"], options["format"], use=use, encoding=options["encoding"] or "", offered=last
+            )
+            pairs = ",".join(f"{mine}={source}" for source, mine in table.chosen.items())
+            if pairs and not table.fits(use):
+                raise QuorumError(
+                    f"{problem} Say what its columns are, such as --map {quote(pairs)}"
+                ) from problem
+        raise
+
+
 class ImportDataset(QuorumCommand):
     help = "Import images and reference captions (docs/formats.md)."
     example = "manage.py import_dataset flickr8k ../Flickr8k --name flickr8k --images ../Flickr8k/images"
@@ -67,7 +103,7 @@ class ImportDataset(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
-        with progress_bar() as progress:
+        with progress_bar() as progress, columns_offered("dataset", options):
             summary = import_dataset(**source, mapping=mapping_of(options), progress=progress)
         self.say("\n".join(summary.lines("Dataset")))
 
@@ -86,7 +122,7 @@ class ImportCandidates(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
-        with progress_bar() as progress:
+        with progress_bar() as progress, columns_offered("import_candidates", options, options["dataset"]):
             summary = import_candidates(**source, mapping=mapping_of(options), progress=progress)
         self.say("\n".join(summary.lines("System")))
 

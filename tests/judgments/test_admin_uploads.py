@@ -148,10 +148,10 @@ class TestUploading:
     @pytest.mark.parametrize(
         ("name", "content", "said"),
         [
-            ("sheet.xlsx", b"PK\x03\x04", "sheet.xlsx is a spreadsheet; save it as CSV"),
+            ("sheet.ods", b"PK\x03\x04", "sheet.ods is a spreadsheet; save it as CSV"),
             ("sheet.csv", b"image,,\na.jpg,A dog .,A cat .\n", "expected a name for each column"),
         ],
-        ids=["a file of Excel", "columns without a name"],
+        ids=["a file of LibreOffice", "columns without a name"],
     )
     def test_a_spreadsheet_that_cannot_be_read_says_how_to_save_it(
         self, designer: Client, name: str, content: bytes, said: str
@@ -238,9 +238,8 @@ class TestUploading:
         assert Dataset.objects.get().items.filter(picture="").count() == 2
 
     def test_a_table_that_is_none_is_said_with_its_line(self, designer: Client) -> None:
-        page = self.look(designer, upload("zoo.csv", "picture,words\na.jpg,A dog .\n"))
-        assert "zoo.csv, line 1" in words(page)
-        assert "a header with image" in words(page)
+        page = self.look(designer, upload("zoo.csv", 'image,caption\na.jpg,"A dog .\n'))
+        assert "zoo.csv, line 2: found a quotation mark that is never closed" in words(page)
 
     def test_an_upload_of_somebody_else_is_not_imported(self, designer: Client) -> None:
         page = self.look(designer, upload("zoo.csv", CSV))

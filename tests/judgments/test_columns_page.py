@@ -1,0 +1,164 @@
+"""What the columns of an upload are is asked on a page; problems of its rows are put right in place."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Judgment
+from judgments.jobs import run_job
+from judgments.models import Caption, Dataset, Item, Job, Output, Study
+from tests.judgments.desk import words
+from tests.judgments.results.test_layouts import HEADER, TABLE, table_in
+
+pytestmark = pytest.mark.django_db
+RATED = "filename,source,output,hypothesis,Annotator,Rating\na.jpg,Ein Hund,A dog,A cat,ann,3\nb.jpg,x,A cat,y,ben,9\n"
+
+
+@pytest.fixture
+def dataset() -> Dataset:
+    made = Dataset.objects.create(name="toy", source_format="jsonl", sharing="installation")
+    Item.objects.bulk_create(
+        Item(dataset=made, name=name, position=at) for at, name in enumerate(("a.jpg", "b.jpg"))
+    )
+    return made
+
+
+def send(
+    designer: Client, dataset: Dataset, what: str, content: str | bytes, name: str = "f.csv", **values: str
+) -> Any:
+    file = SimpleUploadedFile(name, content.encode() if isinstance(content, str) else content)
+    return designer.post(
+        reverse(f"admin:judgments_dataset_{what}", args=[dataset.pk]),
+        {"format": "csv", "files": [file], **values},
+    )
+
+
+def job_of(response: Any) -> Job:
+    job = Job.objects.order_by("-pk")[0]
+    assert response.headers["Location"] == reverse("admin:judgments_job_change", args=[job.pk])
+    run_job(job.pk)
+    return Job.objects.get(pk=job.pk)
+
+
+def judgments(designer: Client, dataset: Dataset, content: str = RATED, **values: str) -> Any:
+    return send(designer, dataset, "judgments", content, **{"study": "brought", "protocol": "graded"} | values)
+
+
+GUESSED = {"column-0": "image", "column-2": "first_text", "column-4": "worker", "column-5": "value"}
+
+
+def test_columns_are_guessed_shown_with_the_first_rows_and_put_right_in_place(
+    designer: Client, dataset: Dataset
+) -> None:
+    asked = judgments(designer, dataset).headers["Location"]
+    page = designer.get(asked)
+    shown = words(page)
+    assert "Ein Hund" in shown
+    assert not Job.objects.exists()
+    chosen = {column["name"]: column["chosen"] for column in page.context["table"]["columns"]}
+    assert chosen == {
+        "filename": "image", "source": "", "output": "first_text", "hypothesis": "", "Annotator": "worker",
+        "Rating": "value",
+    }  # fmt: skip
+    job = job_of(designer.post(asked, GUESSED))
+    assert job.state == Job.State.FAILED
+    assert "f.csv, line 3, Rating (value): found 9, expected" in job.error
+    assert not Judgment.objects.exists()
+    told = designer.get(reverse("admin:judgments_job_change", args=[job.pk]))
+    assert asked in told.content.decode()
+    page = designer.get(asked)
+    assert 'name="fix-0" value="9"' in page.content.decode()
+    assert job_of(designer.post(asked, GUESSED | {"fix-0": "4"})).state == Job.State.DONE
+    assert sorted(Judgment.objects.values_list("value", flat=True)) == [3, 4]
+    # the choice is offered for the next file of the dataset
+    other = RATED.replace("Rating", "Stars").replace("Annotator", "Rating")
+    again = judgments(designer, dataset, other, study="more").headers["Location"]
+    assert {c["name"]: c["chosen"] for c in designer.get(again).context["table"]["columns"]}["Stars"] == ""
+    again = judgments(designer, dataset, study="most").headers["Location"]
+    assert designer.get(again).context["table"]["columns"][5] == {"name": "Rating", "chosen": "value"}
+
+
+def test_right_rows_come_in_and_the_others_are_offered_as_a_file_when_asked(
+    designer: Client, dataset: Dataset
+) -> None:
+    asked = judgments(designer, dataset).headers["Location"]
+    job = job_of(designer.post(asked, GUESSED | {"good_rows": "on"}))
+    assert list(Judgment.objects.values_list("value", flat=True)) == [3]
+    place = reverse("admin:judgments_job_bad_rows", args=[job.pk])
+    assert place in designer.get(reverse("admin:judgments_job_change", args=[job.pk])).content.decode()
+    (row,) = csv.DictReader(io.StringIO(b"".join(designer.get(place).streaming_content).decode()))
+    assert (row["line"], row["value"]) == ("3", "9")
+    designer.force_login(User.objects.create_superuser("other"))
+    assert designer.get(place).status_code == 404
+    assert designer.get(asked).status_code == 302
+
+
+def test_a_workbook_waits_for_its_columns_until_a_job_has_read_it(
+    designer: Client, dataset: Dataset, tmp_path: Any
+) -> None:
+    content = table_in("xlsx", tmp_path, [["a.jpg", *TABLE[0][1:]], ["b.jpg", *TABLE[1][1:]]]).read_bytes()
+    job = job_of(send(designer, dataset, "candidates", content, "s.xlsx", format="xlsx", system="GPT-4"))
+    assert job.state == Job.State.FAILED
+    asked = reverse("admin:judgments_dataset_columns", args=[job.args["upload"]])
+    page = designer.get(asked)
+    assert [column["name"] for column in page.context["table"]["columns"]] == HEADER
+    assert job_of(designer.post(asked, {"column-0": "image", "column-1": "caption"})).state == Job.State.DONE
+    assert {output.caption.text for output in Output.objects.filter(system__name="GPT-4")} == {
+        "A pier.",
+        "A dog.",
+    }
+
+
+def test_words_and_layouts_are_taken_on_the_page(designer: Client, dataset: Dataset) -> None:
+    text = "HITId,AssignmentId,WorkerId,Input.image,Answer.fits\nH,A,W,a.jpg,yes\nH,B,V,a.jpg,no\n"
+    asked = judgments(designer, dataset, text, format="mturk", protocol="relevance").headers["Location"]
+    names = [column["name"] for column in designer.get(asked).context["table"]["columns"]]
+    sent = {f"column-{names.index('Input.image')}": "image", f"column-{names.index('Answer.fits')}": "value"}
+    assert designer.post(asked, sent | {"words": "yes"}).status_code == 200
+    assert job_of(designer.post(asked, sent | {"words": "yes=1, no=0"})).state == Job.State.DONE
+    assert sorted(Judgment.objects.values_list("value", flat=True)) == [0, 1]
+    assert Study.objects.get().hits.count() == 1
+
+
+def test_a_dataset_s_columns_are_chosen_where_the_upload_is_understood(designer: Client) -> None:
+    add = reverse("admin:judgments_dataset_add")
+    page = designer.post(add, {"files": [SimpleUploadedFile("mine.csv", RATED.encode())]})
+    (prefix, name, table) = page.context["tables"][0]
+    assert (prefix, name) == ("0-", "mine.csv")
+    assert [column["chosen"] for column in table["columns"][:3]] == ["image", "text", "caption"]
+    upload = page.context["upload"]
+    chosen = {"column-0-0": "image", "column-0-1": "text", "column-0-3": "caption"}
+    form = {"upload": upload, "name": "mine", "role-0": "people", **chosen}
+    page = designer.post(add, form)  # nobody has seen the rows by these columns yet
+    assert not Job.objects.exists()
+    assert page.context["understood"].parts[0].rows == (("a.jpg", "A cat"), ("b.jpg", "y"))
+    assert job_of(designer.post(add, form)).state == Job.State.DONE
+    assert set(Caption.objects.values_list("text", flat=True)) == {"A cat", "y"}
+    assert list(Item.objects.values_list("text", flat=True)) == ["Ein Hund", "x"]
+    page = designer.post(add, {"files": [SimpleUploadedFile("next.csv", RATED.encode())]})
+    assert page.context["tables"][0][2]["columns"][3]["chosen"] == "caption"
+
+
+def test_problems_of_a_dataset_are_put_right_in_place_too(designer: Client) -> None:
+    add = reverse("admin:judgments_dataset_add")
+    text = "image,caption,split\na.jpg,A dog,too long a split name\nb.jpg,A cat,test\nc.jpg,,test\n"
+    page = designer.post(add, {"files": [SimpleUploadedFile("mine.csv", text.encode())]})
+    job = job_of(designer.post(add, {"upload": page.context["upload"], "name": "mine", "role-0": "people"}))
+    assert "line 2, split" in job.error
+    assert "line 4, caption" in job.error
+    asked = reverse("admin:judgments_dataset_columns", args=[job.args["upload"]])
+    assert len(designer.get(asked).context["problems"]) == 2
+    assert job_of(designer.post(asked, {"fix-0": "dev", "fix-1": "A hen"})).state == Job.State.DONE
+    assert set(Caption.objects.values_list("text", flat=True)) == {"A dog", "A cat", "A hen"}
+
+
+@pytest.mark.parametrize("name", ["x", "0" * 32, "..", "00000001" + "g" * 24])
+def test_an_upload_that_is_not_there_is_not_asked_about(designer: Client, name: str) -> None:
+    if name != "..":
+        assert designer.get(reverse("admin:judgments_dataset_columns", args=[name])).status_code == 302
