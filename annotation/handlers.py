@@ -35,8 +35,15 @@ def import_judgments(
 ) -> None:
     """Import judgments; ``good_rows`` leaves the others in a file beside the upload."""
     require_editor(acting_person(), find_dataset(dataset))
-    args = {"upload": upload, "format": format, "dataset": dataset, "study": study, "protocol": protocol}
-    args |= {"encoding": encoding, "mapping": mapping}
+    args = {
+        "upload": upload,
+        "format": format,
+        "dataset": dataset,
+        "study": study,
+        "protocol": protocol,
+        "encoding": encoding,
+        "mapping": mapping,
+    }
     bad_rows = uploads.bad_rows_file(upload) if good_rows else None
     with (
         uploads.open_upload(upload) as files,

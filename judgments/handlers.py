@@ -57,8 +57,9 @@ def import_dataset(
             "format": format,
             "images": images,
             "attribution": attribution,
+            "parts": list(parts),
+            "pictures": pictures,
         }
-        args |= {"parts": list(parts), "pictures": pictures}
         folder = files.pictures if pictures is None else str(files.root / pictures)
         path = files.root / people.file if people.file else files.path
         with columns.problems_left("import_dataset", args, path):

@@ -364,7 +364,12 @@ TURKLE = {
 } | TIMES  # fmt: skip
 STUDIO = {
     "id": 1, "data": {"image": PHOTO, "caption_a": "A dog runs .", "caption_b": "A cat sits ."},
-    "annotations": [{"id": 2, "completed_by": 3, "lead_time": 4.2, "result": [{"value": {"selected": "left"}}]}],
+    "annotations": [
+        {
+            "id": 2, "completed_by": 3, "lead_time": 4.2,
+            "result": [{"from_name": "better", "value": {"selected": "left"}}],
+        },
+    ],
 }  # fmt: skip
 TURK = {
     "HITId": "1", "AssignmentId": "7", "WorkerId": "A1", "AssignmentStatus": "Approved", "WorkTimeInSeconds": "30",

@@ -710,7 +710,7 @@ def find_header(
     wanted: str,
     score: Callable[[list[str]], int],
     separators: str = SEPARATORS,
-    rename: Callable[[list[str]], list[str]] = lambda cells: [cell.strip() for cell in cells],
+    rename: Callable[[list[str]], list[str]] = lambda cells: list(map(str.strip, cells)),
 ) -> Header:
     """Choose the separator that scores most, the first on ties."""
     if not text.strip():
@@ -751,8 +751,12 @@ def csv_rows(
                 raise ImportProblem(path, number, None, actual, "shorter ones")
             yield text
 
-    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    reader = csv.reader(texts(), delimiter=header.separator, strict=True, quoting=quoting)
+    reader = csv.reader(
+        texts(),
+        delimiter=header.separator,
+        strict=True,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+    )
     while True:
         start, size = header.line + 1 + reader.line_num, 0
         try:
