@@ -43,9 +43,8 @@ class QuorumCommand(BaseCommand):
         "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color",
     }  # fmt: skip
     named_errors: tuple[type[Exception], ...] = (QuorumError,)
-    workers_option = (
-        ""  # for a command whose work is done in parts: the option that asks for several processes
-    )
+    # For a command whose work is done in parts: the option that asks for several processes.
+    workers_option = ""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(
@@ -74,6 +73,8 @@ class QuorumCommand(BaseCommand):
             with acting_as(lambda: None, door="command", call=self.name):
                 if options.get("writes_output") and options["output"]:
                     check_place(options["output"])
+                if not self.workers_option:
+                    return super().execute(*args, **options)
                 with using(LocalPool(options.get("processes", 1), _close_connections)):
                     return super().execute(*args, **options)
         except ValidationError as error:

@@ -228,11 +228,8 @@ def dispatch(queue: str) -> None:
     ):
         at_broker = waiting.filter(sent_at__isnull=False).order_by().values_list("created_by", flat=True)
         running = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
-        busy = Counter(running.values_list("created_by", flat=True))
-        room = AT_BROKER
-        for account in at_broker:
-            busy[account] += 1
-            room -= 1
+        busy = Counter([*at_broker, *running.values_list("created_by", flat=True)])
+        room = AT_BROKER - len(at_broker)
         sent = tried = 0
         for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
             if sent < room or not busy[account]:
@@ -355,10 +352,8 @@ class Run:
         named = type(error).__module__.partition(".")[0] in OURS
         if isinstance(error, MemoryError):  # numpy's says how much; Celery's worker would end
             log.exception("Job %s needed too much memory.", self.job_id)
-            error, named = (
-                NotEnoughMemory(f"The work needed more memory than there is. {error}".strip()),
-                True,
-            )
+            error = NotEnoughMemory(f"The work needed more memory than there is. {error}".strip())
+            named = True
         name = type(error).__name__
         sentence = str(error) if named else f"The work stopped on an unexpected error ({name}); see the log."
         self._row().update(
@@ -593,15 +588,16 @@ def _is_lapsed(job: Job) -> bool:
     )
 
 
-_woke, _apart = float("-inf"), time.time() - time.monotonic()
+_woke, _clocks_apart = float("-inf"), time.time() - time.monotonic()
 
 
 def _seconds_awake() -> float:
     """Return how long this machine has not slept, as far as this process can tell."""
-    global _woke, _apart
-    apart = time.time() - time.monotonic()  # the latter stands still meanwhile
-    if abs(apart - _apart) > 1:
-        _woke, _apart = time.monotonic(), apart
+    global _woke, _clocks_apart
+    # Only the clock of the day goes on while the machine sleeps.
+    apart = time.time() - time.monotonic()
+    if abs(apart - _clocks_apart) > 1:
+        _woke, _clocks_apart = time.monotonic(), apart
     return time.monotonic() - _woke
 
 

@@ -43,7 +43,7 @@ def main() -> None:
         environment = dict(os.environ) | apart(folder) | at_emulator(address, site)
         environment |= {"PORT": str(port), "PYTHONUNBUFFERED": "1"}
         environment.setdefault("OMP_NUM_THREADS", "1")
-        installation = run.Installation(PYTHON, run.MANAGE, environment)
+        installation = run.Installation(PYTHON, run.QUORUM, environment)
         account = run.prepare(installation)
         run.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(at_crowd)]
         run.start(services, EMULATOR, installation)

@@ -45,7 +45,7 @@ COMMANDS = {
     HEAVY: [*CELERY, "--queues=heavy,parts", "--hostname=heavy@%h"],
 }
 
-MANAGE = ".venv/bin/python manage.py"
+QUORUM = ".venv/bin/python -m quorum"
 BANNER = """
 Quorum runs at  {address}
 {account}
@@ -100,7 +100,7 @@ def run() -> None:
         check_writable(data)
         port = check_port()
         install("requirements.txt")
-        serve(services, Installation(PYTHON, MANAGE, environment_of(data, port)))
+        serve(services, Installation(PYTHON, QUORUM, environment_of(data, port)))
 
 
 def environment_of(data: str, port: int) -> dict[str, str]:
@@ -219,11 +219,11 @@ def _what_prepare_reads(demo: bool) -> str:
     return seen.hexdigest()
 
 
-def account_lines(account: dict[str, str] | None, command: str = MANAGE) -> str:
+def account_lines(account: dict[str, str] | None, command: str = QUORUM) -> str:
     if account is None:
         admin = (
             "Admin account   as printed at the first start; for a new password:\n"
-            f"                {command} ensure_admin --reset\n"
+            f"                {command} server admin --reset\n"
         )
     else:
         admin = "Admin account   {name}   password {password}   (shown this once)\n".format(**account)

@@ -200,7 +200,7 @@ def test_make_run_starts_tells_how_to_sign_in_keeps_all_revives_a_part_that_dies
 
     said = clone.make_run()
     assert password not in said
-    assert "manage.py ensure_admin --reset" in said
+    assert "-m quorum server admin --reset" in said
     assert "Compiling metrics and statistics" not in said
     assert "Loading the demo" not in said
     assert "Collecting static files" not in said

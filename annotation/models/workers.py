@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
-
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from judgments.models import Study
-
-
-def hash_secret(secret: str) -> str:
-    """Tokens have 256 random bits, so a fast hash suffices."""
-    return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def new_secret() -> str:
-    return secrets.token_urlsafe(32)
 
 
 class Worker(models.Model):

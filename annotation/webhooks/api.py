@@ -25,8 +25,8 @@ def changeable(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
     user = staff_of(request)
     if user.has_perm(PERMISSIONS[Right.CHANGE]):
         return studies
-    webhooks = StudyRole.objects.filter(user=user, role__in=CHANGING)
-    return studies.filter(pk__in=webhooks.values("study"))
+    roles = StudyRole.objects.filter(user=user, role__in=CHANGING)
+    return studies.filter(pk__in=roles.values("study"))
 
 
 class WebhookSerializer(RowSerializer[Webhook]):

@@ -5,6 +5,7 @@ Workers declare their country; approval counts come from this installation.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 import unicodedata
@@ -28,7 +29,6 @@ from annotation.errors import (
 )
 from annotation.models import Assignment, Invitation, Participation, Worker
 from annotation.models.assignments import LIVE_STATES
-from annotation.models.workers import hash_secret, new_secret
 from annotation.privacy.consent import agree, note_version
 from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
@@ -48,6 +48,12 @@ COUNTED_STATES = (*LIVE_STATES, "invalidated")
 INVITATION_LENGTH = 12  # 59 bits cannot be guessed
 MOST_INVITATIONS = 500
 NAME_LENGTH = 100
+TOKEN_BYTES = 32
+
+
+def hash_secret(secret: str) -> str:
+    """Tokens have 256 random bits, so a fast hash suffices."""
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def check_requirements(*, requirements: Workers, worker: Worker | None, country: str = "") -> None:
@@ -316,7 +322,7 @@ def _find_or_create_worker(name: str, known: Worker | None, country: str) -> tup
         _store_country(known, country)
         # a token from the request stays valid: it may be in use in another window
         return known, known.token or _new_token(known), None
-    token, resume = new_secret(), secrets.token_urlsafe(12)
+    token, resume = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_urlsafe(12)
     try:
         with transaction.atomic():
             worker = Worker.objects.create(
@@ -336,7 +342,7 @@ def _find_or_create_worker(name: str, known: Worker | None, country: str) -> tup
 
 
 def _new_token(worker: Worker) -> str:
-    token = new_secret()
+    token = secrets.token_urlsafe(TOKEN_BYTES)
     worker.token_hash = hash_secret(token)
     worker.save(update_fields=["token_hash"])
     return token

@@ -70,7 +70,7 @@ def _sentences(rows: QuerySet[Any], problem: str, *, study: str = "study") -> Se
     """Yield a sentence about each row.
 
     Args:
-        words: what is wrong; names in braces are columns.
+        problem: what is wrong; names in braces are columns.
         study: the path to the row's study.
     """
     sentence = f"Study {{{study}__slug}}: {problem}"

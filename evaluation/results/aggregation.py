@@ -60,13 +60,8 @@ CONSENSUS_FIELDS = (
 ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JUDGMENTS.value
 JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
-IF_ANY = (
-    "figures",
-    "systems",
-    "rankings",
-    "filter_audit",
-    "clusters",
-)  # parts of the file that few studies have
+# Parts of the file that few studies have.
+IF_ANY = ("figures", "systems", "rankings", "filter_audit", "clusters")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@
 | `judges` | May a model replace a person? What would people say where it answered alone? |
 | `significance` | Could a difference be chance? McNemar, randomisation, bootstrap, Williams, Holm |
 
-`power` and `people` simulate how many judgments a study needs. `catalogue.call_of` turns a result's signature
-into its call.
+`power` simulates how many judgments a study needs. `catalogue.call_of` turns a result's signature into its call.
 
 Columns are (N,), one judgment or comparison a row; names are numbers, text or other hashable values. Winners are
 1, 2, or 0 for neither. Results list names in ascending order, with (U,) units, (W,) workers, (R,) raters, (L,)

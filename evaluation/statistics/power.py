@@ -351,6 +351,7 @@ def _simulate(
     """
     count, pairs = truth.shape
     shape = (count, pairs, most.references)
+    # A careful vote is right by chance 0.5 + edge; a careless one, or on a pair without truth, by 0.5.
     of_pair = beta_draws(people.right, people.pair_spread, (count, pairs), rng)
     chances = beta_draws(of_pair[:, :, None], people.unit_spread, shape, rng)
     edge = np.where(truth[:, :, None] == 1, chances - 0.5, 0.0)
@@ -358,16 +359,18 @@ def _simulate(
     block_of = np.arange(pairs) // people.pairs_each
     right = np.zeros(shape, dtype=np.int64)
     votes = 0
-    by_votes: dict[int, set[int]] = {}
+    references_by_votes: dict[int, set[int]] = {}
     for size in wanted:
-        by_votes.setdefault(size.votes, set()).add(size.references)
-    for level in sorted(by_votes):
-        while votes < level:
-            looks = beta_draws(1 - people.careless, people.worker_spread, (count, blocks), rng)[:, block_of]
-            right += rng.random(shape) < 0.5 + edge * looks[:, :, None]
+        references_by_votes.setdefault(size.votes, set()).add(size.references)
+    for wanted_votes in sorted(references_by_votes):
+        # Every unit gets one more vote, by other workers, until the design has enough.
+        while votes < wanted_votes:
+            careful = beta_draws(1 - people.careless, people.worker_spread, (count, blocks), rng)[:, block_of]
+            right += rng.random(shape) < 0.5 + edge * careful[:, :, None]
             votes += 1
-        lead = np.cumsum(np.sign(2 * right - level), axis=2)
-        for references in sorted(by_votes[level]):
+        # The majority of a unit is 1, -1, or 0 for a tie; the majority of its units decides a pair.
+        lead = np.cumsum(np.sign(2 * right - votes), axis=2)
+        for references in sorted(references_by_votes[votes]):
             outcome = np.sign(lead[:, :, references - 1])
             score = outcome * gains
             columns = [
@@ -379,14 +382,14 @@ def _simulate(
             ]
             sums = np.stack([np.cumsum(column, axis=1) for column in columns], axis=-1)
             for size in wanted:
-                if (size.votes, size.references) == (level, references):
+                if (size.votes, size.references) == (votes, references):
                     yield size, sums[:, size.pairs - 1]
 
 
 def _result(
     question: Question, size: Size, counts: Ints, alpha: float, simulations: int, seed: int
 ) -> PowerResult:
-    wins, losses = counts[:, 0], counts[:, 1]
+    wins, losses, right, with_truth, undecided = counts.T
     first_is_better = (
         question.win_rate > 0.5 if isinstance(question, TwoSystems) else question.first > question.second
     )
@@ -395,7 +398,6 @@ def _result(
     decided = exact_p(wins, losses) < alpha
     rightly, wrongly = int((decided & (wins > losses)).sum()), int((decided & (wins < losses)).sum())
     low, high = wilson_interval(rightly, simulations)
-    with_truth = int(counts[:, 3].sum())
     return PowerResult(
         size=size,
         power=rightly / simulations,
@@ -403,8 +405,8 @@ def _result(
         high=high,
         type_s=wrongly / (rightly + wrongly) if rightly + wrongly else math.nan,
         wrong=float((losses > wins).mean()),
-        right_consensus=float(counts[:, 2].sum() / with_truth) if with_truth else math.nan,
-        undecided=float(counts[:, 4].sum() / (size.pairs * simulations)),
+        right_consensus=float(right.sum() / with_truth.sum()) if with_truth.any() else math.nan,
+        undecided=float(undecided.sum() / (size.pairs * simulations)),
         alpha=alpha,
         simulations=simulations,
         seed=seed,

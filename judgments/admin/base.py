@@ -28,7 +28,7 @@ from judgments.access.roles import may_view, visible_rows
 from judgments.models import Dataset, Item, Study
 
 PER_PAGE = 50
-MOST_LEAFED = 50_000
+MOST_COUNTED = 50_000
 MOST_OFFERED = 100  # by a filter
 LONGEST_KEY = 18  # digits; a longer number is no row's
 
@@ -93,7 +93,7 @@ def in_short(value: float | None) -> str:
 class BoundedPaginator(Paginator):
     """Cap the count: to count a million rows is slower than to show a page."""
 
-    most = MOST_LEAFED
+    most = MOST_COUNTED
 
     @cached_property
     def count(self) -> int:

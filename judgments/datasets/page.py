@@ -79,9 +79,8 @@ FORMAT_TITLES = {
 }
 LOOK = "understand_upload"
 PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")  # fields whose values looking again keeps
-UNDERSTOOD = (
-    "quorum-upload"  # of the session: upload -> choices, and what it was understood as, until it is imported
-)
+# Of the session: upload -> choices, and what it was understood as, until it is imported.
+UNDERSTOOD = "quorum-upload"
 ROLE_WORDS = {
     PEOPLE: gettext_lazy("captions by people"),
     SYSTEM: gettext_lazy("captions of a system"),

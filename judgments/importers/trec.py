@@ -66,6 +66,7 @@ class RankedLists:
                 raise ImportProblem(
                     self.path, at, column, f"a {column} that its list has already", "each once a list"
                 )
+        # Ranks in the file may have gaps; positions count from 1 in each list.
         order = np.lexsort((rank, query))
         query, item, score = query[order], item[order], np.array(self.score)[order]
         begins = np.flatnonzero(np.diff(query, prepend=-1))

@@ -156,9 +156,8 @@ def _at_random(
     selections: list[list[int]] = []
     gold: list[Sequence[Collection[int]]] = []
     image_of: list[int] = []
-    usable = [
-        name for name, descriptions in named.items() if sum(map(bool, descriptions)) > 1
-    ]  # those of the upper bound
+    # Those of the upper bound.
+    usable = [name for name, descriptions in named.items() if sum(map(bool, descriptions)) > 1]
     for image, name in enumerate(sorted(usable)):
         for size in sorted(len(numbers) for numbers in named[name] if numbers):
             for _ in range(DRAWS):
@@ -205,13 +204,16 @@ class GroundingRehearsal(Rehearsal):
             certain = (
                 set(links) if unit.control else set(labels_in_caption(unit.first.text, unit.content["boxes"]))
             )
-            return links_of({w: b for w, b in links.items() if w in certain or rng.random() >= MISSED})
+            return links_of(
+                {word: box for word, box in links.items() if word in certain or rng.random() >= MISSED}
+            )
         if links:
             word = shuffled(sorted(links), rng)[0]
             others = [box for box in boxes if box != links[word]]
             if others and rng.random() < 0.5:
                 return links_of(links | {word: others[int(rng.integers(len(others)))]})
-            return links_of({w: b for w, b in links.items() if w != word})
+            del links[word]
+            return links_of(links)
         return links_of({linkable[int(rng.integers(len(linkable)))]: boxes[0]} if linkable else {})
 
     def recovers(self, consensus: Consensus, truth: Any) -> bool:

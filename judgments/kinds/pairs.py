@@ -81,8 +81,6 @@ from judgments.kinds.base import (
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
-if TYPE_CHECKING:
-    from judgments.design.study_design import StudyDesign
 
 
 NOTES = {
@@ -133,8 +131,10 @@ class TwoSides(Sides):
 
     def to_canonical(self, answer: int, *, side: Any) -> int:
         """Exchange first and second; keep the strength and the other answers."""
-        given_side = answer % MUCH
-        return answer + FIRST + SECOND - 2 * given_side if side and given_side in (FIRST, SECOND) else answer
+        chosen = answer % MUCH
+        if not side or chosen not in (FIRST, SECOND):
+            return answer
+        return answer - chosen + (SECOND if chosen == FIRST else FIRST)
 
     def from_canonical(self, answer: int, *, side: Any) -> int:
         return self.to_canonical(answer, side=side)
@@ -242,11 +242,16 @@ class PairKind(ChoiceKind):
     def setting_with(self, before: str | None, answer: Any) -> str:
         if answer not in ALL_ANSWERS or type(answer) is not int:
             raise ValueError("expected an answer to a pair (docs/ties.md)")
-        side, known = answer % MUCH, (before or "").split(",")
-        needs = (side == NO_DIFFERENCE, side == NEITHER, answer % SURE >= MUCH, answer >= SURE)
         if before is not None and ("confidence" in before) != (answer >= SURE):
             raise ValueError("other answers say how sure they are, or do not; expected it of all, or of none")
-        return ",".join(name for name, is_new in zip(MORE, needs, strict=True) if is_new or name in known)
+        needed = {
+            "no_difference": answer % MUCH == NO_DIFFERENCE,
+            "neither": answer % MUCH == NEITHER,
+            "strength": answer % SURE >= MUCH,
+            "confidence": answer >= SURE,
+        }
+        earlier = (before or "").split(",")
+        return ",".join(name for name in MORE if needed[name] or name in earlier)
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
         return {"answers": dict.fromkeys(setting.split(","), True)} if setting else {}

@@ -17,7 +17,7 @@ def note_event(
 
     Args:
         what: its code, such as ``opened``.
-        words: a sentence with the amounts.
+        sentence: what was done, with the amounts.
         details: JSON values.
     """
     return StudyEvent.objects.create(

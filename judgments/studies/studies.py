@@ -6,7 +6,7 @@ import json
 import secrets
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, models, transaction
@@ -38,10 +38,6 @@ from judgments.models import (
 from judgments.models.jobs import DELETED_STUDY, QUIET_JOBS, of_studies
 from judgments.models.studies import pages_discarded, pages_in_use
 from judgments.studies.log import note_event
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 
 # of codes that people type: without letters that look alike
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -313,14 +309,13 @@ def mark_closed(*, study: Study) -> Study:
     return study
 
 
-def _lock(study: Study) -> None:
+def _lock(study: Study, *, no_key: bool = True) -> None:
     """Refresh ``study`` and lock its row until the transaction ends.
 
-    The lock allows rows that refer to it: a claim locks its HIT before its commit checks the study, and who locked
-    the study may want that HIT.
+    The lock allows rows that refer to it, if ``no_key``: a claim locks its HIT before its commit checks the study,
+    and who locked the study may want that HIT.
     """
-    fresh = Study.objects.select_for_update(no_key=True).filter(pk=study.pk).first()
-    if fresh is None:
+    if Study.objects.select_for_update(no_key=no_key).filter(pk=study.pk).first() is None:
         raise NotThere(gettext("There is no study %(slug)r any more.") % {"slug": study.slug})
     study.refresh_from_db()
 
@@ -384,9 +379,7 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     Raises:
         WrongState: it was opened or registered, something refers to its pages of work, or there are none.
     """
-    if Study.objects.select_for_update().filter(pk=study.pk).first() is None:
-        raise NotThere(gettext("There is no study %(slug)r any more.") % {"slug": study.slug})
-    study.refresh_from_db()
+    _lock(study, no_key=False)
     if problem := why_not_discarded(study):
         raise WrongState(problem)
     gone = what_would_go(study)

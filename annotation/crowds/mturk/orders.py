@@ -334,7 +334,7 @@ def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    qualification = _given_by_us(client, call.payload["qualification"])
+    qualification = _qualification_id(client, call.payload["qualification"])
     value = int(call.payload.get("value", 1))
     if value:
         client.qualify(qualification, _raw_id_of(call), value)
@@ -353,14 +353,14 @@ def _has_or_lacks(client: TurkClient, workers: Workers, *, platform: str) -> lis
                 f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
                 "qualification to somebody first."
             )
-        requirements.append(has(known or _given_by_us(client, name), wanted=wanted))
+        requirements.append(has(known or _qualification_id(client, name), wanted=wanted))
     return requirements
 
 
 def _find_qualification(client: TurkClient, platform: str, name: str) -> str | None:
     key = (f"{platform} {settings.MTURK_ENDPOINT}", name)
     if key not in _qualifications:
-        qualification = client.own_qualification(_own_name(name))
+        qualification = client.own_qualification(_qualification_name(name))
         if qualification is None:
             return None
         _qualifications[key] = qualification
@@ -371,18 +371,18 @@ def _pass_on(client: TurkClient, people: Mapping[str, Collection[str]]) -> None:
     """Tell the service of people who got a qualification before any study of theirs was open."""
     for name, ids in people.items():
         for worker in ids:
-            client.qualify(_given_by_us(client, name), worker, 1)
+            client.qualify(_qualification_id(client, name), worker, 1)
 
 
-def _given_by_us(client: TurkClient, wanted: str) -> str:
+def _qualification_id(client: TurkClient, wanted: str) -> str:
     properties = {
         "Description": f"Given by the requester: {wanted}",
         "QualificationTypeStatus": "Active",
     }
-    return _qualification(client, _own_name(wanted), properties)
+    return _qualification(client, _qualification_name(wanted), properties)
 
 
-def _own_name(wanted: str) -> str:
+def _qualification_name(wanted: str) -> str:
     return f"{wanted} ({installation_word()})"
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from math import ceil
 from typing import Any
 from urllib.parse import urlencode
 
@@ -114,10 +115,10 @@ class ExternalBackend(CrowdBackend):
         """Yield one external HIT with a slot per session; the last session may be shorter."""
         design = StudyDesign.model_validate(study.design)
         slots = HIT.objects.filter(study=study).aggregate(n=Sum("open_slots"))["n"] or 0
-        yield Plan(hit=None, places=-(-slots // design.panel.hits))
+        yield Plan(hit=None, places=ceil(slots / design.panel.hits))
 
     def slots_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
-        return [-(-hits * design.judgments_per_unit // design.panel.hits)]
+        return [ceil(hits * design.judgments_per_unit / design.panel.hits)]
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
         """Complete calls that concern only our books."""

@@ -46,7 +46,6 @@ from annotation.errors import (
 )
 from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker, at_crowd
 from annotation.models.assignments import LEASED_STATES
-from annotation.models.workers import hash_secret
 from annotation.quality.flags import refuse_paused_study
 from annotation.work.claims import (
     LONGEST_UNANSWERED,
@@ -56,7 +55,7 @@ from annotation.work.claims import (
     people_beside,
     release_slots,
 )
-from annotation.work.joining import check_requirements, checked_country, join_from_crowd
+from annotation.work.joining import check_requirements, checked_country, hash_secret, join_from_crowd
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.design.panels import session_parameter, worker_parameter

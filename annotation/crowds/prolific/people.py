@@ -243,11 +243,11 @@ def _person(call: CrowdCall) -> str:
 
 
 def _study_there(call: CrowdCall) -> str:
-    publication = call.publication or (call.session and call.session.publication)
-    if publication is None and call.worker is not None:
+    session = call.session
+    if session is None and call.worker is not None:
         took_part = call.worker.crowd_sessions.filter(study=call.study, platform=call.platform)
-        last = took_part.select_related("publication").order_by("pk").last()
-        publication = last and last.publication
+        session = took_part.select_related("publication").order_by("pk").last()
+    publication = call.publication or (session.publication if session else None)
     if publication is None or not publication.external_id:
         raise Refused("The call names nothing that was published at Prolific.")
     return publication.external_id
@@ -330,8 +330,8 @@ def _select(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | N
 
 
 def _ages(known: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filter:
-    (lower, _), _share = ages[0]
-    (_, upper), _share = ages[-1]
+    bounds = [bound for bound, _share in ages]
+    lower, upper = bounds[0][0], bounds[-1][1]
     if (known.least is not None and lower < known.least) or (known.most is not None and upper > known.most):
         raise _not_available(
             f"workers.quotas has ages from {lower} to {upper}; it knows {known.least} to {known.most}"

@@ -12,6 +12,7 @@ NAME.sys.score: lines of a system and its score, a system's lines in the order o
 
 from __future__ import annotations
 
+import math
 import re
 from array import array
 from collections import Counter
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -210,7 +212,7 @@ def _read_scores_of_row(record: Record, columns: Sequence[str]) -> list[float]:
         cells = [record.values[name] for name in columns]
         if record.textual or not {type(cell) for cell in cells} - {int, float}:
             numbers = list(map(float, cells))
-            if all(number == number for number in numbers):
+            if not any(map(math.isnan, numbers)):
                 return numbers
     except (ValueError, TypeError, KeyError, OverflowError):
         pass
@@ -225,6 +227,13 @@ def _read_score(record: Record, column: str) -> float:
         return float(number)
     except OverflowError:
         raise record.problem(column, "a number of more than 300 digits", "a score, or nothing") from None
+
+
+class _ScoreFile(NamedTuple):
+    metric: str
+    file: Path
+    systems: list[str]
+    scores: Floats
 
 
 def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
@@ -243,18 +252,19 @@ def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreR
         raise EvaluationError(f"{path} has no file *{SEGMENTS} or *{SYSTEMS}; expected one for each metric.")
     check_names(metric for metric, _ in named)
     read = (
-        (metric, file, *_read_columns(file)) for metric, file in named if not metrics or metric in metrics
+        _ScoreFile(metric, file, *_read_columns(file))
+        for metric, file in named
+        if not metrics or metric in metrics
     )
-    for (_, systems), group in groupby(read, key=lambda entry: (entry[1].name.endswith(SEGMENTS), entry[2])):
+    # Files in a row with the same lines are one table of several metrics.
+    for _, group in groupby(read, key=lambda entry: (entry.file.name.endswith(SYSTEMS), entry.systems)):
         entries = list(group)
-        file = entries[0][1]
-        scores = {metric: values for metric, _, _, values in entries}
+        file, systems = entries[0].file, entries[0].systems
+        keys, scores = {"system": systems}, {entry.metric: entry.scores for entry in entries}
         if file.name.endswith(SYSTEMS):
-            yield ScoreRows(file, Per.SYSTEMS, {"system": systems}, scores)
+            yield ScoreRows(file, Per.SYSTEMS, keys, scores)
         else:
-            yield ScoreRows(
-                file, Per.CAPTIONS, {"system": systems}, scores, segments=_number_segments(systems)
-            )
+            yield ScoreRows(file, Per.CAPTIONS, keys, scores, segments=_number_segments(systems))
 
 
 def _number_segments(systems: Sequence[str]) -> list[int]:

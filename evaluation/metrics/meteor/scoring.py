@@ -142,28 +142,22 @@ def normalised(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> Toke
 
 @compiled
 def _runs(tokens: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
-    count = 0
-    begins = np.empty(0, dtype=np.int64)
-    ends = np.empty(0, dtype=np.int64)
-    for is_kept in (False, True):
-        if is_kept:
-            begins = np.empty(count, dtype=np.int64)
-            ends = np.empty(count, dtype=np.int64)
-        count = 0
-        for text in range(starts.size - 1):
-            inside = False
-            for at in range(starts[text], starts[text + 1]):
-                if plain[tokens[at]]:
-                    inside = False
-                    continue
-                if not inside:
-                    inside = True
-                    count += 1
-                    if is_kept:
-                        begins[count - 1] = at
-                if is_kept:
-                    ends[count - 1] = at + 1
-    return begins, ends
+    """Return where each run of words that are not plain begins and ends, within a text."""
+    begins = np.empty(tokens.size, dtype=np.int64)
+    ends = np.empty(tokens.size, dtype=np.int64)
+    runs = 0
+    for text in range(starts.size - 1):
+        inside = False
+        for position in range(starts[text], starts[text + 1]):
+            if plain[tokens[position]]:
+                inside = False
+                continue
+            if not inside:
+                begins[runs] = position
+                runs += 1
+                inside = True
+            ends[runs - 1] = position + 1
+    return begins[:runs].copy(), ends[:runs].copy()
 
 
 def _new_words(
@@ -180,7 +174,7 @@ def _new_words(
     runs = np.empty(begins.size, dtype=np.int32)
     numbers: dict[tuple[tuple[int, ...], str, str], int] = {}
     new_tokens: list[int] = []
-    made_ends = [0]
+    new_ends = [0]
     for index, (begin, end, before, after) in enumerate(zip(begins, ends, left, right, strict=True)):
         words_here = tuple(texts.tokens[begin:end].tolist())
         key = (words_here, str(before), str(after))
@@ -190,10 +184,10 @@ def _new_words(
             new_tokens += [
                 known.setdefault(word, len(known)) for word in new[len(before) : len(new) - len(after)]
             ]
-            numbers[key] = len(made_ends) - 1
-            made_ends.append(len(new_tokens))
+            numbers[key] = len(new_ends) - 1
+            new_ends.append(len(new_tokens))
         runs[index] = numbers[key]
-    return runs, np.array(new_tokens, dtype=np.int32), np.array(made_ends, dtype=np.int64)
+    return runs, np.array(new_tokens, dtype=np.int32), np.array(new_ends, dtype=np.int64)
 
 
 @compiled
@@ -233,7 +227,9 @@ def _spliced(
 
 def _stand_in(word: str) -> str:
     """Return a plain word with the same effect on full stops."""
-    return "a" if "a" <= word[:1] <= "z" else "0" if "0" <= word[:1] <= "9" else "A"
+    if "a" <= word[:1] <= "z":
+        return "a"
+    return "0" if "0" <= word[:1] <= "9" else "A"
 
 
 @dataclass(frozen=True, slots=True)

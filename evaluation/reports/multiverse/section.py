@@ -45,10 +45,14 @@ def _claim_sentence(claim: Result) -> str:
 def _conclusion_sentence(result: Result, claim: Result) -> str:
     choices = claim["choices"]
     moved_by = claim["moved_by"]
-    means = {name: of["mean"] for name, of in choices.get(moved_by, {}).items() if of["mean"] is not None}
+    means = {
+        option: figures["mean"]
+        for option, figures in choices.get(moved_by, {}).items()
+        if figures["mean"] is not None
+    }
     flips = {
-        name: [option for option, of in of_option.items() if of["n"] and not of["holds"]]
-        for name, of_option in choices.items()
+        name: [option for option, figures in options.items() if figures["n"] and not figures["holds"]]
+        for name, options in choices.items()
     }
     return say(
         "multiverse",
@@ -158,12 +162,13 @@ def _conclusions_table(result: Result) -> Table:
 
 
 def _choices_table(result: Result) -> Table:
+    columns = ("n", "mean", "holds", "clear")
     return table(
         "multiverse-choices",
         [
-            (_claim_sentence(claim), LABELS[name], option, of["n"], of["mean"], of["holds"], of["clear"])
+            (_claim_sentence(claim), LABELS[name], option, *(figures[column] for column in columns))
             for claim in result["conclusions"]
-            for name, of_option in claim["choices"].items()
-            for option, of in of_option.items()
+            for name, options in claim["choices"].items()
+            for option, figures in options.items()
         ],
     )

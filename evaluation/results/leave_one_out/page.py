@@ -45,7 +45,8 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
             refusal = str(error)
         else:
             return redirect("admin:judgments_dataset_bounds", dataset.pk)
-    done, last = jobs.filter(state=Job.State.DONE).order_by("-pk").first(), jobs.order_by("-pk").first()
+    last = jobs.order_by("-pk").first()
+    done = jobs.filter(state=Job.State.DONE).order_by("-pk").first()
     splits = dataset.items.order_by("split").values_list("split", flat=True).distinct()
     context |= {
         "refusal": refusal,
@@ -100,9 +101,9 @@ def _tables(result: dict[str, Any]) -> dict[str, Any]:
             {
                 "title": _(title),
                 "names": taus["metrics"],
-                "rows": list(zip(taus["metrics"], taus[of], strict=True)),
+                "rows": list(zip(taus["metrics"], taus[level], strict=True)),
             }
-            for of, title in (
+            for level, title in (
                 ("images", gettext_noop("Kendall’s tau-b between metrics, over images")),
                 ("captions", gettext_noop("Kendall’s tau-b between metrics, over captions")),
             )

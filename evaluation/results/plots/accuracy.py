@@ -59,15 +59,13 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     lows = [metrics[name]["accuracy"][kind]["low"] for name in names for kind in kinds]
     people = {} if "halves" in result else result.get("people") or {}
     levels = [people[kind]["value"] for kind in kinds if kind in people]
-    least = min(
-        [CHANCE, *(low for low in lows if low is not None), *(low for low in levels if low is not None)]
-    )
+    least = min(end for end in (CHANCE, *lows, *levels) if end is not None)
     height = 1.0 + _rows_height(names)
     figure = new_figure(height)
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
     for index, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
         quiet_axes(axes)
-        axes.set_xlim(min(least, CHANCE) - 0.04, 1.02)
+        axes.set_xlim(least - 0.04, 1.02)
         # A long axis leaves no room for the number in the middle.
         middle = "75" if least > 0.2 else ""
         axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if index == 0 else "50", middle, "100"])
@@ -75,7 +73,8 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         dots = [_dot(name, cell, accent=name in leaders) for name, cell in zip(names, cells, strict=True)]
         draw_dots(axes, dots, named=index == 0)
         axes.set_title(f"{_(kind)}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
-        count, small = f"n = {cells[0]['n']:,}\n\n", SOFT | {"fontsize": SMALL - 1}
+        small = SOFT | {"fontsize": SMALL - 1}
+        count = f"n = {cells[0]['n']:,}\n\n"
         axes.text(1.0, 1.0, count, transform=axes.transAxes, ha="right", va="bottom", **small)
         # Label each line once: chance in the first panel, human level in the last.
         draw_level(axes, CHANCE, _("chance") if index == 0 else "")

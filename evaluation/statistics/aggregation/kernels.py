@@ -87,6 +87,7 @@ def expect(
             answer = answers[row]
             for label in range(labels):
                 joint[label] += log_errors[answer, label]
+        # Relative to the most probable label, whose term is 1, no exponential overflows.
         best = 0
         for label in range(1, labels):
             if joint[label] > joint[best]:

@@ -87,8 +87,8 @@ class Mtme(Encoding):
     tallies = True
 
     def __init__(self) -> None:
-        self._begun: JudgedSystems | None = None
-        self._whole: tuple[JudgedSystems, References] | None = None
+        self._without_votes: JudgedSystems | None = None  # until the parts are read
+        self._judged: tuple[JudgedSystems, References] | None = None
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
         """Fix the systems, as others may be imported meanwhile."""
@@ -108,13 +108,16 @@ class Mtme(Encoding):
         if work.stage:
             self._read(work)
         else:
-            self._begun = _collect_systems(work.study, work.prepared["systems"])
+            self._without_votes = _collect_systems(work.study, work.prepared["systems"])
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        (self._write_scores if work.stage else self._write_cells)(work, file)
+        if work.stage:
+            self._write_scores(work, file)
+        else:
+            self._write_cells(work, file)
 
     def _write_cells(self, work: ExportWork, file: HashedFile) -> None:
-        assert self._begun is not None
+        assert self._without_votes is not None
         decisions, kind = work.moment.decisions, KINDS[work.study.protocol]
         count = _cells_of_options if kind.names_best else _cells_of_captions
         count = _cells_of_pairs if kind.compares_pairs else count
@@ -129,7 +132,7 @@ class Mtme(Encoding):
                     unit: [kind.aggregation.codes(None, answer)[""] for answer in unit_answers]
                     for unit, unit_answers in answers.items()
                 }
-            cells, left_out = count(self._begun, answers)
+            cells, left_out = count(self._without_votes, answers)
             file.write(np.array(cells, dtype=np.float64).tobytes())
             work.counts["left_out"] += left_out
 
@@ -140,20 +143,20 @@ class Mtme(Encoding):
                 file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
 
     def _read(self, work: ExportWork) -> tuple[JudgedSystems, References]:
-        if self._whole is None:
-            board = self._begun or _collect_systems(work.study, work.prepared["systems"])
+        if self._judged is None:
+            board = self._without_votes or _collect_systems(work.study, work.prepared["systems"])
             for path in sorted(work.folder.glob(f"*.{CELLS}")):
                 cells = np.fromfile(path, dtype=np.float64).reshape(-1, 4)
                 indices = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
                 np.add.at(board.total, indices, cells[:, 2])
                 np.add.at(board.votes, indices, cells[:, 3])
-            self._begun, judged = None, board.judged()
+            self._without_votes, judged = None, board.judged()
             if not judged.votes.any():
                 raise ExportError(
                     f"No caption of a system has an answer that counts in study {work.study.slug!r}."
                 )
-            self._whole = judged, References.of(work.study, judged)
-        return self._whole
+            self._judged = judged, References.of(work.study, judged)
+        return self._judged
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         scored = list(parts)
@@ -161,8 +164,8 @@ class Mtme(Encoding):
         study, scratch = work.study, work.folder / "folder"
         shutil.rmtree(scratch, ignore_errors=True)  # of a join that was stopped
         design = design_of(study)
-        of = design.source.language.replace("-", "_") if design.source.show else ""
-        languages = f"{of or 'img'}-{design.language.replace('-', '_') or 'en'}"
+        source = design.source.language.replace("-", "_") if design.source.show else ""
+        languages = f"{source or 'img'}-{design.language.replace('-', '_') or 'en'}"
         folder = scratch / study.slug
         outputs, metrics = folder / "system-outputs" / languages, folder / "metric-scores" / languages
         for path in (outputs, metrics, *(folder / name for name in ("documents", "human-scores", "sources"))):
@@ -194,12 +197,13 @@ class Mtme(Encoding):
 
 
 def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str, Any]]:
+    """Yield the lines of the systems in the order of `board`, one in memory at a time."""
     offsets: dict[int, tuple[Path, int]] = {}
     for path in parts:
         with path.open("rb") as lines:
             offset = 0
             for line in lines:
-                offsets[int(line[: line.index(b",")].rpartition(b" ")[2])] = path, offset
+                offsets[_system_of(line)] = path, offset
                 offset += len(line)
     for pk in board.systems:
         path, offset = offsets[pk]
@@ -207,6 +211,11 @@ def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str,
             lines.seek(offset)
             scores: dict[str, Any] = json.loads(lines.readline())
         yield scores
+
+
+def _system_of(line: bytes) -> int:
+    """Read the first member alone: a line has a score of every image."""
+    return int(line.split(b",", 1)[0].split(b": ")[1])
 
 
 def judged_items(study: Study) -> QuerySet[Item]:
@@ -268,11 +277,9 @@ def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]
             if row is None or board.caption[row, segment] != caption:
                 left_out += len(votes)
             else:
-                won = sum(
-                    1.0 if vote % MUCH == side else 0.5 * (vote % MUCH not in (FIRST, SECOND))
-                    for vote in votes
-                )
-                cells.append((row, segment, won, len(votes)))
+                sides = [vote % MUCH for vote in votes]
+                undecided = sum(chosen not in (FIRST, SECOND) for chosen in sides)
+                cells.append((row, segment, sides.count(side) + 0.5 * undecided, len(votes)))
     return cells, left_out
 
 
@@ -368,6 +375,7 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
 def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     def line_offset(offset: int | None) -> int | None:
+        # The mark keeps a blank before the offset, which joining the lines would drop.
         return None if offset is None else len(_on_one_line(f"{text[:offset]}|")) - 1
 
     return [
