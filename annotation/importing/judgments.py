@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -123,6 +124,7 @@ def import_judgments(
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
     bad_rows: Path | None = None,
+    design: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
     """Import a file of judgments as a new study; the same file again changes nothing.
@@ -132,6 +134,7 @@ def import_judgments(
         do not name one.
         mapping: of foreign columns.
         bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
+        design: keys of a study file for the new study, such as the weights of marked errors.
     """
     material = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
@@ -160,7 +163,7 @@ def import_judgments(
                     f"{path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
                 )
             writer = JudgmentWriter(
-                _create_imported_study(study, dataset, chosen), material, items, references
+                _create_imported_study(study, dataset, chosen, design or {}), material, items, references
             )
             for number, batch in enumerate(
                 batched(chain(() if first is None else (first,), rows), ROWS_AT_ONCE)
@@ -169,7 +172,8 @@ def import_judgments(
                 progress(1 - 1 / (number + 2), counted(writer.judgments, "judgment"))
             writer.add_winners(list(fingerprint.over(source.winners(items))))
             writer.finish()
-            writer.study.design |= writer.kind.tables_of_setting(source.setting)
+            for table, values in writer.kind.tables_of_setting(source.setting).items():
+                writer.study.design[table] = {**writer.study.design.get(table, {}), **values}
             if not writer.judgments and not writer.pairs.ids:
                 raise DataConflict(f"{path} holds no judgments; nothing was imported.")
             Study.objects.filter(pk=writer.study.pk).update(
@@ -237,18 +241,13 @@ def _count_rows(study: Study) -> dict[str, int]:
     }
 
 
-def _create_imported_study(slug: str, dataset: str, protocol: str) -> Study:
+def _create_imported_study(slug: str, dataset: str, protocol: str, keys: Mapping[str, Any]) -> Study:
+    own = {"slug": slug, "dataset": dataset, "protocol": protocol}
     try:
-        design = make_design(
-            {
-                "name": slug,
-                "slug": slug,
-                "dataset": dataset,
-                "protocol": protocol,
-                "controls": {"threshold": 0.0},
-            }
-        )
+        design = make_design({"name": slug, "controls": {"threshold": 0.0}, **keys, **own})
     except DesignError as error:
+        if keys:
+            raise
         raise DataConflict(f"The study cannot be called {slug!r}: {error}") from None
     study = create_study(design=design, user=acting_person())
     now = timezone.now()

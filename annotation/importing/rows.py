@@ -50,7 +50,7 @@ JUDGMENT_FIELDS = (
 )  # fmt: skip
 UNIT_FIELDS = (
     "study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
-    "control", "expected", "filtered", "withdrawn", "content",
+    "control", "expected", "filtered", "withdrawn", "content", "systems",
 )  # fmt: skip
 UNKNOWN_SLOT = 0
 IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that the file lacks
@@ -408,7 +408,15 @@ class UnitWriter:
             False,
             False,
             dict(row.content or {}),
+            self._systems(row),
         )
+
+    def _systems(self, row: JudgmentRow) -> list[int]:
+        """Return the row ids of the systems that the file credits with the text that is judged alone."""
+        key = row.first or (row.first_text and candidate_key(row.first_text))
+        alone = row.second is None and row.second_text is None
+        credits = row.credits.get(key or "", ()) if alone and isinstance(row, CreditedRow) else ()
+        return sorted({self.pairs.systems.by_name[credit.system].pk for credit in credits})
 
 
 class HitWriter:

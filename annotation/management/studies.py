@@ -13,7 +13,9 @@ from annotation.rehearsal import operations as rehearsal
 from annotation.rehearsal.rehearsal import CAREFUL, SortReport
 from common.commands import QuorumCommand, progress_bar
 from common.files import check_place, write_json
+from judgments.design.reading import toml_values
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, layouts
+from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS
 from judgments.management.base import OperationCommand
 from judgments.management.datasets import add_mapping, columns_offered, mapping_of
@@ -90,6 +92,12 @@ class ImportJudgments(QuorumCommand):
             help="import the rows that are right, and write the others to this CSV, with line and reason",
         )
         parser.add_argument(
+            "--design",
+            type=Path,
+            metavar="FILE",
+            help="a TOML file with keys of a study file for the study, such as [[spans.weights]]",
+        )
+        parser.add_argument(
             "--dry-run",
             action="store_true",
             help="read the whole file, say what was understood, store nothing",
@@ -106,6 +114,8 @@ class ImportJudgments(QuorumCommand):
             for line in inspection.sentences():
                 self.say(line)
             return
+        path = options["design"]
+        source["design"] = toml_values(read_whole(path), source=str(path)) if path else None
         with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
             summary = import_judgments(**source, study=options["study"], mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Study")))

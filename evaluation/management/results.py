@@ -31,6 +31,7 @@ from evaluation.results.aggregation import run_aggregation
 from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, describe_comparison
 from evaluation.results.disagreement.analysis import compute_disagreement
 from evaluation.results.disagreement.predictions import PredictionsName, import_predictions
+from evaluation.results.error_spans.domains import rank_systems, ranks_table
 from evaluation.results.error_spans.scores import compare_systems, scores_table, segments_of, system_scores
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, evaluate_study
 from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
@@ -46,7 +47,7 @@ from evaluation.results.tables import (
 )
 from judgments.management.base import FileOperationCommand, OperationCommand, add_parameters, as_text
 from judgments.models import Study
-from judgments.studies.studies import find_dataset, find_study
+from judgments.studies.studies import design_of, find_dataset, find_study
 
 
 class Aggregate(OperationCommand):
@@ -334,6 +335,9 @@ class ErrorSpans(QuorumCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study")
         parser.add_argument("--compare", nargs=2, metavar="SYSTEM", help="the first less the second")
+        parser.add_argument(
+            "--domains", action="store_true", help="also rank systems over domains (splits), as WMT24"
+        )
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -343,9 +347,15 @@ class ErrorSpans(QuorumCommand):
         if not scores:
             raise EvaluationError(f"No text of a system has an answer that counts in study {study.slug!r}.")
         pair = compare_systems(segments, *options["compare"]) if options["compare"] else None
-        systems = [as_json(score) for score in scores]
-        self.write_output(options, {"systems": systems, "comparison": as_json(pair) if pair else None})
-        self.say_tables([scores_table(scores)])
+        ranked = rank_systems(segments) if options["domains"] else []
+        result: dict[str, Any] = {
+            "systems": [as_json(score) for score in scores],
+            "comparison": as_json(pair) if pair else None,
+            "weights": design_of(study).spans.weights_by_category,
+            "ranking": [as_json(row) for row in ranked],
+        }
+        self.write_output(options, result)
+        self.say_tables([scores_table(scores), *([ranks_table(ranked)] if ranked else [])])
         if pair is not None:
             difference = Estimate(pair.difference, pair.low, pair.high)
             self.say(

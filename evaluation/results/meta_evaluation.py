@@ -49,7 +49,7 @@ from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, kind_of
 
 ITEMS_CHOSEN = (
     "The items were chosen by their usefulness, and these figures hold for the chosen items alone; weigh_back says "
@@ -487,7 +487,7 @@ def judged_captions(
     without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
     """Return ``caption_texts`` of the study's judged captions."""
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
     if scores is None:
         captions = _consensus_of_captions(study, consensus)

@@ -496,6 +496,17 @@ class Keywords(Part):
     longest: Annotated[int, Field(ge=2, le=7)] = Field(7, title="Words in a phrase at most")
 
 
+class ErrorWeights(Part):
+    """What the errors of a category weigh, by severity."""
+
+    category: str = Field(
+        "", max_length=80, title="Category", description="Empty: all that have no row of their own."
+    )
+    weights: dict[Literal["minor", "major", "critical"], Annotated[float, Field(ge=0, le=1000)]] = Field(
+        title="Weights", description="Such as minor = 1, major = 5."
+    )
+
+
 class Spans(Part):
     """What is marked in a text whose errors are looked for (docs/spans.md)."""
 
@@ -519,6 +530,12 @@ class Spans(Part):
     own: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
         (), max_length=60, title="Own categories", description="One a line.", json_schema_extra={"rows": 4}
     )
+    weights: Listed[ErrorWeights] = Field(
+        (),
+        max_length=60,
+        title="Weights of errors",
+        description="Where they differ from those of MQM (docs/spans.md#scores).",
+    )
     score: bool = Field(
         True,
         title="Ask for a score",
@@ -540,6 +557,12 @@ class Spans(Part):
         description="Two systems' texts for an item on one screen, drawn at random; each is marked and scored by "
         "itself. An item on a page of work stays one text.",
     )
+
+    @property
+    def weights_by_category(self) -> dict[str, dict[str, float]]:
+        return {
+            row.category: {str(name): weight for name, weight in row.weights.items()} for row in self.weights
+        }
 
 
 class Template(Part):

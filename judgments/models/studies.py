@@ -161,6 +161,11 @@ class Unit(models.Model):
     content = models.JSONField(
         default=dict, blank=True, help_text="What else its kind shows, as it was at generation."
     )
+    systems = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Row ids of the systems that an imported file credits with its text; empty: all that gave it.",
+    )
     filtered = models.BooleanField(
         default=False,
         help_text="Shown to fill the last ten up: filtered out, or given for another image (H13 §4.3.2).",
@@ -197,6 +202,9 @@ class Unit(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    def is_credited_to(self, system: int) -> bool:
+        return not self.systems or system in self.systems
 
     @property
     def source_text(self) -> str:

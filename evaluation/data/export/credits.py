@@ -24,7 +24,8 @@ IN_ONE_QUERY = 500
 UNITS_AT_ONCE = 20_000  # in one look-up
 MOST_CACHED = 100_000  # captions whose hashes are cached between look-ups
 ImageText = tuple[int, str]  # an image and a text
-Shown = tuple[str, ImageText, str | None]  # caption id, image and text, and the system for a pair
+# caption id, image and text, the system for a pair, and those that a file credits
+Shown = tuple[str, ImageText, str | None, Sequence[int]]
 Systems = dict[str, list[dict[str, Any]]]
 Lists = dict[ImageText, list[tuple[str, str, int]]]  # task, system and rank of each output
 
@@ -49,12 +50,15 @@ class Credits:
             return {}
         self._systems = self._systems or self._fixed_systems()
         self._credits.clear()
-        lists = self._lists_with({image_text for captions in shown.values() for _, image_text, _ in captions})
+        lists = self._lists_with(
+            {image_text for captions in shown.values() for _, image_text, *_ in captions}
+        )
         credited: dict[int, Systems] = {}
         for pk, captions in shown.items():
             systems: Systems = {}
-            for key, image_text, system in captions:
-                entries = lists.get(image_text, [])
+            for key, image_text, system, of_file in captions:
+                names = {self._systems.get(number) for number in of_file}
+                entries = [entry for entry in lists.get(image_text, ()) if not of_file or entry[1] in names]
                 if system is not None:
                     entries = [entry for entry in entries if entry[:2] == (ANNOTATION, system)]
                 credits = [self._credit(*entry) for entry in entries]
@@ -151,7 +155,7 @@ def _shown_captions(units: Sequence[int]) -> dict[int, list[Shown]]:
     """Return unit row id -> id, image, text and, for pairs, system of its captions."""
     rows = Unit.objects.filter(pk__in=units, control=False).values_list(
         "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
-        "pair__first_system__name", "pair__second_system__name", "pair_id",
+        "pair__first_system__name", "pair__second_system__name", "pair_id", "systems",
     )  # fmt: skip
     shown: dict[int, list[Shown]] = {}
     for (
@@ -165,15 +169,16 @@ def _shown_captions(units: Sequence[int]) -> dict[int, list[Shown]]:
         first_system,
         second_system,
         pair,
+        of_file,
     ) in converted_rows(rows):
         if pair is not None:
             sides = ((first, first_text, first_system), (second, second_text, second_system))
-            shown[pk] = [(key, (item, text), system) for key, text, system in sides if system]
+            shown[pk] = [(key, (item, text), system, ()) for key, text, system in sides if system]
         elif first is not None:
-            shown[pk] = [(first, (item, first_text), None)]
+            shown[pk] = [(first, (item, first_text), None, of_file)]
         else:
             shown[pk] = [
-                (option["key"], (item, option["text"]), None) for option in content.get("options", ())
+                (option["key"], (item, option["text"]), None, ()) for option in content.get("options", ())
             ]
     return {pk: captions for pk, captions in shown.items() if captions}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from urllib.parse import urlencode
 
 from django import forms
@@ -13,6 +14,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.models import Analysis
+from evaluation.results.error_spans.domains import rank_systems
 from evaluation.results.error_spans.scores import (
     SEGMENTS,
     compare_systems,
@@ -49,6 +51,10 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
     context |= {
         "scores": scores,
         "scored": design.spans.score,
+        "own_weights": design.spans.weights,
+        "ranked": rank_systems(segments)
+        if len({row.domain for row in chain(*segments.values())}) > 1
+        else [],
         "source": design.source,
         "figures": figures,
         "agreement": [

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,10 @@ from evaluation.statistics.clustering import ITEM, spread_of_mean
 from evaluation.statistics.resampling import CONFIDENCE
 from evaluation.statistics.significance import adjusted_p_values
 from judgments.cached_figures import Figures, add_figures
-from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, value_of
-from judgments.models import Caption, Item, Output, Study
+from judgments.kinds.base import IncludedJudgment
+from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, Mqm, value_of
+from judgments.models import Caption, Item, Output, Study, Unit
+from judgments.studies.studies import design_of
 
 NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
 Key = tuple[int, int]  # row ids of an item and a caption
@@ -53,7 +55,7 @@ class SystemScore:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A text's means over its judges; ``cluster`` is its document, else its item."""
+    """A text's means over its judges, and their scores; ``cluster`` is its document, else its item."""
 
     item: int
     cluster: str
@@ -62,6 +64,17 @@ class Segment:
     z: float | None
     errors: Mapping[str, float]
     judgments: int
+    domain: str = ""
+    scores: Sequence[float] = ()
+
+
+class Judged(NamedTuple):
+    """A judgment of a text; its ``domain`` is its item's split."""
+
+    worker: Any
+    answer: Mapping[str, Any]
+    cluster: str
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,40 +97,58 @@ def segments_of(study: Study) -> Segments:
     """Return system -> judged segments. Raise EvaluationError if answers are no marked errors."""
     if not loaders.marks_errors(study):
         raise EvaluationError(NO_SPANS.format(slug=study.slug, protocol=study.protocol))
-    judged = loaders.judged_answers(study, loaders.load_judgments(study))
-    by_text: defaultdict[Key, list[Any]] = defaultdict(list)
-    for judgment in judged:
-        by_text[judgment.unit.item_id, judgment.unit.first_id].append(judgment)
-    index = {key: number for number, key in enumerate(by_text)}
-    texts = [index[judgment.unit.item_id, judgment.unit.first_id] for judgment in judged]
-    standard = standardised_mean(
-        texts, [judgment.worker for judgment in judged], [value_of(judgment.answer) for judgment in judged]
-    )
-    z = dict(zip(standard.units.tolist(), standard.z.tolist(), strict=True))
-    scored = {key: _score_segment(judgments, z[index[key]]) for key, judgments in by_text.items()}
-    systems: dict[str, list[Segment]] = {}
+    included = loaders.judged_answers(study, loaders.load_judgments(study))
+    by_text: defaultdict[Key, list[int]] = defaultdict(list)
+    for number, judgment in enumerate(included):
+        by_text[judgment.unit.item_id, judgment.unit.first_id].append(number)
+    texts: dict[str, dict[int, list[int]]] = {}
     outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
-    for system, item, caption in outputs.values_list("system__name", "item_id", "caption_id"):
-        segments = systems.setdefault(system, [])
-        # of several texts of a system for an item, the first one that was judged
-        if (item, caption) in scored and not (segments and segments[-1].item == item):
-            segments.append(scored[item, caption])
-    return {name: segments for name, segments in systems.items() if segments}
+    for pk, system, item, caption in outputs.values_list(
+        "system", "system__name", "item_id", "caption_id"
+    ).iterator():
+        own = [
+            number for number in by_text.get((item, caption), ()) if included[number].unit.is_credited_to(pk)
+        ]
+        if own:  # of several texts of a system for an item, the first one that was judged
+            texts.setdefault(system, {}).setdefault(item, own)
+    judged = [_judged(judgment) for judgment in included]
+    return score_segments(judged, texts, MQM.with_weights(design_of(study).spans.weights_by_category))
 
 
-def _score_segment(judged: Sequence[Any], z: float) -> Segment:
-    unit = judged[0].unit
+def _judged(judgment: IncludedJudgment) -> Judged:
+    unit = judgment.unit
     document = unit.content.get("document")
-    counts = Counter(span[SEVERITY] for judgment in judged for span in judgment.answer["spans"])
-    return Segment(
-        item=unit.item_id,
-        cluster=document["name"].rpartition("#")[0] if document else unit.item.name,
-        score=float(np.mean([value_of(judgment.answer) for judgment in judged])),
-        mqm=float(np.mean([MQM.score(judgment.answer["spans"]) for judgment in judged])),
-        z=json_float(z),
-        errors={severity: counts[severity] / len(judged) for severity in SEVERITIES if counts[severity]},
-        judgments=len(judged),
-    )
+    cluster = document["name"].rpartition("#")[0] if document else unit.item.name
+    return Judged(judgment.worker, judgment.answer, cluster, unit.item.split)
+
+
+def score_segments(
+    judged: Sequence[Judged], texts: Mapping[str, Mapping[int, Sequence[int]]], mqm: Mqm = MQM
+) -> Segments:
+    """Return system -> segments; ``texts`` are system -> item -> positions in ``judged`` of its text."""
+    values = [value_of(judgment.answer, mqm) for judgment in judged]
+    z = standardised_mean(range(len(judged)), [judgment.worker for judgment in judged], values).z
+    weights = [mqm.score(judgment.answer["spans"]) for judgment in judged]
+    counts = [Counter(span[SEVERITY] for span in judgment.answer["spans"]) for judgment in judged]
+
+    def score(item: int, own: Sequence[int]) -> Segment:
+        marks = sum((counts[number] for number in own), Counter[str]())
+        there = [float(z[number]) for number in own if np.isfinite(z[number])]
+        return Segment(
+            item=item,
+            cluster=judged[own[0]].cluster,
+            domain=judged[own[0]].domain,
+            score=float(np.mean([values[number] for number in own])),
+            mqm=float(np.mean([weights[number] for number in own])),
+            z=float(np.mean(there)) if there else None,
+            errors={severity: marks[severity] / len(own) for severity in SEVERITIES if marks[severity]},
+            judgments=len(own),
+            scores=[values[number] for number in own],
+        )
+
+    return {
+        system: [score(item, own) for item, own in of_items.items()] for system, of_items in texts.items()
+    }
 
 
 def system_scores(segments: Segments) -> list[SystemScore]:
@@ -207,24 +238,24 @@ class Row:
 
 
 def shared_items(study: Study, first: str, second: str) -> list[tuple[int, int, int]]:
-    """Return (item, caption, caption) of two systems, largest difference first."""
+    """Return (item, unit, unit) of two systems, largest difference first."""
     outputs = Output.objects.of_study(study).annotations().filter(system__name__in=(first, second))
     rows = outputs.order_by("item__position", "rank", "pk").values_list(
-        "system__name", "item_id", "caption_id"
+        "system", "system__name", "item_id", "caption_id"
     )
-    scores = {
-        (item, caption): value
-        for item, caption, value in Consensus.objects.filter(study=study, unit__isnull=False).values_list(
-            "unit__item_id", "unit__first_id", "value"
-        )
-        if value is not None
-    }
-    captions: dict[int, dict[str, int]] = {}
-    for system, item, caption in rows:
-        if (item, caption) in scores:
-            captions.setdefault(item, {}).setdefault(system, caption)
-    shared = [(item, of[first], of[second]) for item, of in captions.items() if first in of and second in of]
-    return sorted(shared, key=lambda row: -abs(scores[row[0], row[1]] - scores[row[0], row[2]]))
+    scores: dict[int, float] = {}
+    judged: defaultdict[Key, list[Unit]] = defaultdict(list)
+    for consensus in Consensus.objects.filter(study=study, value__isnull=False).select_related("unit"):
+        if (unit := consensus.unit) is not None and unit.first_id is not None and consensus.value is not None:
+            judged[unit.item_id, unit.first_id].append(unit)
+            scores[unit.pk] = consensus.value
+    units: dict[int, dict[str, int]] = {}
+    for pk, system, item, caption in rows:
+        for unit in judged[item, caption]:
+            if unit.is_credited_to(pk):
+                units.setdefault(item, {}).setdefault(system, unit.pk)
+    shared = [(item, of[first], of[second]) for item, of in units.items() if first in of and second in of]
+    return sorted(shared, key=lambda row: -abs(scores[row[1]] - scores[row[2]]))
 
 
 def marked_rows(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row]:
@@ -235,27 +266,26 @@ def marked_rows(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row
         .order_by("-position")
         .values_list("item_id", "text")
     )
-    captions = Caption.objects.in_bulk({caption for _, *both in shown for caption in both})
-    consensus: dict[Key, Consensus] = {
-        (row.unit.item_id, row.unit.first_id): row
-        for row in Consensus.objects.filter(study=study, unit__item__in=items).select_related("unit")
-        if row.unit is not None and row.unit.first_id is not None
+    units = {unit for _, *both in shown for unit in both}
+    consensus = {
+        row.unit_id: row
+        for row in Consensus.objects.filter(study=study, unit__in=units).select_related("unit__first")
     }
     return [
         Row(
             item=items[item].name,
             source=items[item].text,
             reference=references.get(item, ""),
-            sides=(
-                _marked_side(captions[first].text, consensus[item, first]),
-                _marked_side(captions[second].text, consensus[item, second]),
-            ),
+            sides=(_marked_side(consensus[first]), _marked_side(consensus[second])),
         )
         for item, first, second in shown
     ]
 
 
-def _marked_side(text: str, consensus: Consensus) -> Side:
+def _marked_side(consensus: Consensus) -> Side:
+    assert consensus.unit is not None
+    assert consensus.unit.first is not None  # a text was marked
+    text = consensus.unit.first.text
     spans = consensus.answer["spans"] if consensus.answer else []
     severity = [""] * len(text)
     for span in spans:

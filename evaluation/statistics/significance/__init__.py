@@ -13,4 +13,5 @@ from evaluation.statistics.significance.paired_tests import (
     mcnemar_test,
     randomization_test,
     stars,
+    stouffer_wilcoxon,
 )

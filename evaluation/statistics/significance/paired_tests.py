@@ -347,6 +347,21 @@ def benjamini_hochberg(p_values: ArrayLike) -> Floats:
     return adjusted_p_values(p_values, "benjamini-hochberg").values
 
 
+def stouffer_wilcoxon(differences: Sequence[ArrayLike]) -> float:
+    """Return Stouffer's p over domains of the two-sided p of Wilcoxon's signed-rank test in each.
+
+    As WMT24 joins them (Kocmi et al. 2024): z is that of 1 - p. A domain without a difference has p = 1, and none at
+    all is nan.
+    """
+    p = [
+        float(scipy.stats.wilcoxon(domain).pvalue) if np.any(domain) else 1.0
+        for domain in (float_vector(values, "differences") for values in differences)
+        if len(domain)
+    ]
+    z = np.asarray(scipy.stats.norm.isf(p))
+    return float(scipy.stats.norm.sf(z.sum() / math.sqrt(len(p)))) if p else math.nan
+
+
 def stars(p: float) -> str:
     """Return one star at p <= 0.1, two at 0.05, three at 0.01 (H13 Table 1)."""
     return "*" * sum(p <= bound for bound in (0.1, 0.05, 0.01))

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
@@ -38,6 +38,13 @@ class Mqm:
     labels: Mapping[str, str]
     weights: Mapping[str, float]
     of_category: Mapping[str, Mapping[str, float]]
+
+    def with_weights(self, weights: Mapping[str, Mapping[str, float]]) -> Mqm:
+        """Return them with a study's own weights: category, or "" for all others -> severity -> weight."""
+        own = dict(weights)
+        usual = {**self.weights, **own.pop("", {})}
+        categories = {name: {**self.of_category.get(name, {}), **row} for name, row in own.items()}
+        return replace(self, weights=usual, of_category={**self.of_category, **categories})
 
     def weight(self, span: Span) -> float:
         weights = self.of_category.get(span.get(CATEGORY, ""), {})
@@ -72,12 +79,14 @@ class Options:
         categories: names with labels; empty if errors have no category.
         score: whether a score from 0 to 100 follows.
         missing: whether missing parts can be marked.
+        weights: as in `Mqm.with_weights`.
     """
 
     severities: tuple[str, ...] = SEVERITIES[:2]
     categories: tuple[tuple[str, str], ...] = ()
     score: bool = True
     missing: bool = True
+    weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def as_text(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
@@ -92,6 +101,7 @@ class Options:
             categories=tuple((name, label) for name, label in values["categories"]),
             score=values["score"],
             missing=values["missing"],
+            weights=values.get("weights", {}),
         )
 
     def with_marks(self, marks: Sequence[Span]) -> Options:
@@ -212,12 +222,12 @@ def f1(first_spans: Iterable[Span], second_spans: Iterable[Span]) -> float:
     return 2 * len(first & second) / (len(first) + len(second)) if first or second else 1.0
 
 
-def value_of(answer: Mapping[str, Any]) -> float:
+def value_of(answer: Mapping[str, Any], mqm: Mqm = MQM) -> float:
     """Return an answer's score, else MQM's of its spans."""
-    return float(answer["score"]) if "score" in answer else MQM.score(answer["spans"])
+    return float(answer["score"]) if "score" in answer else mqm.score(answer["spans"])
 
 
-def together(answers: Sequence[Mapping[str, Any]]) -> Consensus:
+def together(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) -> Consensus:
     """Return the mean score, and the characters that more than half of the answers mark.
 
     Adjacent characters form one span while the leading severity and category stay the same; of equally frequent
@@ -255,7 +265,7 @@ def together(answers: Sequence[Mapping[str, Any]]) -> Consensus:
                 **_leading([mark for marks_of_answer in lacking for mark in marks_of_answer]),
             }
         )
-    value = float(np.mean([value_of(answer) for answer in answers]))
+    value = float(np.mean([value_of(answer, mqm) for answer in answers]))
     votes = Counter(span[SEVERITY] for answer in answers for span in answer["spans"])
     answer = {"spans": spans, **({"score": value} if "score" in answers[0] else {})}
     return Consensus(n=n, value=value, votes=dict(sorted(votes.items())), answer=answer)

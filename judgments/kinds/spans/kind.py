@@ -76,6 +76,7 @@ from judgments.kinds.spans.answers import (
     SEVERITIES,
     SEVERITY,
     START,
+    Mqm,
     Options,
     f1,
     in_order,
@@ -109,23 +110,29 @@ class MajorityOfCharacters(OpenAggregation):
     tie_rule = "unmarked"
     level = "interval"
 
+    def __init__(self, mqm: Mqm = MQM) -> None:
+        self.mqm = mqm
+
     def combine(self, answers: list[dict[str, Any]]) -> Consensus:
-        return together(answers)
+        return together(answers, self.mqm)
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        return {"": value_of(answer)}
+        return {"": value_of(answer, self.mqm)}
 
 
 class SpanResults(Results):
+    def __init__(self, mqm: Mqm = MQM) -> None:
+        self.mqm = mqm
+
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        return figures_of(judged, seed=seed)
+        return figures_of(judged, self.mqm, seed=seed)
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
         """Return each text's mean score per item."""
         scores: defaultdict[tuple[int, str, str], list[float]] = defaultdict(list)
         for judgment in judged:
             scores[judgment.unit.item_id, judgment.unit.first.key, judgment.unit.first.text].append(
-                value_of(judgment.answer)
+                value_of(judgment.answer, self.mqm)
             )
         return [CaptionScore(*of, score=float(np.mean(values))) for of, values in scores.items()]
 
@@ -250,18 +257,18 @@ class Spans(OpenKind):
         ),
         self_contained=False,
     )
-    aggregation = MajorityOfCharacters()
-    results = SpanResults()
     comparison = Comparison(per_image=True)
     own_formats = ("spans",)
     own_keys = (
-        "spans.severities", "spans.categories", "spans.own", "spans.score", "spans.missing",
+        "spans.severities", "spans.categories", "spans.own", "spans.weights", "spans.score", "spans.missing",
         "spans.reference", "spans.documents", "spans.contrastive",
     )  # fmt: skip
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
         self.rehearsal = SpanRehearsal(self.options)
+        mqm = MQM.with_weights(self.options.weights)
+        self.aggregation, self.results = MajorityOfCharacters(mqm), SpanResults(mqm)
 
     @property
     def judges_one_caption(self) -> bool:
@@ -275,6 +282,7 @@ class Spans(OpenKind):
             categories=tuple(categories[table.categories].items()),
             score=table.score,
             missing=table.missing,
+            weights=table.weights_by_category,
         ).as_text()
 
     def for_design(self, design: StudyDesign) -> Kind:
@@ -317,6 +325,8 @@ class Spans(OpenKind):
                 "staff",
                 "spans.own is empty; expected the names of your categories, as spans.categories is 'own'",
             )
+        if len(table.weights_by_category) < len(table.weights):
+            yield pgettext("staff", "spans.weights has a category twice; expected each once")
         if len(set(table.own)) < len(table.own):
             yield pgettext("staff", "spans.own has a name twice; expected each once")
         if table.contrastive:
@@ -809,7 +819,7 @@ def _runs(images: Sequence[Image]) -> list[Run]:
 RESAMPLES = 1000
 
 
-def figures_of(judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+def figures_of(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -> KindResults:
     """Return the study's ``spans``, and each unit's mean MQM and standardised score.
 
     Documents, else items, are resampled together.
@@ -828,8 +838,8 @@ def figures_of(judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
     every = [span for judgment in judged for span in judgment.answer["spans"]]
     mqm: defaultdict[int, list[float]] = defaultdict(list)
     for judgment in judged:
-        mqm[judgment.unit.pk].append(MQM.score(judgment.answer["spans"]))
-    standard = standardised_mean(texts, workers, [value_of(judgment.answer) for judgment in judged])
+        mqm[judgment.unit.pk].append(weights.score(judgment.answer["spans"]))
+    standard = standardised_mean(texts, workers, [value_of(judgment.answer, weights) for judgment in judged])
     rows = zip(standard.units.tolist(), standard.z.tolist(), strict=True)
     z = {unit: or_none(value) for unit, value in rows}
     return KindResults(

@@ -33,6 +33,7 @@ from judgments.kinds import KINDS, Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
 from judgments.kinds.keywords import stemmed
 from judgments.models import Study, Unit
+from judgments.studies.studies import kind_of
 
 GRADES_A_LINE = 3  # the expert file has three columns of grades
 ROWS_AT_ONCE = 2_000
@@ -241,7 +242,7 @@ def _consensus_of(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterat
     answers = [(unit, answer) for unit, unit_answers in some for answer in unit_answers]
     if not answers:
         return
-    consensus = KINDS[study.protocol].aggregation.consensus(
+    consensus = kind_of(study).aggregation.consensus(
         [unit for unit, _ in answers], [answer for _, answer in answers]
     )
     units = Unit.objects.select_related("item", "first").in_bulk([unit for unit, _ in some])

@@ -30,9 +30,9 @@ from evaluation.metrics import score
 from evaluation.models import DEFAULT_METRICS
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from judgments.kinds import KINDS
-from judgments.kinds.spans.answers import MQM
+from judgments.kinds.spans.answers import MQM, Mqm
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
 CELLS, SCORES = "cells", "scores"  # file suffixes of the two stages' parts
@@ -69,6 +69,12 @@ class JudgedSystems:
         for name in ("caption", "total", "votes"):
             setattr(judged, name, getattr(self, name)[np.ix_(rows, columns)])
         return judged
+
+    def systems_with(self, segment: int, caption: int, credited: Sequence[int]) -> list[int]:
+        """Return the systems of a text; those among ``credited`` row ids alone, if there are any."""
+        rows = np.flatnonzero(self.caption[:, segment] == caption).tolist()
+        allowed = {self.systems.get(pk) for pk in credited}
+        return [row for row in rows if not credited or row in allowed]
 
     @property
     def means(self) -> Floats:
@@ -118,7 +124,7 @@ class Mtme(Encoding):
 
     def _write_cells(self, work: ExportWork, file: HashedFile) -> None:
         assert self._without_votes is not None
-        decisions, kind = work.moment.decisions, KINDS[work.study.protocol]
+        decisions, kind = work.moment.decisions, kind_of(work.study)
         count = _cells_of_options if kind.names_best else _cells_of_captions
         count = _cells_of_pairs if kind.compares_pairs else count
         for _, included in work.answers():
@@ -255,9 +261,10 @@ Cells = tuple[list[tuple[float, ...]], int]
 def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
     cells: list[tuple[float, ...]] = []
     left_out = 0
-    for pk, item, caption in Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first"):
+    units = Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first", "systems")
+    for pk, item, caption, credited in units:
         segment, votes = board.segments[item], answers[pk]
-        systems = np.flatnonzero(board.caption[:, segment] == caption).tolist()
+        systems = board.systems_with(segment, caption, credited)
         cells += [(system, segment, sum(votes), len(votes)) for system in systems]
         left_out += 0 if systems else len(votes)
     return cells, left_out
@@ -348,16 +355,16 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
     Offsets refer to lines with single blanks, as mt-metrics-eval reads them. Omissions have null offsets.
     """
     answers = dict(loaders.counted_answers(work.study, work.moment))
+    mqm = MQM.with_weights(design_of(work.study).spans.weights_by_category)
     cells: dict[tuple[int, int], list[Any]] = {}
     units = Unit.objects.filter(pk__in=answers).order_by("position", "pk")
-    for pk, item, caption, text in units.values_list("pk", "item", "first", "first__text").iterator(
-        ROWS_AT_ONCE
-    ):
+    rows = units.values_list("pk", "item", "first", "first__text", "systems").iterator(ROWS_AT_ONCE)
+    for pk, item, caption, text, credited in rows:
         segment = board.segments.get(item)
         if segment is None:
             continue
-        rated = [_errors(text, answer["spans"]) for answer in answers[pk]]
-        for system in np.flatnonzero(board.caption[:, segment] == caption).tolist():
+        rated = [_errors(text, answer["spans"], mqm) for answer in answers[pk]]
+        for system in board.systems_with(segment, caption, credited):
             cells.setdefault((system, segment), []).extend(rated)
     for rater in range(max(map(len, cells.values()), default=0)):
         with _open_text(stem.with_name(f"{stem.name}.rater{rater + 1}.seg.rating")) as file:
@@ -372,7 +379,7 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
                     file.write(f"{names[pk]}\t{rating}\n")
 
 
-def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _errors(text: str, spans: Sequence[Mapping[str, Any]], mqm: Mqm) -> list[dict[str, Any]]:
 
     def line_offset(offset: int | None) -> int | None:
         # The mark keeps a blank before the offset, which joining the lines would drop.
@@ -384,7 +391,7 @@ def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
             "end": line_offset(span["end"]),
             "category": span.get("category", ""),
             "severity": span["severity"],
-            "score": MQM.weight(span),
+            "score": mqm.weight(span),
             "is_source_error": span.get("category") == SOURCE_ERROR,
         }
         for span in spans
