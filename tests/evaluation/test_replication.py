@@ -201,7 +201,7 @@ def test_a_mistake_in_a_pack_is_one_sentence(
 
 
 def test_an_unknown_pack_and_a_folder_of_other_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="There is no pack 'v16'; expected one of graded-sets"):
+    with pytest.raises(CommandError, match="There is no pack 'v16'; expected one of alt-test, graded-sets"):
         replicate("v16", output=tmp_path / "out")
     with pytest.raises(CommandError, match="needs a pack and --output"):
         replicate("v15-accuracy")
