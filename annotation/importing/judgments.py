@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -208,22 +209,15 @@ def _opened(
         format, path, protocol=protocol, encoding=encoding, mapping=mapping, worker_name=worker_name
     )
     if isinstance(source, MappedJudgments):
-        source.text_of = SystemTexts(dataset)
+        texts = cache(partial(_texts_of, dataset))
+        source.text_of = lambda system, image: texts(system).get(image)
     return source
 
 
-class SystemTexts:
-    """What systems wrote of items, read from the database when a file first needs it."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-        self._texts: dict[str, dict[str, str]] = {}
-
-    def __call__(self, system: str, image: str) -> str | None:
-        if system not in self._texts:
-            rows = Output.objects.annotations().filter(system__dataset=self._dataset, system__name=system)
-            self._texts[system] = dict(rows.order_by("-rank").values_list("item__name", "caption__text"))
-        return self._texts[system].get(image)
+def _texts_of(dataset: Dataset, system: str) -> dict[str, str]:
+    """Return what a system wrote of each item; its first text counts."""
+    rows = Output.objects.annotations().filter(system__dataset=dataset, system__name=system)
+    return dict(rows.order_by("-rank").values_list("item__name", "caption__text"))
 
 
 def _captions_of(dataset: Dataset) -> Any:

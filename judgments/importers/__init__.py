@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
-from judgments.importers.coco import CocoCandidates, CocoDataset
+from judgments.importers.coco import CocoDataset
 from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.judgment_tables import TableJudgments
@@ -69,8 +69,9 @@ DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     "inputs": InputTable,
 }
 
+RESULTS = ColumnMapping(columns={"image": "image_id"})  # MS COCO's
 CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
-    "coco": CocoCandidates,
+    "coco": partial(TableCandidates, records=RESULTS.reader(read_json_list)),
     **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
 }
 

@@ -6,15 +6,13 @@ in it, such as `annotations[17].caption`, instead of a line.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from judgments.importers.records import (
     Address,
-    CandidateRow,
-    CandidateSource,
     CaptionText,
     DatasetSource,
     ImageName,
@@ -25,7 +23,7 @@ from judgments.importers.records import (
     quoted,
     read_document,
 )
-from judgments.importers.tables import CandidateRegister, CaptionRegister
+from judgments.importers.tables import CaptionRegister
 from judgments.importers.textio import ImportProblem
 
 
@@ -44,7 +42,6 @@ class _Annotation:
 
 
 _IMAGE, _ANNOTATION = Shape(_Image), Shape(_Annotation)
-_RESULT = Shape(CandidateRow, columns={"image": "image_id", "text": "caption"}, passed=("rank", "score"))
 
 
 class CocoDataset(DatasetSource):
@@ -88,25 +85,6 @@ class CocoDataset(DatasetSource):
             there.add(key)
             if key == wanted:
                 yield from _record(self.path, key, number, value)
-
-
-class CocoCandidates(CandidateSource):
-    """Results JSON: a list of objects with `image_id` and `caption`, one per image."""
-
-    def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
-        register = CandidateRegister(self.notes, images)
-        first = True
-        for key, number, value in read_document(self.path, self._encoding):
-            if key or (first and value != []):
-                expected = 'a list of objects with "image_id" and "caption"'
-                actual = "an object" if key else quoted(value)
-                raise ImportProblem(self.path, None, None, actual, expected)
-            for record in _record(self.path, key, number, value):
-                row = _RESULT.read(record)
-                if register.add(record, row, column="image_id"):
-                    yield row
-            first = False
-        register.finish(self.path)
 
 
 def _record(path: Path, name: str, number: int | None, value: object) -> Iterator[Record]:

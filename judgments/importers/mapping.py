@@ -43,6 +43,7 @@ from judgments.importers.nested import (
 from judgments.importers.records import (
     JUDGMENT_COLUMNS,
     MOST_SHOWN,
+    SHORT_NAME_LIMIT,
     Columns,
     JudgmentRow,
     Record,
@@ -58,7 +59,7 @@ FIRST_ROWS = 5
 NUMBER, FOLDER = "{n}", "folder"
 WHAT = (
     "image", "reference", "first", "second", "reference_text", "first_text", "second_text", "kind", "pair",
-    "content",
+    "content"
 )  # fmt: skip
 ANSWERS = ("value", "answer")
 MARKS = ("severity", "category", "first_text")
@@ -147,11 +148,15 @@ class ColumnMapping(BaseModel):
             "values": {**self.values, **values},
             "zone": other.zone or self.zone,
             "fixes": other.fixes,
-            "asked": (*self.asked, *(name for name, places in other.columns.items() if len(places) == 1)),
+            "asked": other.single(),
         }
         # the keys of a user's own layout
         own = other.model_fields_set - changed.keys()
         return self.model_copy(update={**{name: getattr(other, name) for name in own}, **changed})
+
+    def single(self) -> tuple[str, ...]:
+        """Return our columns that have one source."""
+        return tuple(name for name, places in self.columns.items() if len(places) == 1)
 
     def check(self, path: Path, known: Iterable[str]) -> None:
         """Refuse names that are none of ours, and an unknown zone."""
@@ -211,7 +216,8 @@ class _Reading:
         # columns that are named as ours need no mapping
         sources = {name: (name,) for name in own if alone and not how.title} | dict(how.columns)
         self.sources, self.columns = sources, replace(columns, loose=True, strict=False)
-        asked = {source for name in how.asked for source in how.columns[name]}
+        names = how.asked or (() if how.title else how.single())
+        asked = {place for name in names for place in how.columns[name]}
         self.unseen = {source for source in asked if "{" not in source.replace(NUMBER, "")}
         hints = dict.fromkeys(source for places in sources.values() for source in places)
         hints |= {} if how.title else dict.fromkeys(own)
@@ -343,7 +349,7 @@ class _Reading:
         if not self.alone:
             others = {name: value for name, value in record.values.items() if name not in taken}
             ours = {name: value for name, value in others.items() if name not in ours} | ours
-        return replace(record, values=ours, origins=origins, renamed=True)
+        return replace(record, values=ours, origins=origins, renamed=self.alone)
 
     def _cell(self, record: Record, place: str) -> Any:
         if "{" not in place or place in record.values:
@@ -447,6 +453,8 @@ class MappedJudgments(TableJudgments):
         self._credit(values)
         if self.how.spans:
             values["answer"] = self._marks(record, values)
+        if "{" in record.origins.get("unit", "") and len(str(values.get("unit"))) > SHORT_NAME_LIMIT:
+            values["unit"] = content_key("unit", values["unit"])  # joined from columns
         if "unit" not in values:
             systems = [values[name] for name in SYSTEMS if name in values]
             values["unit"] = content_key("unit", *(values.get(name) for name in WHAT), *systems)

@@ -24,13 +24,17 @@ def look_up(values: Mapping[str, Any], place: str) -> Any:
         return values[place]
     at: Any = values
     for step in place.split("."):
-        if isinstance(at, Mapping):
-            at = next(iter(at.values()), None) if step == "*" and len(at) == 1 else at.get(step)
-        elif isinstance(at, list):
-            at = at[int(step)] if step.isdecimal() and len(step) < 9 and int(step) < len(at) else None
-        else:
-            return None
+        at = _member(at, step)
     return at
+
+
+def _member(container: Any, step: str) -> Any:
+    if isinstance(container, Mapping):
+        only = step == "*" and len(container) == 1
+        return next(iter(container.values())) if only else container.get(step)
+    if isinstance(container, list) and step.isdecimal() and len(step) < 9 and int(step) < len(container):
+        return container[int(step)]
+    return None
 
 
 def exploded(values: Mapping[str, Any], steps: Sequence[Sequence[str]]) -> Iterator[Mapping[str, Any]]:
@@ -47,12 +51,7 @@ def exploded(values: Mapping[str, Any], steps: Sequence[Sequence[str]]) -> Itera
         row = dict(values)
         row[KEY] = key
         for place, container in zip(steps[0], containers, strict=True):
-            if isinstance(container, list):
-                row[place] = container[key] if key < len(container) else None
-            elif isinstance(container, dict):
-                row[place] = container.get(key)
-            else:
-                row[place] = None
+            row[place] = _member(container, str(key))
         yield from exploded(row, steps[1:])
 
 

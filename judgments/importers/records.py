@@ -792,18 +792,20 @@ def read_csv(
     number, text, separators = 1, next((text for _, text in lines), ""), SEPARATORS
     if named := re.fullmatch(r"sep=(.)[\r\n]*", text):  # written by Excel above the header
         number, text, separators = 2, next((text for _, text in lines), ""), named.group(1)
-    header = find_header(
-        path,
-        number,
-        text,
-        wanted=f"a header with {', '.join(columns.required) or 'the columns'}",
-        score=len if columns.header else columns.score,
-        separators=separators,
-        rename=columns.names_of,
-    )
     if columns.header:
-        header = Header(number - 1, header.separator, list(columns.header))
+        header = Header(number - 1, max(separators, key=text.count), list(columns.header))
         lines = chain([(number, text)], lines)
+    else:
+        wanted = f"a header with {', '.join(columns.required) or 'the columns'}"
+        header = find_header(
+            path,
+            number,
+            text,
+            wanted=wanted,
+            score=columns.score,
+            separators=separators,
+            rename=columns.names_of,
+        )
     columns.check(header.names, path, number, notes)
     for line, cells in csv_rows(path, lines, header, quoted=columns.quoted):
         yield Record(path, line, _values(path, line, header, cells, columns), textual=True)

@@ -53,7 +53,8 @@ def read_json_list(
             columns.check(tuple(value), path, None, notes)
             yield Record(path, None, value, path=f"{key}[{number}]")
         elif number is not None or key:
-            raise ImportProblem(path, None, key or f"[{number}]", quoted(value), "a list of objects")
+            actual = "an object" if key else quoted(value)
+            raise ImportProblem(path, None, None, actual, "a list of objects")
 
 
 def read_workbook(

@@ -30,10 +30,7 @@ from judgments.importers.records import (
     RecordReader,
     ReferenceRow,
     Shape,
-    csv_rows,
-    find_header,
     json_cell,
-    named_cells,
     quoted,
     read_csv,
     read_image,
@@ -50,6 +47,7 @@ DATASET_COLUMNS = Columns(
     instead={"caption": "text"},
 )
 PAIR_COLUMNS = Columns(("image", "caption"))
+INPUTS = Columns((), loose=True)
 CANDIDATE_COLUMNS = Columns(("image", "caption"), ("rank", "score", "system"))
 MOST_TEXT = 100_000  # characters of an image's text
 MOST_BOXES = 100
@@ -356,25 +354,21 @@ class InputTable(DatasetSource):
 
     def rows(self) -> Iterator[InputRow]:
         """Yield records named by number: `row-1`."""
-        lines = read_lines(self.path, encoding=self._encoding, newline="")
-        header = find_header(
-            self.path,
-            *next(lines, (1, "")),
-            wanted="the names of the columns in the first line",
-            score=len,
-        )
-        if len(header.names) > MOST_COLUMNS:
-            raise ImportProblem(self.path, 1, None, f"{len(header.names)} columns", f"at most {MOST_COLUMNS}")
-        for name in header.names:
+        count = 0
+        for count, record in enumerate(read_csv(self.path, INPUTS, self.notes, self._encoding), 1):
+            if count == 1:
+                self._check_names(list(record.values))
+            yield self._row(count, record)
+        if not count:
+            raise ImportProblem(self.path, None, None, "no rows", "one row of inputs at least")
+
+    def _check_names(self, names: list[str]) -> None:
+        if len(names) > MOST_COLUMNS:
+            raise ImportProblem(self.path, 1, None, f"{len(names)} columns", f"at most {MOST_COLUMNS}")
+        for name in names:
             Record(self.path, 1, {"": name}).read(
                 "", lambda value: read_name(value, "a name for every column", LONGEST_COLUMN)
             )
-        count = 0
-        for count, (line, cells) in enumerate(csv_rows(self.path, lines, header), 1):
-            values = named_cells(self.path, line, header.names, cells, header.separator)
-            yield self._row(count, Record(self.path, line, values, textual=True))
-        if not count:
-            raise ImportProblem(self.path, None, None, "no rows", "one row of inputs at least")
 
     def _row(self, number: int, record: Record) -> InputRow:
         for name, cell in record.values.items():

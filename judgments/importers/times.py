@@ -13,7 +13,7 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 ZONES = {
     "UTC": 0, "GMT": 0, "Z": 0, "WET": 0,
     "PST": -8, "PDT": -7, "MST": -7, "MDT": -6, "CST": -6, "CDT": -5, "EST": -5, "EDT": -4,
-    "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "BST": 1, "JST": 9,
+    "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "BST": 1, "JST": 9
 }  # fmt: skip
 
 _DAY = r"(?:[A-Z][a-z]{2},? )?"

@@ -68,7 +68,7 @@ GAP = {"start": None, "end": None, "severity": "minor"}
 APPRAISE = (
     'ende1,south,0,TGT,eng,deu,66,d,False,"[{""start_i"":4,""end_i"":6,""severity"":""major"",""error_type"":null},'
     '{""start_i"":""missing"",""end_i"":""missing"",""severity"":""minor"",""error_type"":null}]",1711317247.414,'
-    "1711317254.82\nende1,south,0,BAD,eng,deu,9,d#bad1,False,[],1711317304.453,1711317304.453\n"
+    "1711317247.414\nende1,south,0,BAD,eng,deu,9,d#bad1,False,[],1711317304.453,1711317304.453\n"
 )
 MQM = (
     "system\tdoc\tdocSegId\tglobalSegId\trater\tsource\ttarget\tcategory\tseverity\n"
