@@ -36,6 +36,7 @@ from judgments.importers.nested import (
     labels,
     look_up,
     marked,
+    marked_in,
     members,
     pairs_of,
     plain,
@@ -408,6 +409,7 @@ class MappedJudgments(TableJudgments):
         self._reader = how.reader(read, alone=True)
         self._zone = parse_zone(how.zone, path) if how.zone else None
         self._images: Container[str] | None = None
+        self._texts: dict[str, str] = {}
         if how.title and not any(name in how.columns for name in (*WHAT, *ANSWERS)):
             raise ImportProblem(path, None, "--map", "nothing", EXAMPLE)
         if how.title and not any(name in how.columns for name in ("unit", *WHAT)):
@@ -450,6 +452,9 @@ class MappedJudgments(TableJudgments):
             self.notes.count("rejected-assignment")
         if isinstance(values.get("image"), str):
             values["image"] = self._image(values["image"])
+        if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
+            text = marked(str(values["first_text"]))[0]
+            values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
         self._credit(values)
         if self.how.spans:
             values["answer"] = self._marks(record, values)
@@ -499,7 +504,7 @@ class MappedJudgments(TableJudgments):
                 text = self.text_of(str(system), str(values.get("image")))
                 values |= {} if text is None else {f"{side}_text": text}
             if text := values.get(f"{side}_text"):
-                key = values.setdefault(side, candidate_key(marked(text)[0] if self.how.merge else text))
+                key = values.setdefault(side, candidate_key(text))
                 credits.setdefault(key, []).append({"system": str(system), "rank": 1})
         if credits:
             values.setdefault("systems", credits)
@@ -513,30 +518,24 @@ class MappedJudgments(TableJudgments):
             marks = parse_json(marks, record.file, record.line) if isinstance(marks, str) else marks
             if not isinstance(marks, list) or not all(isinstance(mark, dict) for mark in marks):
                 raise record.problem("spans", quoted(marks), "a list of marked errors")
-        if "first_text" in values:
-            values["first_text"] = (
-                marked(str(values["first_text"]))[0] if self.how.merge else values["first_text"]
-            )
-        spans = [span for mark in marks if (span := self._span(mark, how)) is not None]
+        text = str(values.get("first_text", ""))
+        spans = [span for mark in marks if (span := self._span(mark, how, text)) is not None]
         score = _score(values.get("score"))
         return {"spans": spans} if score is None else {"spans": spans, "score": score}
 
-    def _span(self, mark: Mapping[str, Any], how: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _span(self, mark: Mapping[str, Any], how: Mapping[str, Any], text: str) -> dict[str, Any] | None:
         """Return a mark in our keys; None for the mark that says that there is no error."""
         severity, category = (self._word(name, look_up(mark, str(how.get(name, name)))) for name in MARKS[:2])
         if not severity or category == "":
             return None
         if "first_text" in mark:
-            place = marked(str(mark["first_text"] or ""))[1]
-            start, end = place or (None, None)
+            start, end = marked_in(str(mark["first_text"] or ""), text) or (None, None)
         else:
             start, end = (look_up(mark, str(how.get(name, name))) for name in ("start", "end"))
-            absent = type(start) is not int
-            start, end = (
-                (None, None)
-                if absent
-                else (start, end + 1 if how.get("inclusive") and type(end) is int else end)
-            )
+            if type(start) is not int:
+                start = end = None
+            elif how.get("inclusive") and type(end) is int:
+                end += 1
         span = {"start": start, "end": end, "severity": severity}
         return span if category is None else span | {"category": category}
 

@@ -186,3 +186,16 @@ def marked(text: str) -> tuple[str, tuple[int, int] | None]:
         return whole, None
     start = len(parts[0])
     return whole, (start, start + len(parts[1]))
+
+
+def marked_in(text: str, whole: str) -> tuple[int, int] | None:
+    """Return where the marked part of a text is in another version of it: the nearest place with the same letters."""
+    clean, place = marked(text)
+    part = clean[slice(*place)] if place else ""
+    if not part:
+        return None
+    starts = (
+        [place[0]] if clean == whole and place else [at.start() for at in re.finditer(re.escape(part), whole)]
+    )
+    start = min(starts, key=lambda at: abs(at - (place or (0,))[0]), default=None)
+    return None if start is None else (start, start + len(part))

@@ -111,7 +111,7 @@ def read_parquet(
 
     check_head(HEAD + 1)
     most = limits()
-    with _readable(path, "a Parquet file", (pa.ArrowException,)), pq.ParquetFile(path) as plain:
+    with _readable(path, "a Parquet file", (pa.ArrowException, KeyError)), pq.ParquetFile(path) as plain:
         about, names = plain.metadata, plain.schema_arrow.names
         size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
         for actual, number, allowed in (
@@ -124,7 +124,10 @@ def read_parquet(
         renamed = columns.names_of(names)
         columns.check(renamed, path, None, notes)
         number = 0
-        with pq.ParquetFile(path, read_dictionary=names) as file:
+        texts = [
+            one.name for one in plain.schema_arrow if pa.types.is_string(one.type) and "." not in one.name
+        ]
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(ROWS_AT_ONCE):
                 for row in range(batch.num_rows):
                     number += 1

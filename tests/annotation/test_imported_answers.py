@@ -2,10 +2,14 @@
 
 import csv
 import json
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
 from hypothesis import HealthCheck, given, settings
@@ -15,10 +19,11 @@ from annotation.importing.judgments import import_judgments
 from annotation.models import Judgment
 from common.errors import QuorumError
 from evaluation.results.aggregation import compute_aggregation
-from judgments.importers import ImportProblem, open_judgments
+from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, open_judgments
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Study
 from judgments.studies.studies import design_of
+from tests.judgments.results.test_layouts import workbook
 
 pytestmark = pytest.mark.django_db
 TEXT = "A dog runs through snow"
@@ -144,6 +149,64 @@ def test_whatever_a_row_holds_it_is_read_as_the_page_would_or_refused(
         kind = KINDS[protocol]
         assert row.stored is not None
         kind.aggregation.consensus([1, 1], [row.stored, row.stored])
+
+
+def foreign(path: Path, protocol: str, **row: Any) -> tuple[Path, ColumnMapping]:
+    """A table of one row whose columns have other names, and their mapping."""
+    line = {"unit": "u0", "worker": "w", **ROW, **RIGHT[protocol], **row}
+    names = {name: f"The {name.upper()}" for name in line}
+    values = {names[name]: value for name, value in line.items()}
+    if path.suffix == ".xlsx":
+        texts = {
+            name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()
+        }
+        workbook(path, [list(texts), [escape(text) for text in texts.values()]])
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist([values]), path)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps([values]))
+    elif path.suffix == ".jsonl":
+        path.write_text(json.dumps(values) + "\n")
+    else:
+        cells = [value if isinstance(value, str) else json.dumps(value) for value in values.values()]
+        with path.open("w", newline="") as stream:
+            csv.writer(stream, delimiter="\t" if path.suffix == ".tsv" else ",").writerows(
+                [list(values), cells]
+            )
+    return path, ColumnMapping(columns=names)
+
+
+@pytest.mark.parametrize("form", TABLE_FORMATS)
+@pytest.mark.parametrize("protocol", RIGHT)
+def test_a_mapping_reads_answers_of_every_kind_from_every_format(
+    tmp_path: Path, protocol: str, form: str
+) -> None:
+    path, mapping = foreign(tmp_path / f"j.{form}", protocol)
+    (row,) = open_judgments(form, path, protocol=protocol, mapping=mapping).judgments({"a.png"}, {})
+    (plain,) = open_judgments("jsonl", write(tmp_path / "p.jsonl", protocol, {})).judgments({"a.png"}, {})
+    assert (row.unit, row.value, row.stored, row.content) == (
+        plain.unit,
+        plain.value,
+        plain.stored,
+        plain.content,
+    )
+
+
+@pytest.mark.parametrize("protocol", RIGHT)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_a_mapped_row_holds_it_is_read_as_the_page_would_or_refused(
+    tmp_path: Path, protocol: str, data: st.DataObject
+) -> None:
+    column = data.draw(
+        st.sampled_from(("answer", "value", "content", "expected", "systems", "unit", "seconds"))
+    )
+    form = data.draw(st.sampled_from(("jsonl", "csv")))
+    path, mapping = foreign(tmp_path / f"j.{form}", protocol, **{column: data.draw(JSON)})
+    with suppress(ImportProblem):
+        for row in open_judgments(form, path, protocol=protocol, mapping=mapping).judgments({"a.png"}, {}):
+            if KINDS[protocol].is_open:
+                KINDS[protocol].aggregation.consensus([1, 1], [row.stored, row.stored])
 
 
 def test_good_rows_come_in_and_bad_ones_go_to_a_file_when_asked(tmp_path: Path) -> None:

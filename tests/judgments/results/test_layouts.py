@@ -73,7 +73,7 @@ APPRAISE = (
 MQM = (
     "system\tdoc\tdocSegId\tglobalSegId\trater\tsource\ttarget\tcategory\tseverity\n"
     'south\td\t1\t5\trater1\tThe "dog".\tDer "<v>Hut</v>".\tAccuracy/Mistranslation\tMajor\n'
-    'south\td\t1\t5\trater1\tThe "dog".\tDer "Hut"<v>.</v>\tFluency/Punctuation\tMinor\n'
+    'south\td\t1\t5\trater1\tThe "dog".\tDer  "Hut"<v>.</v>\tFluency/Punctuation\tMinor\n'
     'south\td\t1\t5\trater2\tThe "<v>dog</v>".\tDer "Hut".\tSource error\tMinor\n'
     'north\td\t1\t5\trater1\tThe "dog".\tDer "Hund".\tNo-error\tNo-error\n'
 )
