@@ -29,6 +29,7 @@ from evaluation.statistics.resampling import (
 )
 
 VERSION = "1.0"
+INDEPENDENT = "no clusters were named, so units are taken as independent"
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -174,7 +175,8 @@ def signed(
     """Add a signature to a function's result: a dataclass with a field `signature`, or a mapping of such.
 
     Parameters with a default are part of the signature, except those named in `data`. `fixed` fields distinguish
-    functions of one name (`input="rows"`).
+    functions of one name (`input="rows"`). Where the function takes clusters and the call names none, the result notes
+    what it assumes.
     """
 
     def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
@@ -188,12 +190,14 @@ def signed(
         @functools.wraps(function)
         def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
             bound = parameters.bind(*args, **kwargs)
+            assumes = "clusters" in parameters.parameters and "clusters" not in bound.arguments
             result = function(*args, **kwargs)
             bound.apply_defaults()
             values = {key: _value(bound.arguments[key]) for key in options}
             if values.get("clusters") == NAIVE:  # as before there were others
                 del values["clusters"]
-            return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)))
+            note = INDEPENDENT if assumes and values.get("over", "units") == "units" else ""
+            return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
 
         vars(wrapper).update(statistic=Statistic(name, fixed), __signature__=parameters)
         return wrapper
@@ -217,9 +221,11 @@ def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
     return signature.replace(parameters=parameters)
 
 
-def _with_signature(result: Any, signature: str) -> Any:
+def _with_signature(result: Any, signature: str, note: str) -> Any:
     if isinstance(result, Mapping):
-        return {key: replace(entry, signature=signature) for key, entry in result.items()}
+        return {key: _with_signature(entry, signature, note) for key, entry in result.items()}
+    if isinstance(result, Result) and note:
+        result = replace(result, note="; ".join(filter(None, (result.note, note))))
     return replace(result, signature=signature)
 
 

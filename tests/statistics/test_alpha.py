@@ -109,7 +109,7 @@ def test_the_result_counts_everything_given_and_what_could_be_compared() -> None
 
 def test_negative_numbers_at_the_ratio_level_carry_a_warning() -> None:
     assert "no meaning" in alpha_interval([[-1, 2, 3], [-1, 2, 2]], "ratio").note
-    assert alpha_interval([[1, 2, 3], [1, 2, 2]], "ratio").note == ""
+    assert "no meaning" not in alpha_interval([[1, 2, 3], [1, 2, 2]], "ratio").note
 
 
 @pytest.mark.large

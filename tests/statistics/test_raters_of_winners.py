@@ -128,6 +128,15 @@ def test_few_raters_are_these_raters() -> None:
     assert by_both.note == "with 3 raters, expected 5 or more, the interval is for these raters alone"
 
 
+def test_a_call_that_names_no_clusters_says_what_it_assumes() -> None:
+    silent, naive = (
+        pair_accuracy([1, 0, 1], [0, 1, 0], [1, 2, 2])["all"],
+        pair_accuracy([1, 0, 1], [0, 1, 0], [1, 2, 2], clusters="naive")["all"],
+    )
+    assert silent.note == "no clusters were named, so units are taken as independent"
+    assert (naive.note, naive.low) == ("", silent.low)
+
+
 def test_wrong_votes_are_named() -> None:
     with pytest.raises(BadValue, match=r"pairs\[1\] is 2, expected 0 to 1"):
         winners_without_raters([0, 2], ["a", "b"], [1, 2], 2)
