@@ -145,3 +145,14 @@ def test_wrong_votes_are_named() -> None:
         pair_accuracy([1, 0], [0, 1], [1, 2], clusters={"rater": deletions})
     with pytest.raises(BadOption, match="clusters has 2 kinds of raters, expected one"):
         pair_accuracy([1, 0, 1], [0, 1, 0], [1, 2, 1], clusters={"rater": deletions, "other": deletions})
+
+
+def test_pairs_without_votes_are_clustered_by_item_alone() -> None:
+    """A kind of pairs may have published winners, which nobody here voted on."""
+    scores, winners = np.array([[1.0, 0.0]] * 9 + [[0.0, 1.0]] * 3), [1] * 12
+    deletions = winners_without_raters([0, 0, 0], ["a", "b", "c"], [1, 1, 2], 12)
+    kinds = ["voted"] * 1 + ["published"] * 11
+    published = pair_accuracy(
+        scores[:, 0], scores[:, 1], winners, kinds, clusters={"item": range(12), "rater": deletions}
+    )["published"]
+    assert (published.note, published.clusters) == ("", {"item": 11})

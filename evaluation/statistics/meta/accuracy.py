@@ -254,8 +254,8 @@ class PeoplesWinners:
             spread = Spread(mean * (1 - mean) / n, math.inf)
             items = replace(items, reason="", note="")
         counts, note = dict(items.counts) if columns else {}, items.note
-        if self.deletions is not None and not items.reason:
-            left = self.deletions.subset(here)
+        left = None if self.deletions is None else self.deletions.subset(here)
+        if left is not None and left.raters and not items.reason:
             counts[RATER] = left.raters
             if left.raters < FEWEST:
                 s, these = ("", "this") if left.raters == 1 else ("s", "these")
