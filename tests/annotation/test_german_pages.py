@@ -94,14 +94,6 @@ def test_a_study_s_own_texts_stay_as_they_were_written() -> None:
     assert "Passt das zu dem Foto?" in html
     assert "Schauen Sie <strong>genau</strong> hin." in html
     assert "Beschreibt das Bild ohne jeden Fehler" in html
-    own = study_of_other_words()
-    page = german(own, "karl").client.get(f"/s/{own.slug}/start/").content.decode()
-    assert "Is the picture told well?" in page
-
-
-def study_of_other_words() -> Study:
-    dataset = make_dataset("others")
-    return make_study(dataset, "graded", slug="others", question="Is the picture told well?")
 
 
 def test_the_way_from_the_link_to_the_last_page_is_german() -> None:
@@ -172,10 +164,6 @@ def test_the_pages_of_errors_are_german_too(page: str) -> None:
         html = render_to_string(page, request=RequestFactory().get("/"))
     assert english_on(html) == []
     assert len(texts_of(html)) > 5
-
-
-def test_an_address_that_leads_nowhere_says_so_in_german() -> None:
-    seen(Client(headers={"accept-language": "de"}), "/nirgends/", 404)
 
 
 def test_times_and_values_survive_a_whole_page_in_german() -> None:

@@ -296,15 +296,6 @@ def test_a_stranger_gets_nothing_by_any_call() -> None:
     assert (assignment.state, assignment.answers, assignment.extended) == ("accepted", {}, 0)
 
 
-def test_a_stranger_sees_no_page_to_correct() -> None:
-    study, ada, html, assignment = begun()
-    submit(study, ada, assignment, first_answers(html))
-    address = f"/s/{study.slug}/work/{assignment.pk}/change/"
-    assert ada.client.get(address).status_code == 200
-    assert Client().get(address).status_code == 404
-    assert joined(study, "bo").client.get(address).status_code == 404
-
-
 def test_a_submission_tells_which_page_comes_next_and_where_to_correct_this_one() -> None:
     study, ada, html, assignment = begun()
     ahead = call(study, ada.client, assignment, "ahead")

@@ -111,14 +111,6 @@ def test_answers_are_stored_in_the_units_order_whatever_side_was_shown() -> None
     assert {judgment.value for judgment in stored} == {1, 2}
 
 
-@pytest.mark.parametrize(("protocol", "value"), [("relevance", 0), ("relevance", 1), ("graded", 4)])
-def test_answers_of_kinds_without_sides_are_stored_as_given(protocol: str, value: int) -> None:
-    headers, shown = begin(make_study(protocol))
-    reply = submit(shown["id"], answers_to(shown, value), headers)
-    assert reply.json() == {"id": shown["id"], "state": "submitted"}
-    assert {(one.value, one.presented) for one in Judgment.objects.all()} == {(value, "")}
-
-
 def test_a_submission_that_leaves_units_out_says_which_and_keeps_the_rest() -> None:
     headers, shown = begin(make_study())
     one, two, *rest = answers_to(shown)

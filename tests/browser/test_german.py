@@ -45,14 +45,3 @@ def test_times_kept_in_a_german_page_go_on_after_a_reload(
     rows = stored(site, person)
     assert len(rows) == steps
     assert all(row["seconds"] is not None for row in rows)
-
-
-def test_the_language_is_chosen_by_a_button_without_scripts(new_page: NewPage, site: Installation) -> None:
-    page = new_page(java_script_enabled=False)
-    page.goto(f"{site.url}/s/triplet/")
-    expect(page.get_by_role("button", name="Join the study")).to_be_visible()
-    page.get_by_role("button", name="Deutsch").click()
-    expect(page).to_have_url(f"{site.url}/s/triplet/")
-    expect(page.get_by_role("button", name="An der Studie teilnehmen")).to_be_visible()
-    page.get_by_role("button", name="English").click()
-    expect(page.get_by_role("button", name="Join the study")).to_be_visible()

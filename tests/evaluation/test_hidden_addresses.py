@@ -59,7 +59,7 @@ def visitors() -> dict[str, Client]:
 
 
 def telling(client: Client, walk: list[str], send: bool = False) -> list[str]:
-    """Addresses whose answers hold a word of the references."""
+    """Addresses whose answers hold a word of the references, or scores of single images."""
     found = []
     for address in walk:
         kind = "application/json" if address.startswith("/api/") else "application/x-www-form-urlencoded"
@@ -67,7 +67,7 @@ def telling(client: Client, walk: list[str], send: bool = False) -> list[str]:
         answer = client.post(address, body, content_type=kind) if send else client.get(address)
         shown = b"".join(answer) if answer.streaming else answer.content
         assert answer.status_code < 500, address
-        if SECRET in shown.decode(errors="replace"):
+        if SECRET in shown.decode(errors="replace") or b'"images": [' in shown:
             found.append(address)
     return found
 

@@ -157,15 +157,8 @@ def test_who_has_no_right_asks_for_nothing(case: str, door: str, study: Study) -
 @pytest.mark.parametrize(
     ("http", "values"),
     [
-        ("evaluate", {"metrics": []}),
-        ("evaluate", {"metrics": "bleu-4"}),
         ("evaluate", {"metrics": [1]}),
-        ("evaluate", {"tokenizer": 1}),
-        ("releases", {"licence": "MIT", "texts": "yes"}),
-        ("releases", {"licence": ["MIT"]}),
-        ("exports", {"format": 1}),
         ("next-batch", {"chosen": [1]}),
-        ("known-items", {"chosen": ["1"]}),
         ("known-items", {"chosen": [2**63]}),
         ("known-items", {"chosen": [True]}),
     ],

@@ -173,31 +173,6 @@ def test_relevance_without_systems_is_refused() -> None:
         batch_of(made_up(systems=0), "relevance")
 
 
-@pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
-def test_majority_names_winner_share_margin_and_tie(protocol: str) -> None:
-    found = KINDS[protocol].aggregation.consensus([7, 7, 7, 8, 8, 9], [1, 2, 1, 1, 2, 2])
-    assert (found[7].value, found[7].n, found[7].tie, found[7].votes) == (1, 3, False, {"1": 2, "2": 1})
-    assert found[7].share == pytest.approx(2 / 3)
-    assert found[7].margin == pytest.approx(1 / 3)
-    assert (found[8].value, found[8].tie, found[8].margin) == (None, True, 0)
-    assert (found[9].value, found[9].share) == (2, 1)
-
-
-def test_relevant_is_two_thirds_yes_compared_exactly() -> None:
-    found = KINDS["relevance"].aggregation.consensus(
-        [1] * 3 + [2] * 3 + [3] * 6 + [4] * 6, [1, 1, 0, 1, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0]
-    )
-    assert [found[unit].value for unit in (1, 2, 3, 4)] == [1, 0, 1, 0]
-    assert not any(one.tie for one in found.values())
-
-
-def test_a_grade_is_the_mean() -> None:
-    found = KINDS["graded"].aggregation.consensus([1, 1, 1, 2], [4, 3, 3, 1])
-    assert found[1].value == pytest.approx(10 / 3)
-    assert found[1].votes == {"1": 0, "2": 0, "3": 2, "4": 1}
-    assert found[2].value == 1
-
-
 @pytest.mark.parametrize(
     ("value", "expected", "right"), [(4, "3-4", True), (2, "3-4", False), (1, "1-2", True), (3, "1-2", False)]
 )
