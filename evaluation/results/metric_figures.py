@@ -426,7 +426,7 @@ def compare_on_same_halves(
     return {
         kind: {
             "people": cell(halves.agree, known & of_kind),
-            "ceiling": cell(halves.ceiling, known & of_kind),
+            "ceiling": cell(halves.ceiling(known & of_kind), known & of_kind),
             "metrics": {name: cell(values, known & of_kind) for name, values in reached.items()},
         }
         for kind, of_kind in kinds.items()

@@ -3,8 +3,8 @@
 Halves of the votes (V15 section 7.4) tell what people and metrics reach on them, and what nobody can pass. The votes
 on a pair (or its triplets, each won, lost or tied) are split into two halves; where their number is odd, one has a
 vote more. One half is the consensus; where it is tied, the pair is left out. The figures are chances over all splits
-and both halves, in closed form: that the other half, or a metric, names the consensus (its tie being wrong), and that
-the pair's better answer does (the ceiling).
+and both halves, in closed form: that the other half, or a metric, names the consensus (its tie being wrong), and the
+most that answers can be expected to reach (the ceiling).
 """
 
 from __future__ import annotations
@@ -67,10 +67,11 @@ UNDECIDED = ("left-out", "half")
 class Halves:
     """(P,) chances over all splits, nan for pairs with fewer than two votes.
 
-    agree: both halves name the same winner. first, second: a half names the first, the second.
+    agree, apart: the halves name the same winner, different ones. first, second: a half names the first, the second.
     """
 
     agree: Floats
+    apart: Floats
     first: Floats
     second: Floats
 
@@ -79,9 +80,28 @@ class Halves:
         """Return (P,) how often a half names a winner: the weights of the pairs."""
         return self.first + self.second
 
+    def ceiling(self, rows: Flags) -> Floats:
+        """Return (P,) values whose sum over `rows`, by that of `decided`, is the most that answers can reach there.
+
+        Picking each pair's answer by the votes that score it would reach more than any answer that is there before.
+        With x the difference of the chances that a half names the better and the worse answer, knowing the better ones
+        reaches (sum decided + sum |x|) / (2 sum decided), and sum |x| <= sqrt(pairs * sum x^2) (Jensen; equal where
+        pairs are equally hard). The halves share no vote, so agree - apart has the expectation x^2.
+        """
+        same = self.agree - self.apart
+        mean, decided = float(same[rows].mean()), float(self.decided[rows].mean())
+        root = math.sqrt(max(mean, 0.0))
+        ceiling = (1 + root / decided) / 2
+        if ceiling >= 1:
+            return self.decided
+        # What a pair adds to the mean and to its error (the delta method).
+        spread = (same - mean) / (4 * root) - root * (self.decided - decided) / (2 * decided) if root else 0.0
+        return ceiling * self.decided + spread
+
     @property
-    def ceiling(self) -> Floats:
-        return np.maximum(self.first, self.second)
+    def ties_half(self) -> Floats:
+        """Return (P,) how often a half names the other half's winner, a tie being half right."""
+        return (self.decided + self.agree - self.apart) / 2
 
     def reached(self, answers: Ints) -> Floats:
         """Return (P,) how often a half names the answers 1 or 2; 0 is a tie, and wrong."""
@@ -101,14 +121,14 @@ def halves_of_votes(won: ArrayLike, lost: ArrayLike, tied: ArrayLike) -> Halves:
     if counts.size and int(counts.sum(axis=1).max()) > MOST_VOTES:
         raise BadValue(f"a pair has {int(counts.sum(axis=1).max()):,} votes, expected {MOST_VOTES:,} at most")
     patterns, pattern = np.unique(counts, axis=0, return_inverse=True)
-    chances = np.array([_chances(*row) for row in patterns.tolist()]).reshape(-1, 3)
+    chances = np.array([_chances(*row) for row in patterns.tolist()]).reshape(-1, 4)
     return Halves(*chances[pattern.ravel()].T)
 
 
-def _chances(won: int, lost: int, tied: int) -> tuple[float, float, float]:
+def _chances(won: int, lost: int, tied: int) -> tuple[float, ...]:
     n = won + lost + tied
     if n < 2:
-        return (np.nan,) * 3
+        return (np.nan,) * 4
     size = n // 2
     first_votes = np.arange(min(won, size) + 1)[:, np.newaxis]
     second_votes = np.arange(min(lost, size) + 1)[np.newaxis]
@@ -125,9 +145,9 @@ def _chances(won: int, lost: int, tied: int) -> tuple[float, float, float]:
         np.sign(first_votes - second_votes),
         np.sign((won - first_votes) - (lost - second_votes)),
     )
-    agree = float(chance[(smaller == larger) & (smaller != 0)].sum())
+    agree, apart = (float(chance[(smaller == sign * larger) & (smaller != 0)].sum()) for sign in (1, -1))
     named = [float((chance[smaller == side].sum() + chance[larger == side].sum()) / 2) for side in (1, -1)]
-    return min(agree, 1.0), min(named[0], 1.0), min(named[1], 1.0)
+    return tuple(min(share, 1.0) for share in (agree, apart, *named))
 
 
 def _ways(of: int, taken: Ints) -> Floats:
