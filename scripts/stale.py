@@ -1,14 +1,17 @@
-"""List figures in the docs that are older than the code they measure: ``python -m scripts.stale``.
+"""List figures in README and docs that are older than the code they measure: ``python -m scripts.stale``.
 
 docs/figures/measured.csv names for each of them the commit at which it was measured, and its modules. Whoever
-measures again sets the commit there.
+measures again sets the commit there. A figure is a section of PAGES, a group of TABLE, or a page and what it says in
+a line.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from scripts.environment import say
@@ -17,6 +20,13 @@ ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures"
 PAGES = ("benchmarks.md", "scale.md")
 TABLE = "benchmarks.csv"
+OF_LINE = " | "  # between a page and the part of a line
+# A line with such a word and a number says what was measured or computed.
+CLAIM = re.compile(
+    r"simulations|-m benchmarks\.|\]\(figures/[\w-]+\.csv|Measured |\(published|the published|reported "
+    r"|crowd-kit's|accuracy is|F1 is|--keystrokes|They agree to|\de-\d"
+)
+NUMBER = re.compile(r"\d %|(?<![\w.])\d*\.\d|\d of \d|\de-\d")
 
 
 def measured() -> list[dict[str, str]]:
@@ -37,6 +47,36 @@ def wanted() -> list[str]:
         ]
 
 
+def pages() -> dict[str, str]:
+    """Return README and the pages of docs but PAGES, name -> text without blocks of code."""
+    paths = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return {
+        path.name: re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for path in paths
+        if path.name not in PAGES
+    }
+
+
+def unknown(texts: Mapping[str, str]) -> list[str]:
+    """Return figures that are in measured.csv or in pages, name -> text, alone."""
+    names = {row["figures"] for row in measured()}
+    parts = {name for name in names if OF_LINE in name}
+    problems = sorted((names - parts).symmetric_difference(wanted()))
+    quotes: dict[str, list[str]] = {page: [] for page in texts}
+    for name in sorted(parts):
+        page, quote = name.split(OF_LINE, 1)
+        if quote in texts.get(page, ""):
+            quotes[page].append(quote)
+        else:
+            problems.append(name)
+    return problems + [
+        f"{page}: {line[:80]}"
+        for page, text in texts.items()
+        for line in text.splitlines()
+        if CLAIM.search(line) and NUMBER.search(line) and not any(quote in line for quote in quotes[page])
+    ]
+
+
 def changes(row: dict[str, str]) -> list[str] | None:
     """Return the commits since, newest first; None if the clone lacks the one that was measured."""
     since = f"{row['measured']}..HEAD"
@@ -47,11 +87,10 @@ def changes(row: dict[str, str]) -> list[str] | None:
 
 def main() -> int:
     """Print a line for each name; return how many are unknown."""
-    known = measured()
-    missing = sorted(set(wanted()).symmetric_difference(row["figures"] for row in known))
+    missing = unknown(pages())
     for name in missing:
         say(f"{name}: in measured.csv or in the pages alone")
-    for row in known:
+    for row in measured():
         since = changes(row)
         if since is None:
             state = f"measured at {row['measured']}, which this clone does not have"
