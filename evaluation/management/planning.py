@@ -24,7 +24,13 @@ from evaluation.planning.registration.plans import (
 )
 from evaluation.presentation.content import Cell, Estimate, plain_table
 from evaluation.reports.replication.packs import Pack, pack_named, shipped_packs
-from evaluation.reports.replication.running import check_output, run_packs, write_replications
+from evaluation.reports.replication.running import (
+    HOW_TO_GET_TABLES,
+    NO_TABLES,
+    check_output,
+    run_packs,
+    write_replications,
+)
 from evaluation.reports.replication.verdicts import tally
 from evaluation.results.consensus import components_sentence
 from judgments.management.base import OperationCommand
@@ -204,6 +210,9 @@ class Replicate(QuorumCommand):
             write_replications(done, output)
         for replication in done:
             self.say(f"{replication.pack.name}: {tally(replication.verdicts)}")
+        lacking = sum(verdict.why == NO_TABLES for replication in done for verdict in replication.verdicts)
+        if lacking:
+            self.say(f"{lacking} numbers more with {HOW_TO_GET_TABLES}")
         self.say(f"Written to {output}: report.html, verdicts.json, figures and tables.")
 
     def _describe(self, pack: Pack, folder: Path) -> None:

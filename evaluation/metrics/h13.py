@@ -14,6 +14,7 @@ from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.comparison import Comparison, Lists, Task, View, check_lists, check_texts
 from evaluation.metrics.errors import UnknownName
 from evaluation.metrics.text.tokens import (
+    CHANGES,
     STEM_FIRST,
     STOP_FIRST,
     TOKENIZERS,
@@ -67,6 +68,7 @@ def bleu_pre_matrix(
 ) -> tuple[Ints, Ints]:
     """Return Bleu-pre of every image and caption (H13 §4.3.2): int64 `hits` (images, captions), `totals` (captions,).
 
+    `order` is one of ORDERS, or another of `tokens.CHANGES`.
     Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0. Thousands of pairs hit 1/4 and 1/3 exactly, so compare
     integers: `(4 * hits >= totals) & (totals > 0)`.
     """
@@ -96,8 +98,8 @@ def _prepared(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str
 ) -> tuple[TokenizedTexts, Ints, Ints]:
     """Return the content words of captions and distinct lists, the lists' bounds, and each image's list."""
-    if order not in ORDERS:
-        raise UnknownName("order", order, ORDERS)
+    if order not in CHANGES:
+        raise UnknownName("order", order, CHANGES)
     check_texts(captions, "captions")
     check_lists(references, "references")
     lists = Lists()

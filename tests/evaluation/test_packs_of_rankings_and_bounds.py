@@ -99,6 +99,15 @@ def test_wg16_holds_captions_against_each_other(tmp_path: Path) -> None:
         for text in captions(scene, 2 if n else 3)
     ]
     write_lines(tmp_path / "vlt2k" / "captions.jsonl", rows)
+    scenes = tmp_path / "AbstractScenes_v1.1" / "SimpleSentences"
+    scenes.mkdir(parents=True)
+    for file in (1, 2):  # the published layout: scene, number of the sentence, sentence; and empty lines
+        lines = [
+            f"{n}\t{k}\t{text} "
+            for n, one in enumerate(SCENES[:4])
+            for k, text in enumerate(captions(one, 3))
+        ]
+        (scenes / f"SimpleSentences{file}_10020.txt").write_text("\n\n".join(lines) + "\n")
     (tmp_path / "brown").mkdir()
     for name in ("ca01", "cr09"):
         (tmp_path / "brown" / name).write_text(
@@ -108,10 +117,12 @@ def test_wg16_holds_captions_against_each_other(tmp_path: Path) -> None:
     assert kinds(found)["imageclef-2015/cider/upper"] == "not reproducible"
     assert kinds(found)["vlt2k/rouge-1/other-dataset"] != "not reproducible"
     by_id = {verdict.number.id: verdict.ours for verdict in found.verdicts}
-    assert by_id["abstract-50s/rouge-1/upper"].low is not None
-    # Images have 3 and 2 captions: an interval over images is none of the mean over captions.
-    assert by_id["vlt2k/rouge-1/other-image"].value is not None
-    assert by_id["vlt2k/rouge-1/other-image"].low is None
+    assert by_id["abstract-50s/rouge-1/upper"].low is None  # every caption is left out: nothing is drawn
+    drawn = by_id["vlt2k/rouge-1/other-image"]
+    assert drawn.low is not None
+    assert drawn.value is not None
+    assert drawn.low < drawn.value
+    assert by_id["abstract-scenes/rouge-1/upper"].n == 24  # four scenes, three sentences in each of two files
     bounds = next(
         table for section in found.sections for table in section.tables if table.name == "wg16-bounds-vlt2k"
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 
 from evaluation.data.provenance import json_float
+from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.presentation.content import Curve, Estimate, estimate_of
 from evaluation.reports.replication.verdicts import describe_estimate
@@ -190,6 +193,27 @@ def read_fifty(name: str, folder: Path) -> Fifty:
     )
 
 
+def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
+    """Return (P, 48) votes, 1 or 2, of the authors' file of triplets (A, B, C, and 1 for B, -1 for C), pair by pair.
+
+    Raise ReplicationError if the file is another, or of other pairs.
+    """
+    try:
+        triplets = scipy.io.loadmat(path, squeeze_me=True)["triplets"]
+        rows = [tuple(row) for row in np.atleast_1d(triplets).tolist()]
+        sides = np.array([1 if int(winner) == 1 else 2 for *_, winner in rows]).reshape(len(pairs), -1)
+        candidates = [[str(text).strip() for text in row[1:3]] for row in rows[:: sides.shape[1]]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReplicationError(
+            f"{path}: {error}; expected triplets of A, B, C and a winner, equally many for each of {len(pairs)} pairs."
+        ) from None
+    for number, (pair, texts) in enumerate(zip(pairs, candidates, strict=True)):
+        listed = [pair.first.strip(), pair.second.strip()]
+        if listed != texts:
+            raise ReplicationError(f"{path}, pair {number}: B and C are {texts}, expected {listed}.")
+    return sides
+
+
 def _majorities(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
     """Return pair -> winner; 0 for a tie."""
     result = pair_winners([pair for pair, _ in votes], [vote for _, vote in votes])
@@ -238,6 +262,21 @@ def scores_by_shared_subsets(
             first, second = np.stack([table[metric] for table in tables]).transpose(2, 0, 1)
             scores[metric][size] = first, second
     return scores
+
+
+def of_draws(mean: float, deviation: float, draws: int) -> Estimate:
+    """Return the mean of some draws, with the 95 % interval in which one more draw falls (by Student's t)."""
+    if draws < 2:
+        return Estimate(json_float(mean))
+    half = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, draws - 1)) * deviation * math.sqrt(1 + 1 / draws)
+    return Estimate(json_float(mean), json_float(mean - half), json_float(mean + half), draws)
+
+
+def drawn_point(curve: ReferenceCurve, size: int) -> Estimate:
+    """Return the accuracy with ``size`` references, with the interval of other random subsets of them."""
+    index = curve.references.tolist().index(size)
+    figures = (curve.value[index], curve.deviation[index], curve.draws[index])
+    return of_draws(float(figures[0]), float(figures[1]), int(figures[2]))
 
 
 def curve_of_all(data: Fifty, scores: Mapping[int, tuple[Floats, Floats]]) -> ReferenceCurve:

@@ -34,7 +34,8 @@ from evaluation.reports.replication.verdicts import (
 from evaluation.reports.storage import check_folder, write_folder
 
 VERDICTS = "verdicts.json"
-NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-meteor.txt)"
+HOW_TO_GET_TABLES = "METEOR's tables: pip install -r requirements-meteor.txt (docs/metrics.md)"
+NO_TABLES = f"missing are {HOW_TO_GET_TABLES}"
 TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
 Progress = Callable[[float, str], None]
 
@@ -46,7 +47,7 @@ class Run:
     pack: Pack
     data: Mapping[str, Path]
     progress: Progress
-    stated: dict[str, tuple[Estimate | None, str]] = field(default_factory=dict)
+    stated: dict[str, tuple[Estimate | None, Mapping[str, float | None], str]] = field(default_factory=dict)
     sections: list[Section] = field(default_factory=list)
     judgments: list[str] = field(default_factory=list)
     signatures: dict[str, str] = field(default_factory=dict)
@@ -58,15 +59,15 @@ class Run:
     def has(self, data: str) -> bool:
         return data in self.data
 
-    def number(self, name: str, ours: Estimate, *, why: str = "") -> None:
-        """State our value of a published number, shares as shares; ``why`` explains a difference in this run."""
+    def number(self, name: str, ours: Estimate, *, others: Mapping[str, float | None] | None = None) -> None:
+        """State our value of a published number, shares as shares; ``others`` are by other conventions."""
         self._check_name(name)
-        self.stated[name] = ours, why
+        self.stated[name] = ours, others or {}, ""
 
     def missing(self, name: str, why: str) -> None:
         """State that a published number cannot be computed in this run, and why."""
         self._check_name(name)
-        self.stated[name] = None, why
+        self.stated[name] = None, {}, why
 
     def section(
         self,
@@ -173,7 +174,9 @@ def _verdict(run: Run, number: Number) -> Verdict:
     if number.data and not run.has(number.data):
         data = run.pack.contents.data[number.data]
         files = ", ".join(f"{data.path or number.data}/{file}" for file in data.files)
-        return verdict_of(run.pack, number, None, f"{data.what} is missing: {files}, from {data.source}")
+        reason = f"missing is {files} ({data.what}; published: {data.source})"
+        reason += f"; with it the pack {data.use}" if data.use else ""
+        return verdict_of(run.pack, number, None, missing=reason)
     if number.missing:
         return verdict_of(run.pack, number, None)
     raise ReplicationError(

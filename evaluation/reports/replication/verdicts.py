@@ -1,9 +1,9 @@
-"""Verdicts on published numbers: matched, differs, or not reproducible."""
+"""Verdicts on published numbers: matched, near, differs, or not reproducible."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -12,13 +12,13 @@ from evaluation.data.provenance import json_float
 from evaluation.presentation.content import DASH, NARROW, Column, Estimate, Table
 from evaluation.reports.replication.packs import PER_CENT, Number, Pack
 
-Kind = Literal["matched", "differs", "not reproducible"]
+Kind = Literal["matched", "near", "differs", "not reproducible"]
 MATCHED: Kind = "matched"
+NEAR: Kind = "near"
 DIFFERS: Kind = "differs"
 NOT_REPRODUCIBLE: Kind = "not reproducible"
 EQUAL = "equal at the printed digits"
-INSIDE = "the published number lies within our interval"
-UNEXPLAINED = "no explanation was found"
+UNEXPLAINED = "no convention that meets it is known"
 ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers may be either
 
 
@@ -64,8 +64,11 @@ class Verdict:
 
     @property
     def explanations(self) -> list[str]:
-        """Return the convention and what explains the verdict, as sentences; a match explains itself."""
-        texts = (self.number.convention, "" if self.kind == MATCHED else self.why)
+        """Return the convention, what was drawn again, and what explains the verdict; a match explains itself."""
+        drawn = self.number.drawn and f"drawn again: {self.number.drawn}"
+        if self.kind == NOT_REPRODUCIBLE:
+            return [_sentence(self.why)]
+        texts = (self.number.convention, drawn, "" if self.kind == MATCHED else self.why)
         return [_sentence(text) for text in texts if text]
 
     @property
@@ -77,21 +80,36 @@ class Verdict:
         return f"{NARROW}%" if self.number.unit == PER_CENT else ""
 
 
-def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "") -> Verdict:
-    """Compare; ``why`` replaces the pack's explanation, or says what is missing if ours is None."""
+def verdict_of(
+    pack: Pack,
+    number: Number,
+    ours: Estimate | None,
+    others: Mapping[str, float | None] | None = None,
+    missing: str = "",
+) -> Verdict:
+    """Compare; ``others`` are our values by other conventions, ``missing`` says why ours is None."""
     computed = None if ours is None else json_float(ours.value)
     if ours is None or computed is None:
-        reason = why or number.missing or number.why
-        return Verdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, reason)
+        return Verdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)
     value = computed * number.scale
-    ends = map(json_float, (ours.low, ours.high))
+    # What was not drawn again has no error of drawing: it is equal or it is not.
+    ends = map(json_float, (ours.low, ours.high) if number.drawn else (None, None))
     low, high = (None if end is None else end * number.scale for end in ends)
     estimate = Estimate(value, low, high, ours.n)
     if is_equal(number, value):
         return Verdict(pack.name, number, estimate, MATCHED, EQUAL)
-    if low is not None and high is not None and low <= float(number.value) <= high:
-        return Verdict(pack.name, number, estimate, MATCHED, INSIDE)
-    return Verdict(pack.name, number, estimate, DIFFERS, why or number.why or UNEXPLAINED)
+    near = low is not None and high is not None and low <= float(number.value) <= high
+    why = _tried(number, others or {}) or ("" if near else UNEXPLAINED)
+    return Verdict(pack.name, number, estimate, NEAR if near else DIFFERS, why)
+
+
+def _tried(number: Number, others: Mapping[str, float | None]) -> str:
+    """Return what other conventions give: those that meet the number, else all of them."""
+    values = {what: value * number.scale for what, value in others.items() if value is not None}
+    met = {what: value for what, value in values.items() if is_equal(number, value)}
+    digits = _digits(number) + bool(number.unit or _digits(number))
+    texts = [f"{value:.{digits}f} ({what})" for what, value in (met or values).items()]
+    return f"{'met by' if met else 'not met either by'} {', '.join(texts)}" if texts else ""
 
 
 def is_equal(number: Number, value: float) -> bool:
@@ -106,7 +124,7 @@ def _digits(number: Number) -> int:
 
 
 SHORT = 24  # characters of a convention that is repeated rather than looked up
-COLUMNS = ("place", "number", "published", "ours", "95 % interval", "verdict", "convention, and why")
+COLUMNS = ("place", "number", "published", "ours", "interval", "verdict", "convention, and why")
 
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
@@ -188,6 +206,7 @@ def tally(verdicts: Sequence[Verdict]) -> str:
     kinds = [verdict.kind for verdict in verdicts]
     differ = kinds.count(DIFFERS)
     return (
-        f"{len(kinds)} published number{'s' * (len(kinds) != 1)}: {kinds.count(MATCHED)} matched, {differ} "
-        f"differ{'s' * (differ == 1)}, {kinds.count(NOT_REPRODUCIBLE)} not reproducible."
+        f"{len(kinds)} published number{'s' * (len(kinds) != 1)}: {kinds.count(MATCHED)} matched, "
+        f"{kinds.count(NEAR)} near, {differ} differ{'s' * (differ == 1)}, "
+        f"{kinds.count(NOT_REPRODUCIBLE)} not reproducible."
     )

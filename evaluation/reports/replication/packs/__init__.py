@@ -28,7 +28,9 @@ class Data(Table):
     """Files that a pack reads.
 
     Attributes:
+        source: where they were published.
         path: their folder in the data folder; by default the table's name.
+        use: what the pack does with them.
         optional: without it the pack runs, but numbers that need it are not reproducible.
     """
 
@@ -36,6 +38,7 @@ class Data(Table):
     source: str
     files: tuple[str, ...] = Field(min_length=1)
     path: str = ""
+    use: str = ""
     optional: bool = False
 
 
@@ -47,7 +50,7 @@ class Number(Table):
         unit: "%" if ours is a share printed as per cent; "x100" for a coefficient printed times 100.
         place: where in the paper.
         data: the optional table of `data` that it needs.
-        why: the explanation of a difference.
+        drawn: what is drawn again, at random or from other data; ours has an interval or a range only then.
         missing: what makes it not reproducible.
     """
 
@@ -58,7 +61,7 @@ class Number(Table):
     unit: Literal["", "%", "x100"] = ""
     convention: str = ""
     data: str = ""
-    why: str = ""
+    drawn: str = ""
     missing: str = ""
 
     @property

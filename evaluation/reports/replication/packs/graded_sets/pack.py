@@ -14,7 +14,6 @@ from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import NO_TABLES, Run, estimate_from
-from evaluation.reports.replication.verdicts import describe_estimate
 from evaluation.results.leave_one_out.operations import computable
 from evaluation.results.metric_figures import CaptionTexts, score_captions
 from evaluation.statistics.correlation import correlation
@@ -22,10 +21,12 @@ from evaluation.statistics.meta import grouped_correlation
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.records import JudgmentRow, ReferenceRow
 
+OF_FREQUENCIES = ("cider", "cider-d")  # the metrics that count documents
 METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d", "meteor")
 TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
 RESAMPLES = 100
 EXPERT = "flickr8k-expert"
+RHOS = {"cider": "cider-d", "meteor": "meteor"}  # the MS COCO evaluation's CIDEr is CIDEr-D
 COLUMNS = ("mt", "refs", "score", "imgid")
 
 
@@ -44,12 +45,12 @@ def analyse(run: Run) -> None:
     rows = list(Flickr8kDataset(run.data["flickr8k"]).rows())
     references = references_by_image(rows)
     texts = {row.caption_id: row.text for row in rows if isinstance(row, ReferenceRow)}
-    with_own = _expert(run.data["flickr8k"], references, texts, with_own=True)
+    _rhos(run, _expert(run.data["flickr8k"], references, texts, own=True))
     sets = {
         EXPERT: (_expert(run.data["flickr8k"], references, texts), TAU_C),
         "flickr8k-cf": (_crowd(run.data["flickr8k"], references, texts), TAU_B),
     }
-    for name, file in {"composite": "composite.csv", "polaris": "polaris_test.csv"}.items():
+    for name, file in {"composite": "en_test_composite_da2.csv", "polaris": "polaris_test.csv"}.items():
         if run.has(name):
             sets[name] = _table(name.capitalize(), run.data[name] / file), TAU_C
     for index, (name, (graded, coefficient)) in enumerate(sets.items()):
@@ -57,7 +58,7 @@ def analyse(run: Run) -> None:
         run.judged(
             f"{graded.title}: {len(graded.captions):,} judged captions, {len(graded.grades):,} data points."
         )
-        _correlate(run, name, graded, coefficient, with_own if name == EXPERT else None)
+        _correlate(run, name, graded, coefficient)
 
 
 def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
@@ -68,14 +69,14 @@ def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
 
 
 def _expert(
-    folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, with_own: bool = False
+    folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, own: bool = False
 ) -> Graded:
-    """Return the grades without captions equal to a reference; ``with_own`` drops that reference instead."""
+    """Return the grades without captions equal to a reference, or of all of them if ``own``."""
     captions, grades = [], []
     for (image, key), values in _judged(Flickr8kExpert(folder).judgments()).items():
-        if with_own or texts[key] not in references[image]:
-            others = [text for text in references[image] if text != texts[key]]
-            captions.append(CaptionTexts(None, 0, image, texts[key], others, sum(values) / len(values)))
+        if own or texts[key] not in references[image]:
+            mean = sum(values) / len(values)
+            captions.append(CaptionTexts(None, 0, image, texts[key], references[image], mean))
             grades.append(values)
     of = np.repeat(np.arange(len(captions)), [len(values) for values in grades])
     return Graded("Flickr8k-Expert", captions, np.concatenate(grades), of)
@@ -125,24 +126,34 @@ def _people(captions: Sequence[CaptionTexts]) -> Floats:
     return np.array([caption.people for caption in captions], dtype=np.float64)
 
 
-def _with_own(graded: Graded, metric: str, seed: int) -> str:
+def _rhos(run: Run, graded: Graded) -> None:
+    """V15 §7.2: rho on all expert pairs, an image's own captions among its references."""
     documents = [caption.references for caption in graded.captions]
-    scores = (
-        score_captions(graded.captions, documents, metrics=[metric], tokenizer="ptb").scores[metric].images
-    )
-    estimate = _clustered(scores[graded.of], graded, [caption.key for caption in graded.captions], RHO, seed)
-    return describe_estimate(estimate, 2)
+    metrics = computable(RHOS.values())
+    scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
+    for name, metric in RHOS.items():
+        if metric not in metrics:
+            run.missing(f"v15/{EXPERT}/{name}", NO_TABLES)
+            continue
+        rho = correlation(scored[metric].images[graded.of], graded.grades, RHO, resamples=0).value
+        run.number(f"v15/{EXPERT}/{name}", Estimate(rho, n=len(graded.grades)))
 
 
-def _correlate(run: Run, name: str, graded: Graded, coefficient: str, with_own: Graded | None = None) -> None:
+def _correlate(run: Run, name: str, graded: Graded, coefficient: str) -> None:
     documents = [caption.references for caption in graded.captions]  # one for each row
     metrics = computable(METRICS)
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
     if "meteor" not in metrics:
         for number in run.pack.numbers:
-            if name in number.id.split("/") and number.id.endswith("/meteor"):
+            if number.id == f"{name}/meteor":
                 run.missing(number.id, NO_TABLES)
     images = [caption.key for caption in graded.captions]
+    by_image = score_captions(
+        graded.captions,
+        list(dict(zip(images, documents, strict=True)).values()),
+        metrics=OF_FREQUENCIES,
+        tokenizer="ptb",
+    ).scores
     people = _people(graded.captions)
     printed = {number.id for number in run.pack.numbers}
     cells: dict[str, Estimate] = {}
@@ -154,13 +165,14 @@ def _correlate(run: Run, name: str, graded: Graded, coefficient: str, with_own: 
         cells[metric] = _clustered(single, graded, images, coefficient, run.seed)
         if f"{name}/{metric}" in printed:
             run.number(f"{name}/{metric}", cells[metric])
-        if f"v15/{name}/{metric}" in printed and with_own is not None:
-            run.number(
-                f"v15/{name}/{metric}",
-                _clustered(single, graded, images, RHO, run.seed),
-                why=f"with own captions, each scored without itself, it is {_with_own(with_own, metric, run.seed)}",
-            )
         others = [
+            json_float(
+                correlation(by_image[metric].images[graded.of], graded.grades, coefficient, resamples=0).value
+            )
+            if metric in by_image
+            else None
+        ]
+        others += [
             json_float(correlation(x, y, measure, resamples=0).value)
             for x, y in ((single, graded.grades), (scores, people))
             for measure in (TAU_B, TAU_C, RHO)
@@ -170,6 +182,7 @@ def _correlate(run: Run, name: str, graded: Graded, coefficient: str, with_own: 
     columns = (
         Column("metric"),
         Column(f"{label} as printed", "coefficient"),
+        Column(f"{label}, document frequencies over images", "coefficient"),
         *(
             Column(f"{measure}, {kind}", "coefficient")
             for kind in ("data points", "means")

@@ -15,6 +15,7 @@ from evaluation.reports.replication.published_sets import (
     accuracy_of_all,
     curve_of_all,
     drawn_curve,
+    drawn_point,
     estimates_of,
     in_per_cent,
     read_fifty,
@@ -33,7 +34,7 @@ BLEU_1, BLEU_4, MEAN_LENGTH = "bleu-1|stem:porter", "bleu-4|stem:porter", "bleu-
 ROUGE_1 = "rouge-1|measure:recall"
 PLAIN_METEOR = "meteor|stages:exact-stem"
 AT_FIVE = {"rouge-l": "rouge-l", "bleu-4": BLEU_4, "rouge-1": ROUGE_1, "bleu-1": BLEU_1}
-FIVE, DRAWS, METEOR_DRAWS = 5, 5, 2
+FIVE, DRAWS, METEOR_DRAWS = 5, 10, 3
 # Figures 11 and 12: versions of BLEU, ROUGE and CIDEr.
 VERSIONS = {
     "BLEU": {f"BLEU-{n}": f"bleu-{n}|stem:porter" for n in range(1, 5)},
@@ -84,27 +85,23 @@ def _pairwise(run: Run, data: Fifty) -> None:
         run.missing("appendix-1/meteor/5", NO_TABLES)
     kinds = [*pair_kinds(data.kinds), "all"]
     rows: list[tuple[Cell, ...]] = []
-    cells: dict[str, Estimate] = {}
+    points: dict[str, Estimate] = {}
     for metric, by_size in tables.items():
         better = accuracy_by_references(by_size, data.better, data.kinds, clusters=data.clusters)
         consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
         estimates = [estimates_of(curves[kind])[0] for curves in (better, consensus) for kind in kinds]
-        cells[metric] = estimates[len(kinds) - 1]
+        points[metric] = drawn_point(better["all"], FIVE)
         rows.append((metric, *estimates))
-    reasons = {
-        BLEU_4: f"with the mean length of the references ({MEAN_LENGTH}) it is {in_per_cent(cells[MEAN_LENGTH])}"
-    }
+    others = {"bleu-4": {"mean length of the references": points[MEAN_LENGTH].value}}
     if "meteor" in names:
         at_blanks = scores_by_shared_subsets(
             data, [PLAIN_METEOR], [FIVE], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
         )
         plain = accuracy_by_references(at_blanks[PLAIN_METEOR], data.better, clusters=data.clusters)["all"]
-        reasons["meteor"] = (
-            f"with captions cut at blanks alone, without synonyms and paraphrases ({PLAIN_METEOR}, tokenizer space), "
-            f"it is {in_per_cent(estimates_of(plain)[0])}"
-        )
+        what = "captions cut at blanks, without synonyms and paraphrases"
+        others["meteor"] = {what: drawn_point(plain, FIVE).value}
     for printed, metric in names.items():
-        run.number(f"appendix-1/{printed}/5", cells[metric], why=reasons.get(metric, ""))
+        run.number(f"appendix-1/{printed}/5", points[metric], others=others.get(printed))
     whole, signatures = data.scores(["cider"])
     run.signed("CIDEr, 48 references", signatures["cider"])
     run.number("appendix-1/cider/48", accuracy_of_all(data, whole["cider"])["all"])
@@ -218,7 +215,7 @@ def _leave_one_out(run: Run, data: Fifty) -> None:
     run.number(
         "section-8/cider-d/spearman",
         Estimate(interval.value, interval.low, interval.high, len(rho)),
-        why=f"over the sentences of all these images at once it is {pooled:.3f}; the paper does not say which it takes",
+        others={"over the sentences of all these images at once": pooled},
     )
 
     word_counts = [np.array([len(text.split()) for text in captions]) for captions in lists]

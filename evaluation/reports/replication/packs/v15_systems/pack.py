@@ -1,5 +1,7 @@
 """V15 §7.3 and §7.4: a tournament of systems, and people and metrics on the same halves of the references."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from evaluation.numeric.arrays import Floats, Ints, ratio
@@ -7,9 +9,12 @@ from evaluation.presentation.content import Column, Dots, Estimate, Level, Panel
 from evaluation.reports.replication.published_sets import (
     ABSTRACT,
     PASCAL,
+    SETS,
     TOKENIZER,
     Fifty,
+    of_draws,
     read_fifty,
+    read_triplet_votes,
     share_by_image,
 )
 from evaluation.reports.replication.running import Run
@@ -28,6 +33,7 @@ IN_TOURNAMENT = ("cider", "cider-d", "bleu-4|stem:porter", "rouge-l")
 ON_HALVES = (
     "bleu-1|stem:porter", "bleu-4|stem:porter", "rouge-1|measure:recall", "rouge-l", "cider", "cider-d", "meteor",
 )  # fmt: skip
+VOTES = "pascal-50s-votes"
 SPLITS, RESAMPLES = 20, 1000
 
 
@@ -44,7 +50,11 @@ def analyse(run: Run) -> None:
     run.judged(
         f"ABSTRACT-50S: {abstract.votes.size:,} triplets of {len(abstract.pairs)} pairs, majorities of three."
     )
-    _halves(run, abstract)
+    _halves(run, ABSTRACT, abstract, computable(ON_HALVES))
+    if run.has(VOTES):
+        votes = read_triplet_votes(run.data[VOTES] / "consensus_pascal.mat", pascal.pairs)
+        run.judged(f"PASCAL-50S: {votes.size:,} triplets of {len(votes):,} pairs, majorities of three.")
+        _halves(run, PASCAL, replace(pascal, votes=votes), ["cider"])
 
 
 def _tournament(run: Run, data: Fifty) -> None:
@@ -67,11 +77,9 @@ def _tournament(run: Run, data: Fifty) -> None:
     correlations = {name: pearson(balanced["people"], balanced[name]) for name in IN_TOURNAMENT}
     pooled = pearson(results["people"].fraction, results["cider"].fraction)
     low, high, _ = percentile_interval(_correlations(drawn["people"], drawn["cider"]), CONFIDENCE)
-    why = (
-        f"the 1,000 comparisons on 100 images were never released. {_on_all_pairs(data, balanced['people'])}"
-        f"All comparisons pooled, it is {pooled:.2f}, as Midge and Babytalk meet most often"
-    )
-    run.number("section-7.3/pearson", Estimate(correlations["cider"], low, high, len(SYSTEMS)), why=why)
+    others = {"all comparisons pooled": pooled} | _on_all_pairs(data, balanced["people"])
+    ours = Estimate(correlations["cider"], low, high, len(SYSTEMS))
+    run.number("section-7.3/pearson", ours, others=others)
 
     order = np.argsort(-balanced["people"], kind="stable").tolist()
     systems = [str(name) for name in results["people"].systems.tolist()]
@@ -91,7 +99,7 @@ def _tournament(run: Run, data: Fifty) -> None:
         f"People: {' > '.join(names)}. CIDEr: {' > '.join(by_cider)}. The paper has Midge first and Babytalk second "
         "for both, Story last, and the two versions of Video in another order for CIDEr than for people.",
         "Pearson's r with people over the five systems: "
-        f"{', '.join(f'{name} {value:.2f}' for name, value in correlations.items())}. Note: {why}.",
+        f"{', '.join(f'{name} {value:.2f}' for name, value in correlations.items())}.",
     ]
     drawing = Dots(
         tuple(names),
@@ -137,8 +145,8 @@ def _correlations(people: Floats, metric: Floats) -> Floats:
     return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
 
 
-def _on_all_pairs(data: Fifty, people: Floats) -> str:
-    """Describe the agreement of CIDEr with people on all ten pairs of images that all five systems described."""
+def _on_all_pairs(data: Fifty, people: Floats) -> dict[str, float]:
+    """Return the agreement of CIDEr with people on all ten pairs of images that all five systems described."""
     captions: dict[str, dict[str, str]] = {}
     for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
         for name, text in zip(names, (pair.first, pair.second), strict=True):
@@ -146,7 +154,7 @@ def _on_all_pairs(data: Fifty, people: Floats) -> str:
                 captions.setdefault(image, {}).setdefault(SYSTEMS[name], text)
     whole = {image: texts for image, texts in captions.items() if len(texts) == len(SYSTEMS)}
     if not whole:
-        return ""
+        return {}
     systems = sorted(SYSTEMS.values())
     scored = score_texts(
         [texts[name] for texts in whole.values() for name in systems],
@@ -158,35 +166,35 @@ def _on_all_pairs(data: Fifty, people: Floats) -> str:
     scores = scored.scores["cider"].images.reshape(len(whole), len(systems))
     better = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
     np.fill_diagonal(better, np.nan)
-    r = pearson(people, _of_opponents(better))
-    return (
-        f"CIDEr on all ten pairs of the {len(whole)} images with captions of all five systems gives {r:.2f}. "
-    )
+    what = f"CIDEr on all ten pairs of the {len(whole)} images with captions of all five systems"
+    return {what: pearson(people, _of_opponents(better))}
 
 
-def _halves(run: Run, data: Fifty) -> None:
+def _halves(run: Run, dataset: str, data: Fifty, metrics: list[str]) -> None:
     """Predict the winner by one half of the references from the other half, by people and by metrics alike."""
     rng = np.random.default_rng(run.seed)
     references = data.votes.shape[1]
-    metrics = computable(ON_HALVES)
     right: dict[str, list[Floats]] = {}
     signatures: dict[str, str] = {}
     for split in range(SPLITS):
         run.progress(0.2 + 0.8 * split / SPLITS, f"halves of the references, {split + 1} of {SPLITS}")
         order = rng.permutation(references)
         truth, shown = (np.sort(half) for half in np.split(order, 2))
-        majority = _majority(data.votes[:, truth])
+        majority, other = (_majority(data.votes[:, half]) for half in (truth, shown))
         scores, signatures = data.scores(metrics, positions=shown.tolist())
-        for name, both in scores.items():
-            winners = metric_winners(both[:, 0], both[:, 1])
+        named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
+        for name, winners in ({"people": other} | named).items():
             right.setdefault(name, []).append(np.where(majority == 0, np.nan, winners == majority))
     for metric, signature in signatures.items():
-        run.signed(f"halves, {metric}", signature)
+        run.signed(f"halves of {SETS[dataset]}, {metric}", signature)
     of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}
     of_kind["all"] = np.ones(len(data.pairs), dtype=np.bool_)
     halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
-    reached = {"people": (ratio(halves.agree, halves.decided), halves.decided)}
-    reached |= {name: _over_splits(np.array(rows)) for name, rows in right.items()}
+    by_split = {name: _over_splits(np.array(rows)) for name, rows in right.items()}
+    reached = by_split | {
+        "people": (ratio(halves.agree, halves.decided), halves.decided),
+        "people, a tied half being half right": (ratio(halves.ties_half, halves.decided), halves.decided),
+    }
     cells = {
         name: {
             kind: share_by_image(shares, data.clusters, here & (weights > 0), weights)
@@ -195,7 +203,10 @@ def _halves(run: Run, data: Fifty) -> None:
         for name, (shares, weights) in reached.items()
     }
     for name in ("people", "cider"):
-        run.number(f"section-7.4/{ABSTRACT}/{name}", cells[name]["all"])
+        deviation = float(np.nanmean(np.array(right[name]), axis=1).std(ddof=1))
+        run.number(
+            f"section-7.4/{dataset}/{name}", of_draws(cells[name]["all"].value or 0.0, deviation, SPLITS)
+        )
 
     order_of_names = sorted(cells, key=lambda name: -(cells[name]["all"].value or 0.0))
     title = "Accuracy in predicting the winner by 24 references from the 24 others [95 % interval]"
@@ -206,7 +217,11 @@ def _halves(run: Run, data: Fifty) -> None:
     )
     columns = (Column("who predicts"), *(Column(f"{kind}, %", "share") for kind in of_kind))
     table = Table(
-        "halves", title, columns, tuple((name, *cells[name].values()) for name in order_of_names), note
+        f"halves-{dataset}",
+        title,
+        columns,
+        tuple((name, *cells[name].values()) for name in order_of_names),
+        note,
     )
     drawing = Dots(
         tuple(order_of_names),
@@ -222,8 +237,9 @@ def _halves(run: Run, data: Fifty) -> None:
         "People and metrics predict, from the same 24 references, which candidate wins by the other 24, and are "
         "measured alike."
     )
-    plot = Plot("halves", "People and metrics on the same halves", sentence, drawing, table)
-    run.section("halves", "Section 7.4: human performance", plots=[plot], tables=[table])
+    plot = Plot(f"halves-{dataset}", "People and metrics on the same halves", sentence, drawing, table)
+    title = f"Section 7.4: human performance on {SETS[dataset]}"
+    run.section(f"halves-{dataset}", title, plots=[plot], tables=[table])
 
 
 def _majority(votes: Ints) -> Ints:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from evaluation.errors import EvaluationError
 from evaluation.metrics.scoring import hold_out, of_other_images, score_held_out
 from evaluation.presentation.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
-from evaluation.reports.replication.running import Run
+from evaluation.reports.replication.running import NO_TABLES, Run
 from evaluation.results.leave_one_out.bounds import (
     WG16_METRICS,
     Bound,
@@ -23,6 +24,7 @@ from judgments.importers import open_dataset
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
 BY_PATH = ("vlt2k", "abstract-scenes", "imageclef-2015")
+SCENES = "abstract-scenes"
 # Other texts stand in the place of so many captions of each image, drawn at random.
 REPLACED = 5
 CIDER, BLEU = "cider-nostem", "bleu-{}|smoothing:nist"
@@ -41,7 +43,6 @@ RANGES = (
     ("meteor", CIDER, 0.55, 0.68),
 )
 FIELDS = ("micro", "macro", "deviation", "median", "least", "most")
-METEOR_MISSING = "the tables of METEOR 1.5 (docs/metrics.md)"
 # ROUGE options that were tried where ours differs.
 ROUGE_OPTIONS = ("measure:recall", "measure:precision", "stem:porter")
 
@@ -79,7 +80,28 @@ def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
         *((name, "jsonl", "captions.jsonl") for name in BY_PATH),
     ):
         if run.has(name):
-            yield name, list(references_by_image(open_dataset(format, run.data[name] / file).rows()).values())
+            captions = (
+                _scenes(run)
+                if name == SCENES
+                else references_by_image(open_dataset(format, run.data[name] / file).rows())
+            )
+            yield name, list(captions.values())
+
+
+def _scenes(run: Run) -> dict[str, list[str]]:
+    """Return the sentences of each scene; a line is the scene's number, the sentence's number, and the sentence."""
+    captions: dict[str, list[str]] = {}
+    for file in run.pack.contents.data[SCENES].files:
+        path = run.data[SCENES] / file
+        for number, line in enumerate(path.read_text(encoding="latin-1").splitlines(), 1):
+            scene, *rest = line.split("\t")
+            if rest and (len(rest) != 2 or not scene.strip().isdigit()):
+                raise EvaluationError(
+                    f"{path}, line {number}: expected a scene, a number and a sentence, by tabs."
+                )
+            if rest and rest[1].strip():
+                captions.setdefault(scene, []).append(rest[1].strip())
+    return captions
 
 
 def _numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[list[str]]]) -> None:
@@ -87,51 +109,40 @@ def _numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[lis
     bleu = BLEU.format(1)
     highest = max(fifty, key=lambda name: fifty[name].upper[bleu].micro)
     plain = {name: fifty[name].upper[PRECISION] for name in fifty}
-    precisions = ", ".join(
-        f"{name} {bound.micro:.3f} with the median {bound.median:.2f}" for name, bound in plain.items()
-    )
-    why = (
-        f"without the brevity penalty the precision is {precisions}: the figures are printed as if no caption were "
-        "shorter than the reference it is compared with"
-    )
-    run.number("bleu-1/most", _estimate(fifty[highest].upper[bleu]), why=why)
-    run.number("pascal-50s/bleu-1/median", Estimate(fifty[PASCAL].upper[bleu].median), why=why)
+    most = max(bound.micro for bound in plain.values())
+    what = "without the brevity penalty"
+    run.number("bleu-1/most", _estimate(fifty[highest].upper[bleu]), others={what: most})
+    median = Estimate(fifty[PASCAL].upper[bleu].median)
+    run.number("pascal-50s/bleu-1/median", median, others={what: plain[PASCAL].median})
     for name, bounds in fifty.items():
         run.number(f"{name}/bleu-4/most", Estimate(bounds.upper[BLEU.format(4)].most))
         if "meteor" in bounds.upper:
             run.number(f"{name}/meteor/most", Estimate(bounds.upper["meteor"].most))
         else:
-            run.missing(f"{name}/meteor/most", METEOR_MISSING)
+            run.missing(f"{name}/meteor/most", NO_TABLES)
     highest = max(fifty, key=lambda name: fifty[name].upper[CIDER].micro)
     run.number("cider/most", _estimate(fifty[highest].upper[CIDER]))
-    tried = "; ".join(
-        f"with {option} {upper:.3f} and {lower:.3f}"
-        for option, upper, lower in _rouge_options(sets[ABSTRACT], run.seed)
-    )
-    why = (
-        "the release has 48 of the 50 captions of an image, and no option of the script gives both .40 for people and "
-        f".28 for other images ({tried})"
-    )
+    tried = _rouge_options(sets[ABSTRACT], run.seed)
     abstract = by_set[ABSTRACT]
-    run.number("abstract-50s/rouge-1/upper", _estimate(abstract.upper["rouge-1"]), why=why)
     run.number(
-        "abstract-50s/rouge-1/other-image", _estimate(abstract.lower["other-image"]["rouge-1"]), why=why
+        "abstract-50s/rouge-1/upper",
+        _estimate(abstract.upper["rouge-1"]),
+        others={option: upper for option, upper, _ in tried},
+    )
+    run.number(
+        "abstract-50s/rouge-1/other-image",
+        _estimate(abstract.lower["other-image"]["rouge-1"]),
+        others={option: lower for option, _, lower in tried},
     )
     for what in ("other-image", "other-dataset"):
         if "meteor" in abstract.upper:
-            run.number(
-                f"abstract-50s/meteor/{what}",
-                _estimate(abstract.lower[what]["meteor"]),
-                why="captions are drawn from the datasets at hand, "
-                f"{', '.join(name for name in sets if name != ABSTRACT)}",
-            )
+            run.number(f"abstract-50s/meteor/{what}", _estimate(abstract.lower[what]["meteor"]))
         else:
-            run.missing(f"abstract-50s/meteor/{what}", METEOR_MISSING)
+            run.missing(f"abstract-50s/meteor/{what}", NO_TABLES)
     taus = [tau for bounds in fifty.values() for tau in _taus_of(bounds, bleu)]
     others = [tau for bounds in fifty.values() for tau in _taus_of(bounds, PRECISION)]
-    why_taus = f"without the brevity penalty the taus go from {min(others):.2f} to {max(others):.2f}"
-    run.number("tau/bleu-1/least", Estimate(min(taus)), why=why_taus)
-    run.number("tau/bleu-1/most", Estimate(max(taus)), why=why_taus)
+    run.number("tau/bleu-1/least", Estimate(min(taus)), others={"without the brevity penalty": min(others)})
+    run.number("tau/bleu-1/most", Estimate(max(taus)), others={"without the brevity penalty": max(others)})
     for name in BY_PATH:
         if name in by_set:
             _numbers_by_path(run, name, by_set[name])
@@ -145,7 +156,7 @@ def _numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
         _, short, what = number.id.split("/")
         metric = metrics[short]
         if metric not in bounds.upper:
-            run.missing(number.id, METEOR_MISSING)
+            run.missing(number.id, NO_TABLES)
         elif what == "deviation":
             run.number(number.id, Estimate(bounds.upper[metric].deviation))
         else:
@@ -154,10 +165,9 @@ def _numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
 
 
 def _estimate(bound: Bound) -> Estimate:
-    # The interval is that of the mean over images, which is the mean over captions only where every image has equally
-    # many that are left out.
-    same = math.isclose(bound.micro, bound.macro, rel_tol=1e-9)
-    return Estimate(bound.micro, bound.low if same else None, bound.high if same else None, bound.n)
+    # Other texts are drawn for each image; a second drawing differs by the errors of both.
+    half = 1.96 * bound.within * math.sqrt(2 / bound.n)
+    return Estimate(bound.micro, bound.micro - half, bound.micro + half, bound.n)
 
 
 def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[str, float, float]]:
