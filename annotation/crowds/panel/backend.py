@@ -25,7 +25,7 @@ from django.utils.translation import gettext_noop, pgettext
 from annotation.crowds.base import Ability, CrowdBackend, Plan, Price, Refused, fee_of
 from annotation.crowds.people import installation_mark, session_pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Worker
-from common.errors import NotThere, QuorumError, WrongState
+from common.errors import QuorumError, WrongState
 from judgments.design.panels import (
     PANEL_PRESETS,
     Panel,
@@ -228,8 +228,8 @@ def read_signed_ids(study: Study, seal: str) -> PanelIds:
     try:
         pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=A_DAY)
         if pk != study.pk:
-            raise NotThere("another study's form")
-    except (signing.BadSignature, ValueError, TypeError, NotThere):
+            raise ValueError("another study's form")
+    except (signing.BadSignature, ValueError, TypeError):
         raise LinkProblem(
             _(
                 "Nothing was recorded: this page is too old. Please go back to where you found the study and open it "

@@ -75,28 +75,25 @@ def _left_out(table: JudgmentTable) -> dict[str, int]:
 
 
 def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
-    rows = list(
-        plain_rows(
-            Unit.objects.filter(study=study, control=False)
-            .order_by()
-            .values_list("pk", "key", "item__name", "reference_id", "first_id", "second_id")
-        )
-    )
-    captions = dict.fromkeys(caption for row in rows if row[0] in wanted for caption in row[3:] if caption)
-    shown: dict[int | None, tuple[str | None, str | None]] = {None: (None, None)}
+    units = Unit.objects.filter(study=study, control=False).order_by()
+    columns = ("pk", "key", "item__name", "reference_id", "first_id", "second_id")
+    rows = [row for row in plain_rows(units.values_list(*columns)) if row[0] in wanted]
+    captions = {caption for _pk, _key, _image, *three in rows for caption in three}
+    keys: dict[int | None, str | None] = {None: None}
+    texts: dict[int | None, str | None] = {None: None}
     of_dataset = Caption.objects.filter(dataset_id=study.dataset_id).order_by()
     for pk, key, text in of_dataset.values_list("pk", "key", "text").iterator(loaders.ROWS_AT_ONCE):
         if pk in captions:
-            shown[pk] = key, text.strip()
-    names: dict[int, str] = {}
-    contents: dict[int, Content] = {}
-    for pk, name, image, *three in rows:
-        if pk in wanted:
-            names[pk] = name
-            reference, first, second = (shown[caption] for caption in three)
-            contents[pk] = Content(
-                image, (reference[0], first[0], second[0]), (reference[1], first[1], second[1])
-            )
+            keys[pk], texts[pk] = key, text.strip()
+    names = {pk: key for pk, key, *_rest in rows}
+    contents = {
+        pk: Content(
+            image,
+            ids=(keys[reference], keys[first], keys[second]),
+            texts=(texts[reference], texts[first], texts[second]),
+        )
+        for pk, _key, image, reference, first, second in rows
+    }
     return names, contents
 
 

@@ -94,7 +94,8 @@ def rank_pool(
     The pool has caption number `caption` of each image. Without splits, the dataset is divided at random,
     three fifths for training.
     """
-    training, development, test = parts = _parts(dataset, caption, seed)
+    parts = _parts(dataset, caption, seed)
+    training, development, test = parts
     generator = np.random.default_rng(seed)
     images = _image_kernels(parts, image_kernel, generator, progress)
     rankings: dict[str, Ints] = {}
@@ -177,11 +178,11 @@ def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
                     f"captions, expected caption number {caption}."
                 )
             # The run names the images and captions of the test split alone.
-            if name == "test" and any(c.isspace() for c in item.name + captions[item.pk][caption][0]):
+            caption_key = captions[item.pk][caption][0] if name == "test" else None
+            if caption_key is not None and any(map(str.isspace, item.name + caption_key)):
                 raise EvaluationError(
-                    f"Image {item.name!r} of dataset {dataset.name!r}, or its caption "
-                    f"{captions[item.pk][caption][0]!r}, has a blank in its name, which a TREC run cannot hold; "
-                    "rename it and import the dataset again."
+                    f"Image {item.name!r} of dataset {dataset.name!r}, or its caption {caption_key!r}, has a "
+                    "blank in its name, which a TREC run cannot hold; rename it and import the dataset again."
                 )
         tokens = words_of([text for item in images for _, text in captions[item.pk]])
         counts = np.cumsum([len(captions[item.pk]) for item in images])[:-1].tolist()
@@ -194,8 +195,8 @@ def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
                 [item.name for item in images],
                 [Path(item.picture.path) for item in images],
                 documents,
-                [captions[item.pk][at][0] for item, at in zip(images, chosen, strict=True)],
-                [[document[at]] for document, at in zip(documents, chosen, strict=True)],
+                [captions[item.pk][number][0] for item, number in zip(images, chosen, strict=True)],
+                [[document[number]] for document, number in zip(documents, chosen, strict=True)],
             )
         )
     return parts
