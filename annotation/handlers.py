@@ -17,7 +17,7 @@ from judgments.datasets import columns, uploads
 from judgments.importers import ColumnMapping
 from judgments.importers.textio import read_whole
 from judgments.jobs import Run
-from judgments.models import Study
+from judgments.models import Job, Study
 from judgments.studies.studies import design_of, find_dataset, find_study
 
 
@@ -35,20 +35,11 @@ def import_judgments(
 ) -> None:
     """Import judgments; ``good_rows`` leaves the others in a file beside the upload."""
     require_editor(acting_person(), find_dataset(dataset))
-    args = {
-        "upload": upload,
-        "format": format,
-        "dataset": dataset,
-        "study": study,
-        "protocol": protocol,
-        "encoding": encoding,
-        "mapping": mapping,
-    }
     bad_rows = uploads.bad_rows_file(upload) if good_rows else None
     with (
         uploads.open_upload(upload) as files,
         run.commit() as result,
-        columns.problems_left("import_judgments", args, files.path),
+        columns.problems_left(Job.objects.get(pk=run.job_id), files.path),
     ):
         summary = importing.import_judgments(
             format=format,

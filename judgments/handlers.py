@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from common.audit import acting_person
@@ -51,18 +50,10 @@ def import_dataset(
         raise WrongState("Nothing was imported: the account that asked for it is there no longer.")
     with _stored(run, upload) as (files, result):
         people, *systems = [Part(**values) for values in parts] or [Part(format=format)]
-        args = {
-            "upload": upload,
-            "name": name,
-            "format": format,
-            "images": images,
-            "attribution": attribution,
-            "parts": list(parts),
-            "pictures": pictures,
-        }
+        job = Job.objects.get(pk=run.job_id)
         folder = files.pictures if pictures is None else str(files.root / pictures)
         path = files.root / people.file if people.file else files.path
-        with columns.problems_left("import_dataset", args, path):
+        with columns.problems_left(job, path):
             summary = importing.import_dataset(
                 format=people.format,
                 path=path,
@@ -79,7 +70,7 @@ def import_dataset(
         result["counts"]["systems"] += len(systems)
         for part in systems:
             path = files.root / part.file
-            with columns.problems_left("import_dataset", args, path):
+            with columns.problems_left(job, path):
                 added = importing.import_candidates(
                     format=part.format,
                     path=path,
@@ -113,8 +104,8 @@ def _import_into(
     run: Run, read: Callable[..., importing.ImportSummary], *, upload: str, dataset: str, **values: Any
 ) -> None:
     """Import an upload into a dataset that its account may edit."""
-    user = require_editor(acting_person(), find_dataset(dataset))
-    with _stored(run, upload) as (files, result):
+    user, job = require_editor(acting_person(), find_dataset(dataset)), Job.objects.get(pk=run.job_id)
+    with _stored(run, upload) as (files, result), columns.problems_left(job, files.path):
         summary = read(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
         result |= asdict(summary)
 
@@ -122,14 +113,8 @@ def _import_into(
 def import_candidates(
     run: Run, *, encoding: str = "", mapping: dict[str, Any] | None = None, **values: str
 ) -> None:
-    args = {"encoding": encoding, "mapping": mapping, **values}
-
-    def read(*, path: Path, **more: Any) -> importing.ImportSummary:
-        how = ColumnMapping.model_validate(mapping) if mapping else None
-        with columns.problems_left("import_candidates", args, path):
-            return importing.import_candidates(path=path, encoding=encoding or None, mapping=how, **more)
-
-    _import_into(run, read, **values)
+    how = ColumnMapping.model_validate(mapping) if mapping else None
+    _import_into(run, importing.import_candidates, encoding=encoding or None, mapping=how, **values)
 
 
 def import_rankings(run: Run, *, format: str, encoding: str = "", **values: str) -> None:

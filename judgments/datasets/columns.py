@@ -18,6 +18,7 @@ from judgments.datasets.tables import REQUIRED, WANTED, Table, table_of
 from judgments.importers import TABLE_FORMATS, ImportProblem, layouts
 from judgments.importers.mapping import parse_pairs
 from judgments.importers.textio import ImportProblems
+from judgments.models import Job
 from judgments.studies.studies import find_dataset
 
 
@@ -36,20 +37,20 @@ def leave_pending(kind: str, args: Mapping[str, Any], table: Table) -> None:
 
 
 @contextmanager
-def problems_left(kind: str, args: Mapping[str, Any], path: Path) -> Iterator[None]:
+def problems_left(job: Job, path: Path) -> Iterator[None]:
     """Leave the problems of an import's file with the upload, to be put right on a page."""
     try:
         yield
     except ImportProblem as problem:
-        found = problem.problems if isinstance(problem, ImportProblems) else (problem,)
-        table = Table()
-        if kind in REQUIRED and args["format"] in (*TABLE_FORMATS, *layouts()):
+        args, table = job.args, Table()
+        if job.kind in REQUIRED and args["format"] in (*TABLE_FORMATS, *layouts()):
             with suppress(ImportProblem):
-                table = table_of(path, args["format"], use=kind, encoding=args.get("encoding", ""))
+                table = table_of(path, args["format"], use=job.kind, encoding=args.get("encoding", ""))
         if mapping := args.get("mapping"):
-            table.chosen = {source: mine for mine, source in mapping["columns"].items()}
+            table.chosen = mapping["columns"]
+        found = problem.problems if isinstance(problem, ImportProblems) else (problem,)
         table.problems = [_as_row(one, path) for one in found]
-        leave_pending(kind, args, table)
+        leave_pending(job.kind, args, table)
         raise
 
 
@@ -87,7 +88,8 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
 def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """Return what a page shows of a table: its columns, each with the names that it may have here, and its rows."""
     before = args.get("mapping") or {}
-    columns = [{"name": name, "chosen": table.chosen.get(name, "")} for name in table.names]
+    named = {source: mine for mine, source in table.chosen.items()}
+    columns = [{"name": name, "chosen": named.get(name, "")} for name in table.names]
     words = ", ".join(f"{word}={text}" for word, text in before.get("values", {}).items())
     zone = before.get("zone", "")
     return {

@@ -546,7 +546,8 @@ class DatasetAdmin(QuorumAdmin):
         if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in it yet
             messages.info(request, gettext("Not imported yet: these are the rows in the encoding you chose."))
             return self._look_again(request, upload, choices)
-        if _posted_maps(understood, request.POST.dict()) != _maps(understood):
+        before = {name: table["chosen"] for name, table in understood.tables.items()}
+        if _posted_maps(understood, request.POST.dict()) != before:
             messages.info(request, gettext("Not imported yet: these are the rows by the columns you chose."))
             return self._look_again(request, upload, choices)
         with_pictures = understood.pictures and not cleaned.get("without_pictures")
@@ -734,15 +735,8 @@ def import_or_queue(
     messages.success(request, sentence)
 
 
-def _maps(understood: Understood) -> dict[str, dict[str, str]]:
-    """Return file -> our column -> the file's, as it was understood."""
-    return {
-        name: {mine: source for source, mine in table["chosen"].items()}
-        for name, table in understood.tables.items()
-    }
-
-
 def _posted_maps(understood: Understood, values: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return file -> our column -> the file's, as a page has sent them."""
     return {
         name: columns.chosen(table["names"], values, prefix=f"{number}-")
         for number, (name, table) in enumerate(understood.tables.items())

@@ -31,7 +31,7 @@ class Table:
     """A table's columns with their first cells, what they were taken for, and the problems of its rows.
 
     Attributes:
-        chosen: column of the file -> ours.
+        chosen: our column -> the file's.
         problems: the sentence of each, with line, column and cell where a person can put it right.
     """
 
@@ -59,7 +59,7 @@ def table_of(
     wanted = [name for name in WANTED[use] if name not in how.columns]
     known = offered if offered and set(offered.values()) <= set(names) else guessed(names, wanted)
     cells = [[_shown(row.get(name)) for name in names] for row in rows]
-    return Table(names, cells, {source: mine for mine, source in known.items()})
+    return Table(names, cells, dict(known))
 
 
 def _shown(value: Any) -> str:

@@ -272,13 +272,13 @@ def _columns_of(
     table = table_of(file, format, use="dataset", encoding=encoding, offered=maps.get(name, maps.get("")))
     if name not in maps and "image" in map(str.lower, table.names):
         return {}
-    chosen = dict(maps[name]) if name in maps else {mine: source for source, mine in table.chosen.items()}
-    others = set(table.names) - set(chosen.values())
-    if name not in maps and others and OF_PEOPLE.fullmatch(chosen.get("caption", "")):
-        del chosen["caption"]  # the other columns are captions too
-    table.chosen = {source: mine for mine, source in chosen.items()}
+    others = set(table.names) - set(table.chosen.values())
+    if name in maps:
+        table.chosen = dict(maps[name])
+    elif others and OF_PEOPLE.fullmatch(table.chosen.get("caption", "")):
+        del table.chosen["caption"]  # the other columns are captions too
     tables[name] = asdict(table)
-    return {mine: source for mine, source in chosen.items() if mine != source.lower()}
+    return {mine: source for mine, source in table.chosen.items() if mine != source.lower()}
 
 
 def _format_of(file: Path, head: str) -> str:

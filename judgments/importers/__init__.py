@@ -13,7 +13,6 @@ from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mapping import ColumnMapping, MappedJudgments, layouts
 from judgments.importers.records import (
     CandidateSource,
-    Columns,
     DatasetSource,
     JudgmentSource,
     RecordReader,
@@ -107,7 +106,7 @@ def open_dataset(
     """
     path = _checked(format, DATASET_FORMATS, path)
     if taken != ALL or mapping is not None:
-        records = taken.of(_table(format, path, mapping, DATASET_COLUMNS))
+        records = taken.of(_table(format, path, mapping))
         return TableDataset(path, encoding, records=records, images_alone=taken.images_alone)
     return DATASET_FORMATS[format](path, encoding)
 
@@ -123,17 +122,16 @@ def open_candidates(
     """Open a system's captions in one of CANDIDATE_FORMATS, as `open_dataset` does."""
     path = _checked(format, CANDIDATE_FORMATS, path)
     if taken != ALL or mapping is not None:
-        records = taken.of(_table(format, path, mapping, CANDIDATE_COLUMNS))
-        return TableCandidates(path, encoding, records=records)
+        return TableCandidates(path, encoding, records=taken.of(_table(format, path, mapping)))
     return CANDIDATE_FORMATS[format](path, encoding)
 
 
-def _table(format: str, path: Path, mapping: ColumnMapping | None, columns: Columns) -> RecordReader:
+def _table(format: str, path: Path, mapping: ColumnMapping | None) -> RecordReader:
     if format not in TABLE_FORMATS:
         raise _fixed_columns(format, path)
     if mapping is None:
         return TABLE_FORMATS[format]
-    mapping.check(path, columns.required + columns.optional)
+    mapping.check(path, (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional))
     return mapping.reader(TABLE_FORMATS[format])
 
 

@@ -79,7 +79,7 @@ def columns_offered(use: str, options: dict[str, Any], dataset: str = "") -> Ite
             table = table_of(
                 options["path"], options["format"], use=use, encoding=options["encoding"] or "", offered=last
             )
-            pairs = ",".join(f"{mine}={source}" for source, mine in table.chosen.items())
+            pairs = ",".join(f"{mine}={source}" for mine, source in table.chosen.items())
             if pairs and not table.fits(use):
                 raise QuorumError(
                     f"{problem} Say what its columns are, such as --map {quote(pairs)}"

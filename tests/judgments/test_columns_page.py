@@ -161,6 +161,22 @@ def test_problems_of_a_dataset_are_put_right_in_place_too(designer: Client) -> N
     assert set(Caption.objects.values_list("text", flat=True)) == {"A dog", "A cat", "A hen"}
 
 
+def test_a_column_that_names_systems_makes_systems_of_them(designer: Client) -> None:
+    add = reverse("admin:judgments_dataset_add")
+    text = "file,output,Model\na.jpg,A dog,\na.jpg,A cat,GPT-4\n"
+    page = designer.post(add, {"files": [SimpleUploadedFile("mine.csv", text.encode())]})
+    assert [(part.role, part.system) for part in page.context["understood"].parts] == [
+        ("people", ""), ("system", "GPT-4"),
+    ]  # fmt: skip
+    form = page.context["form"]
+    sent = {name: form[name].value() for name in form.fields if form[name].value()}
+    chosen = {"column-0-0": "image", "column-0-1": "caption", "column-0-2": "system"}
+    assert (
+        job_of(designer.post(add, sent | {"upload": page.context["upload"]} | chosen)).state == Job.State.DONE
+    )
+    assert Output.objects.get(system__name="GPT-4").caption.text == "A cat"
+
+
 @pytest.mark.parametrize("name", ["x", "0" * 32, "..", "00000001" + "g" * 24])
 def test_an_upload_that_is_not_there_is_not_asked_about(designer: Client, name: str) -> None:
     if name != "..":
