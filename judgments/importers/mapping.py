@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import tzinfo
 from difflib import get_close_matches
 from functools import cache
-from itertools import islice
+from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
@@ -68,6 +68,12 @@ SYSTEMS = {"system": "first", "second_system": "second"}
 TIMES = ("accepted_at", "submitted_at")
 NAMES = (*JUDGMENT_COLUMNS, *SYSTEMS, "score", "spans", *MARKS[:2])
 EXAMPLE = "pairs such as image=filename,value=rating"
+# what a layout's columns have to hold, and what lacks if they do not
+LACKING = (
+    ((*WHAT, *ANSWERS), "nothing", EXAMPLE),
+    (("unit", *WHAT), "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"),
+    (ANSWERS, "no value", "value=COLUMN, or answer=COLUMN for open answers"),
+)
 _IN_BRACES = re.compile(r"\{([^{}]+)\}")
 _ADDRESS = re.compile(r"https?://")
 
@@ -320,17 +326,14 @@ class _Reading:
                 )
             yield one
 
-    def _numbers(self, values: Mapping[str, Any]) -> Iterator[int]:
-        """Yield the numbers that columns with ``{n}`` have in a row; 0 if there are none such."""
+    def _numbers(self, values: Mapping[str, Any]) -> Iterable[int]:
+        """Return the numbers that columns with ``{n}`` have in a row; 0 if there are none such."""
         numbered = [place for places in self.sources.values() for place in places if NUMBER in place]
-        number = 0
-        while True:
-            there = any(look_up(values, place.replace(NUMBER, str(number))) is not None for place in numbered)
-            if there or not numbered:
-                yield number
-            if not numbered or (number and not there):
-                return
-            number += 1
+
+        def are_there(number: int) -> bool:
+            return any(look_up(values, place.replace(NUMBER, str(number))) is not None for place in numbered)
+
+        return takewhile(are_there, count(0 if are_there(0) else 1)) if numbered else (0,)
 
     def _ours(self, record: Record, number: int) -> Record:
         ours: dict[str, Any] = {}
@@ -410,16 +413,9 @@ class MappedJudgments(TableJudgments):
         self._zone = parse_zone(how.zone, path) if how.zone else None
         self._images: Container[str] | None = None
         self._texts: dict[str, str] = {}
-        if how.title and not any(name in how.columns for name in (*WHAT, *ANSWERS)):
-            raise ImportProblem(path, None, "--map", "nothing", EXAMPLE)
-        if how.title and not any(name in how.columns for name in ("unit", *WHAT)):
-            raise ImportProblem(
-                path, None, "--map", "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"
-            )
-        if how.title and not (how.spans or any(name in how.columns for name in ANSWERS)):
-            raise ImportProblem(
-                path, None, "--map", "no value", "value=COLUMN, or answer=COLUMN for open answers"
-            )
+        for names, actual, expected in LACKING if how.title else ():
+            if not any(name in how.columns for name in names) and not (how.spans and names is ANSWERS):
+                raise ImportProblem(path, None, "--map", actual, expected)
 
     def judgments(
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
