@@ -21,6 +21,8 @@ from judgments.importers.textio import ImportProblems
 from judgments.models import Job
 from judgments.studies.studies import find_dataset
 
+MOST_LISTED = 500  # problems of a page, each with a field; a form has 1,000 at most
+
 
 def pending(upload: str) -> dict[str, Any] | None:
     """Return the import that waits for its columns, or None: its job's kind and arguments, and its table."""
@@ -39,6 +41,7 @@ def leave_pending(kind: str, args: Mapping[str, Any], table: Table) -> None:
 @contextmanager
 def problems_left(job: Job, path: Path) -> Iterator[None]:
     """Leave the problems of an import's file with the upload, to be put right on a page."""
+    uploads.job_file(job.args["upload"]).unlink(missing_ok=True)
     try:
         yield
     except ImportProblem as problem:
@@ -49,7 +52,7 @@ def problems_left(job: Job, path: Path) -> Iterator[None]:
         if mapping := args.get("mapping"):
             table.chosen = mapping["columns"]
         found = problem.problems if isinstance(problem, ImportProblems) else (problem,)
-        table.problems = [_as_row(one, path) for one in found]
+        table.problems = [_as_row(one, path) for one in found[:MOST_LISTED]]
         leave_pending(job.kind, args, table)
         raise
 
