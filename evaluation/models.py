@@ -434,6 +434,7 @@ class JudgeAnswer(models.Model):
     swapped = models.BooleanField(default=False, help_text="Whether the second candidate was shown first.")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     value = models.SmallIntegerField(null=True, blank=True, help_text="In the unit's order.")
+    answer = models.JSONField(null=True, blank=True, help_text="One that is no number, in the unit's order.")
     reply = models.TextField(blank=True, help_text="What the model wrote.")
     answered_by = models.CharField(max_length=200, blank=True, help_text="The model, as its reply names it.")
     request = models.CharField(max_length=64, blank=True, help_text="SHA-256 of what was sent.")
@@ -451,7 +452,7 @@ class JudgeAnswer(models.Model):
                 fields=["judge", "unit", "rater", "swapped"], name="a_judge_answers_a_unit_once_an_order"
             ),
             models.CheckConstraint(
-                condition=~Q(state="answered") | Q(value__isnull=False),
+                condition=~Q(state="answered") | Q(value__isnull=False) | Q(answer__isnull=False),
                 name="an_answer_of_a_judge_has_a_value",
             ),
         ]
@@ -461,7 +462,7 @@ class JudgeAnswer(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.judge_id}: {self.value}"
+        return f"{self.judge_id}: {self.value if self.answer is None else self.answer}"
 
 
 class Challenge(models.Model):

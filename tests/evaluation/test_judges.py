@@ -36,7 +36,6 @@ from evaluation.results.judges.endpoint import AskLater, Endpoint, Reply
 from evaluation.results.judges.findings import compare_judges, sizes_of_curve, store_comparison
 from evaluation.results.judges.importing import import_judge
 from evaluation.results.judges.operations import ask_judge as ask_operation
-from evaluation.results.judges.page import can_have_judges
 from evaluation.results.judges.prompts import Question, instructions_of, picture_of, read_reply
 from judgments.access.roles import give_role
 from judgments.models import Item, Study, StudyEvent, Unit
@@ -339,19 +338,6 @@ def test_a_wrong_file_is_refused_whole(text: str, sentence: str) -> None:
         EvaluationError, match="own_systems names 'x'; expected systems of this study: system-0"
     ):
         import_judge(study=study, name="m", answers=f"unit,value\n{unit.key},1", own_systems=["x"])
-
-
-@pytest.mark.parametrize("more", ["no_difference", "neither", "strength", "confidence"])
-def test_pairs_with_more_answers_than_two_have_no_judges(more: str) -> None:
-    study = make_study("pairwise", answers={more: True}, controls={"per_hit": 0})
-    assert not can_have_judges(study)
-    for asked in (
-        lambda: import_judge(study=study, name="m", answers=answers_in(study, [1])),
-        lambda: compare_judges(study=study),
-        lambda: ask_judge(study=study, name="m", model="small", **FREE),
-    ):
-        with pytest.raises(EvaluationError, match="Judges answer pairs by one side or the other"):
-            asked()
 
 
 def test_the_same_file_again_is_the_same_judge_or_refused() -> None:

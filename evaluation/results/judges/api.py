@@ -50,17 +50,18 @@ class JudgeResource(mixins.DestroyModelMixin, Resource):
 
 
 class JudgeAnswerSerializer(RowSerializer[JudgeAnswer]):
-    """A judge's answer to a unit in one order; `value` is in the unit's order."""
+    """A judge's answer to a unit in one order; `value`, or `answer` if it is no number, is in the unit's order."""
 
     study = Related("judge.study.slug")
     judge = Related("judge.name")
     unit = Related("unit.key")
+    answer = serializers.JSONField(read_only=True, allow_null=True)
 
     class Meta:
         model = JudgeAnswer
         fields = [
-            *("id", "study", "judge", "unit", "rater", "swapped", "state", "value", "reply", "answered_by"),
-            *("cached", "attempts", "cost", "answered_at"),
+            *("id", "study", "judge", "unit", "rater", "swapped", "state", "value", "answer", "reply"),
+            *("answered_by", "cached", "attempts", "cost", "answered_at"),
         ]
 
 

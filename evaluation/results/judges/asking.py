@@ -29,7 +29,9 @@ from evaluation.results.judges.endpoint import LONGEST_DETAIL, SECONDS, AskLater
 from evaluation.results.judges.prompts import (
     Question,
     check_kind,
+    has_orders,
     instructions_of,
+    order_of,
     picture_of,
     question_of,
     read_reply,
@@ -44,7 +46,7 @@ MOST_UNREADABLE = 10  # units and orders, where none was answered
 MOST_WAITS = 5  # in a row, for an endpoint that is busy
 LONGEST_WAIT = 60.0
 MILLION = 1_000_000
-LONGEST_REPLY = 16  # tokens
+LONGEST_REPLY, LONGEST_MARKS = 16, 1_000  # tokens
 AT_ONCE = 4
 ROWS_AT_ONCE = 1_000
 # Sending, the first byte, all others and the last of them take SECONDS each at most, and connecting less; a call that
@@ -79,23 +81,25 @@ def ask_judge(
     price_out: Decimal,
     own_systems: Sequence[str] = (),
     prompt: str = "",
-    max_tokens: int = LONGEST_REPLY,
+    max_tokens: int | None = None,
     by: User | None = None,
     endpoint: Endpoint | None = None,
     progress: Callable[[float, str], object] = no_progress,
 ) -> AskingResult:
-    """Ask a model about every judged unit, in both orders if there are two candidates.
+    """Ask a model about every judged unit, in both orders if several texts stand beside each other.
 
     Args:
         budget: for all runs together; prices are per million tokens, in the same currency.
+        max_tokens: by default LONGEST_REPLY, or LONGEST_MARKS where errors are marked.
         prompt: text before each item; by default the study's question and the allowed replies.
     """
-    check_kind(kind_of(study))
+    kind = kind_of(study)
+    check_kind(kind)
     with endpoint or Endpoint() as opened:
         options = {
             "endpoint": opened.host,
             "temperature": 0,
-            "max_tokens": max_tokens,
+            "max_tokens": max_tokens or (LONGEST_MARKS if kind.marks_text else LONGEST_REPLY),
             "price_in": str(price_in),
             "price_out": str(price_out),
         }
@@ -108,6 +112,11 @@ def ask_judge(
     counts = dict(judge.answers.order_by().values_list("state").annotate(n=Count("pk")))
     left = counts.get("waiting", 0) + counts.get("asked", 0)
     return AskingResult(judge, counts.get("answered", 0), counts.get("failed", 0), left, why)
+
+
+def fields_of(answer: Any) -> dict[str, Any]:
+    """Return the field of a row that holds an answer."""
+    return {"answer": answer} if isinstance(answer, Mapping) else {"value": answer}
 
 
 @transaction.atomic
@@ -180,7 +189,7 @@ def remove_judge(*, judge: Judge, by: User | None = None) -> str:
 
 
 def _make_rows(study: Study, judge: Judge) -> None:
-    orders = (False, True) if kind_of(study).two_sided else (False,)
+    orders = (False, True) if has_orders(kind_of(study)) else (False,)
     existing = set(judge.answers.values_list("unit_id", "swapped"))
     units = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     JudgeAnswer.objects.bulk_create(
@@ -242,7 +251,7 @@ class _Run:
         unit = row.unit
         picture = picture_of(unit.item) if self.kind.page.shows_picture and self.design.about_pictures else ""
         shown = self.kind.present_unit(
-            unit, side=row.swapped if self.kind.two_sided else None, picture_url=picture
+            unit, side=order_of(self.kind, unit, swapped=row.swapped), picture_url=picture
         )
         source = unit.source_text if self.design.source.show else ""
         return question_of(self.judge.prompt, shown, source=source, picture=picture)
@@ -291,13 +300,13 @@ class _Run:
         )
         if earlier is None:
             return False
-        value = read_reply(self.kind, earlier.reply, swapped=row.swapped)
+        answer = read_reply(self.kind, earlier.reply, swapped=row.swapped, unit=row.unit)
         changed = JudgeAnswer.objects.filter(
             pk=row.pk, state=JudgeAnswer.State.WAITING, attempts=row.attempts
         )
         changed.update(
             state=JudgeAnswer.State.ANSWERED,
-            value=value,
+            **fields_of(answer),
             reply=earlier.reply,
             answered_by=earlier.answered_by,
             request=earlier.request,
@@ -361,15 +370,15 @@ class _Run:
         )
 
     def _values_of(self, row: JudgeAnswer, reply: Reply) -> dict[str, Any]:
-        value = read_reply(self.kind, reply.text, swapped=row.swapped)
+        answer = read_reply(self.kind, reply.text, swapped=row.swapped, unit=row.unit)
         values = {
             "reply": reply.text,
             "answered_by": reply.model,
-            "value": value,
+            **fields_of(answer),
             "answered_at": timezone.now(),
             "state": JudgeAnswer.State.ANSWERED,
         }
-        if value is None:
+        if answer is None:
             again = row.attempts < MOST_TRIES
             values["state"] = JudgeAnswer.State.WAITING if again else JudgeAnswer.State.FAILED
         return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 
+from common.amounts import coefficient
 from evaluation.data.judgment_sets.loaders import (
     images_of,
     is_anonymous,
@@ -25,7 +27,8 @@ from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.presentation.content import Cell, Dots, Estimate, Panel, Plot, Section, Table, estimate_of
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.results.judges.prompts import check_kind
+from evaluation.results.judges.prompts import check_kind, has_orders
+from evaluation.statistics.aggregation.voting import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 from evaluation.statistics.agreement import alpha_of_judgments
 from evaluation.statistics.clustering import ITEM, Clusters, renumbered, share_of_rows
 from evaluation.statistics.judges import (
@@ -40,16 +43,42 @@ from evaluation.statistics.judges import (
 )
 from evaluation.statistics.resampling import CONFIDENCE
 from judgments.kinds import KINDS, Kind
+from judgments.kinds.best_worst import BEST
+from judgments.kinds.spans.answers import f1
 from judgments.models import Output, Study, Unit
 from judgments.studies.generation import no_progress
 from judgments.studies.studies import kind_of
 
 ROWS_AT_ONCE = 2_000
-UNDECIDED = -1  # a judge that answers otherwise in the other order
+UNDECIDED = -1  # as of a judge that answers otherwise in the other order
 DRAWS = 200
 SHARES_OF_PEOPLE = (0.1, 0.25, 0.5)
-FIRST = 1
 WORDS = 10.0  # by which a text is longer, where points are told per length
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Answers of people, or of a judge, by unit.
+
+    Attributes:
+        unit: (N,) positions of units.
+        value: (N,) answers as numbers: side, position of the best, grade, points, or score of marked errors.
+        marks: N lists of marked errors; () where none are asked for.
+        n: (U,) numbers of answers.
+        mean: (U,) mean answers, or shares of votes for the first text, a tie as half; nan without.
+        shares: (U, S) shares of votes for each of texts beside each other, nan without; (U, 0) if a text is alone.
+        counts: (U, L) answers by label; (U, 0) where answers are no labels.
+        label: (U,) what most say, UNDECIDED at a tie, nan without; numbers are no labels, and have their mean.
+    """
+
+    unit: Ints
+    value: Floats
+    marks: Sequence[Sequence[Mapping[str, Any]]]
+    n: Ints
+    mean: Floats
+    shares: Floats
+    counts: Floats
+    label: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,35 +87,32 @@ class Material:
 
     Attributes:
         pk, image: (U,) row ids.
-        people, n: (U,) share of votes for the first candidate, or mean answer, nan without; and their number.
-        unit, worker, value: (N,) included judgments: positions of units, row ids, answers.
-        lengths: (U, 2) words of the candidates; nan without a second.
-        systems: name -> (U, 2) bool, whether it made the first or the second.
+        people: included judgments; worker: (N,) row ids.
+        lengths: (U, S) words of the texts; nan without.
+        systems: name -> (U, S) bool, whether it made the text.
     """
 
     kind: Kind
     pk: Ints
     image: Ints
-    people: Floats
-    n: Ints
-    unit: Ints
+    people: Summary
     worker: Ints
-    value: Floats
     lengths: Floats
     systems: Mapping[str, Flags]
     anonymous: bool
     data_hash: str
 
+    @property
+    def rows(self) -> Ints:
+        """Return (N,) positions of the judgments' units."""
+        return self.people.unit
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """A judge's answers, and per unit their mean `score` and common `label`."""
 
-    unit: Ints
-    value: Floats
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers(Summary):
+    """A judge's answers; `swapped` (N,) are those with the reverse order."""
+
     swapped: Flags
-    score: Floats
-    label: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +142,7 @@ def compare_judges(
         )
     table = load_judgments(study)
     material = _load_material(study, kind, table)
-    if not len(material.unit):
+    if not len(material.rows):
         raise EvaluationError(
             "Nobody has judged anything that counts yet, so a judge cannot be compared with people."
         )
@@ -154,18 +180,14 @@ def _load_material(study: Study, kind: Kind, table: Any) -> Material:
     units = study_units(study).judged
     counted = table.counted
     unit = places_in(units.pk, table.unit[counted])
-    value = table.value[counted]
-    people, n = _means_of_units(kind, unit, value, len(units))
-    lengths, systems = _caption_lengths_and_systems(study, units.pk)
+    answers = table.answers_of(counted) if kind.is_open else table.value[counted]
+    lengths, systems = _caption_lengths_and_systems(study, kind, units.pk)
     return Material(
         kind=kind,
         pk=units.pk,
         image=images_of(study, units),
-        people=people,
-        n=n,
-        unit=unit,
+        people=Summary(**_summarise(kind, unit, answers, lengths.shape)),
         worker=table.worker[counted],
-        value=value,
         lengths=lengths,
         systems=systems,
         anonymous=is_anonymous(study),
@@ -173,47 +195,77 @@ def _load_material(study: Study, kind: Kind, table: Any) -> Material:
     )
 
 
-def _means_of_units(kind: Kind, unit: Ints, value: Floats, size: int) -> tuple[Floats, Ints]:
-    """Return units' mean answers, or shares of votes for the first candidate, nan without; and numbers of answers."""
+def _summarise(kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    """Return the fields of a Summary of (N,) answers; `shape` is of (U, S) texts."""
+    size, texts = shape
+    numbers = [_number_of(kind, answer) for answer in answers] if kind.is_open else answers
+    value = np.array(numbers, dtype=np.float64)
+    value = value % MUCH if kind.two_sided else value
     n = np.bincount(unit, minlength=size)
-    scored = (value == FIRST).astype(np.float64) if kind.two_sided else value
-    return np.bincount(unit, weights=scored, minlength=size) / np.where(n, n, np.nan), n
+    total = np.where(n, n, np.nan)
+    label = mean = np.bincount(unit, weights=value, minlength=size) / total
+    shares = counts = np.empty((size, 0))
+    if _is_nominal(kind):
+        counts = np.zeros((size, 1 + max(NEITHER, texts)))
+        np.add.at(counts, (unit, value.astype(np.int64)), 1.0)
+        alone = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1) == 1
+        label = np.where(n == 0, np.nan, np.where(alone, counts.argmax(axis=1), UNDECIDED))
+    if has_orders(kind):
+        votes = counts[:, FIRST : FIRST + texts]
+        if kind.two_sided:
+            votes = votes + counts[:, [NO_DIFFERENCE, NEITHER]].sum(axis=1, keepdims=True) / 2
+        shares = votes / total[:, np.newaxis]
+        mean = shares[:, 0]
+    marks = [answer["spans"] for answer in answers] if kind.marks_text else ()
+    return {
+        "unit": unit, "value": value, "marks": marks, "n": n, "mean": mean, "shares": shares, "counts": counts,
+        "label": label,
+    }  # fmt: skip
 
 
-def _labels_of(score: Floats, kind: Kind) -> Floats:
-    """Return what most answers to a unit say, UNDECIDED at a tie; numbers are no labels, and stay as they are."""
-    if kind.aggregation.level != "nominal":
-        return score
-    other = 2.0 if kind.two_sided else 0.0
-    return np.select([score > 0.5, score < 0.5, score == 0.5], [1.0, other, UNDECIDED], np.nan)
+def _is_nominal(kind: Kind) -> bool:
+    """Return whether answers are labels; of a list, the label is the position of the best."""
+    return kind.aggregation.level == "nominal" or kind.names_best
 
 
-def _caption_lengths_and_systems(study: Study, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
-    lengths = np.full((len(pks), 2), np.nan)
-    by_system: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), 2), dtype=np.bool_))
-    names = ("pk", "item_id", "first_id", "first__text", "second__text")
+def _number_of(kind: Kind, answer: Any) -> float:
+    return float(answer[BEST] if kind.names_best else kind.aggregation.codes(None, answer)[""])
+
+
+def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
     rows = Unit.objects.filter(study=study, control=False).order_by()
+    sides = 2
+    if kind.names_best:
+        contents = rows.values_list("content", flat=True)
+        sides = max((len(content["options"]) for content in contents), default=sides)
+    lengths = np.full((len(pks), sides), np.nan)
+    by_system: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), sides), dtype=np.bool_))
+    names = ("pk", "item_id", "content", "first__key", "first__text", "second__text")
     of_pairs = ("pair__first_system__name", "pair__second_system__name")
-    by_text: dict[tuple[int, int], list[int]] = defaultdict(list)
+    by_caption: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     index_of = {pk: index for index, pk in enumerate(pks.tolist())}
-    for pk, item, first, left, right, *systems in rows.values_list(*names, *of_pairs).iterator(ROWS_AT_ONCE):
+    for pk, item, content, key, left, right, *systems in rows.values_list(*names, *of_pairs).iterator(
+        ROWS_AT_ONCE
+    ):
         index = index_of[pk]
-        for side, text in enumerate((left, right)):
+        options = content["options"] if kind.names_best else ()
+        for side, text in enumerate([option["text"] for option in options] or (left, right)):
             if text is not None:
                 lengths[index, side] = len(text.split())
         for side, name in enumerate(systems):
             if name:
                 by_system[name][index, side] = True
-        if right is None:
-            by_text[item, first].append(index)
-    if by_text:
+        if not kind.two_sided:
+            for side, caption in enumerate([option["key"] for option in options] or [key]):
+                by_caption[item, caption].append((index, side))
+    if by_caption:
         outputs = Output.objects.of_study(study).annotations().order_by()
-        if len(by_text) < ROWS_AT_ONCE:
-            outputs = outputs.filter(item__in={item for item, _ in by_text})
-        credits = outputs.values_list("item_id", "caption_id", "system__name")
+        if len(by_caption) < ROWS_AT_ONCE:
+            outputs = outputs.filter(item__in={item for item, _ in by_caption})
+        credits = outputs.values_list("item_id", "caption__key", "system__name")
         for item, caption, name in credits.iterator(ROWS_AT_ONCE):
-            for index in by_text.get((item, caption), ()):
-                by_system[name][index, 0] = True
+            for index, side in by_caption.get((item, caption), ()):
+                by_system[name][index, side] = True
     return lengths, dict(sorted(by_system.items()))
 
 
@@ -221,31 +273,34 @@ def _load_answers(judge: Judge, material: Material) -> tuple[Answers, str]:
     rows = JudgeAnswer.objects.filter(judge=judge, state=JudgeAnswer.State.ANSWERED).order_by(
         "unit_id", "rater", "swapped"
     )
-    cells = list(rows.values_list("unit_id", "value", "swapped").iterator(ROWS_AT_ONCE))
-    table = np.array(cells, dtype=np.int64).reshape(-1, 3)
-    unit = places_in(material.pk, table[:, 0])
-    value, swapped = table[:, 1].astype(np.float64), table[:, 2] == 1
-    score, _ = _means_of_units(material.kind, unit, value, len(material.pk))
-    digest = hashlib.sha256(np.column_stack([unit, table[:, 1:]]).astype("<i8").tobytes()).hexdigest()
-    return Answers(unit, value, swapped, score, _labels_of(score, material.kind)), digest
+    cells = list(rows.values_list("unit_id", "swapped", "value", "answer").iterator(ROWS_AT_ONCE))
+    unit = places_in(material.pk, np.array([cell[0] for cell in cells], dtype=np.int64))
+    answers = [value if answer is None else answer for *_, value, answer in cells]
+    swapped = np.array([cell[1] for cell in cells], dtype=np.bool_)
+    content = [unit.tolist(), swapped.tolist(), answers]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return Answers(
+        **_summarise(material.kind, unit, answers, material.lengths.shape), swapped=swapped
+    ), digest
 
 
 def _compare_judge(
     judge: Judge, answers: Answers, material: Material, epsilon: float, seed: int
 ) -> dict[str, Any]:
-    nominal = material.kind.aggregation.level == "nominal"
+    kind = material.kind
+    labels = _is_nominal(kind)
     return {
         "name": judge.name,
         "source": judge.source,
         "model": judge.model,
         "own_systems": judge.own_systems,
         "answers": len(answers.unit),
-        "units": int((~np.isnan(answers.score)).sum()),
+        "units": int((answers.n > 0).sum()),
         "all_units": len(material.pk),
-        "agreement": _agreement(answers, material) if nominal else None,
+        "agreement": _agreement(answers, material) if labels or kind.marks_text else None,
         "alpha": _alpha(answers, material),
-        "difference": None if nominal else _difference_from_people(answers, material),
-        "side": _position_bias(answers, material) if material.kind.two_sided else None,
+        "difference": None if labels else _difference_from_people(answers, material),
+        "side": _position_bias(answers, material) if has_orders(kind) else None,
         "length": _length_bias(answers, material),
         "own": _own_family_bias(judge, answers, material),
         "test": _annotator_test(answers, material, epsilon),
@@ -254,32 +309,35 @@ def _compare_judge(
 
 
 def _describe_people(material: Material) -> dict[str, Any]:
-    if material.kind.aggregation.level != "nominal":
-        return {"judgments": len(material.unit), "workers": len(np.unique(material.worker))}
-    n = material.n[material.unit] - 1.0
-    votes = material.people * material.n if material.kind.two_sided else _count_yes(material)
-    same = (
-        np.where(
-            material.value == FIRST, votes[material.unit], material.n[material.unit] - votes[material.unit]
-        )
-        - 1
-    )
-    keep = n > 0
-    share = same / np.where(keep, n, np.nan)
+    people, rows = material.people, material.rows
+    counted = {"judgments": len(rows), "workers": len(np.unique(material.worker))}
+    if not (_is_nominal(material.kind) or people.marks):
+        return counted
+    others = people.n[rows] - 1.0
+    share = _equal_answers(people, people) - 1  # a person's own answer equals itself
+    keep = others > 0
     return {
-        "judgments": len(material.unit),
-        "workers": len(np.unique(material.worker)),
-        "agreement": _share_of_judgments(share, material, keep),
+        **counted,
+        "agreement": _share_of_judgments(share / np.where(keep, others, np.nan), material, keep),
     }
 
 
-def _count_yes(material: Material) -> Floats:
-    yes = (material.value == FIRST).astype(np.float64)
-    return np.bincount(material.unit, weights=yes, minlength=len(material.pk)).astype(np.float64)
+def _equal_answers(people: Summary, others: Summary) -> Floats:
+    """Return (N,) how many of the others' answers to the same unit equal a person's; of marks, the sum of F1."""
+    if not people.marks:
+        equal: Floats = others.counts[people.unit, people.value.astype(np.int64)]
+        return equal
+    marks: defaultdict[int, list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
+    for unit, spans in zip(others.unit.tolist(), others.marks, strict=True):
+        marks[unit].append(spans)
+    rows = zip(people.unit.tolist(), people.marks, strict=True)
+    return np.array(
+        [sum(f1(spans, other) for other in marks[unit]) for unit, spans in rows], dtype=np.float64
+    )
 
 
 def _share_of_judgments(share: Floats, material: Material, keep: Flags) -> dict[str, Any]:
-    columns: dict[str, Ints] = {ITEM: material.image[material.unit]}
+    columns: dict[str, Ints] = {ITEM: material.image[material.rows]}
     if not material.anonymous:
         columns["rater"] = material.worker
     interval = share_of_rows(np.nan_to_num(share), columns, CONFIDENCE, keep=keep)
@@ -293,15 +351,16 @@ def _share_of_judgments(share: Floats, material: Material, keep: Flags) -> dict[
 
 
 def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
-    """Return the share of people's judgments equal to the judge's; half if its orders differ."""
-    score = answers.score[material.unit]
-    return _share_of_judgments(
-        np.where(material.value == FIRST, score, 1 - score), material, ~np.isnan(score)
-    )
+    """Return the share of people's judgments equal to the judge's, half if its orders differ; of marks, the F1 by
+    characters.
+    """
+    n = answers.n[material.rows]
+    share = _equal_answers(material.people, answers) / np.where(n, n, np.nan)
+    return _share_of_judgments(share, material, n > 0)
 
 
 def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
-    people, judge = _labels_of(material.people, material.kind), answers.label
+    people, judge = material.people.label, answers.label
     both = np.flatnonzero(~np.isnan(people) & ~np.isnan(judge) & (people != UNDECIDED) & (judge != UNDECIDED))
     if not len(both):
         return _undefined_estimate(0)
@@ -310,7 +369,7 @@ def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
         rows,
         np.repeat([0, 1], len(both)),
         np.concatenate([people[both], judge[both]]),
-        material.kind.aggregation.level,
+        "nominal" if _is_nominal(material.kind) else material.kind.aggregation.level,
         clusters={ITEM: material.image[rows]},
     )
     return {**as_json(alpha, "value", "low", "high"), "n": len(both)}
@@ -338,8 +397,8 @@ def _interval_around(value: float, influences: Floats, clusters: Clusters) -> di
 
 
 def _difference_from_people(answers: Answers, material: Material) -> dict[str, Any]:
-    both = np.flatnonzero(~np.isnan(answers.score) & ~np.isnan(material.people))
-    return _mean_estimate(answers.score[both] - material.people[both], material.image[both])
+    both = np.flatnonzero(~np.isnan(answers.mean) & ~np.isnan(material.people.mean))
+    return _mean_estimate(answers.mean[both] - material.people.mean[both], material.image[both])
 
 
 def _position_bias(answers: Answers, material: Material) -> dict[str, Any]:
@@ -349,13 +408,16 @@ def _position_bias(answers: Answers, material: Material) -> dict[str, Any]:
     turned = np.bincount(answers.unit[answers.swapped], minlength=size)
     both = (straight > 0) & (turned > 0)
     rows = both[answers.unit]
-    shown_first = ((answers.value == FIRST) != answers.swapped)[rows].astype(np.float64)
-    # The mean over both orders of each unit: a judge without a preference for a side has one half.
-    score = np.bincount(answers.unit[rows], weights=shown_first, minlength=size)[both]
-    n = (straight + turned)[both]
-    consistent = np.isin(answers.score[both], (0.0, 1.0)).astype(np.float64)
+    texts = (~np.isnan(material.lengths)).sum(axis=1)
+    first = np.where(answers.swapped, texts[answers.unit], FIRST)
+    tied = np.isin(answers.value, (NO_DIFFERENCE, NEITHER)) & material.kind.two_sided
+    shown_first = np.where(tied, 0.5, answers.value == first)[rows]
+    # The mean over both orders of each unit: a judge without a preference for a side has one part of the texts.
+    score = np.bincount(answers.unit[rows], weights=shown_first, minlength=size)[both] / answers.n[both]
+    consistent = (answers.counts.max(axis=1) == answers.n)[both].astype(np.float64)
     return {
-        "first_shown": _mean_estimate(score / n, material.image[both]),
+        "first_shown": _mean_estimate(score, material.image[both]),
+        "by_chance": json_float((1 / texts[both]).mean()) if both.any() else None,
         "consistent": _mean_estimate(consistent, material.image[both]),
     }
 
@@ -363,14 +425,13 @@ def _position_bias(answers: Answers, material: Material) -> dict[str, Any]:
 def _length_bias(answers: Answers, material: Material) -> dict[str, Any]:
     """Return how much more than people the judge favours longer texts.
 
-    For two candidates: its share of the longer one minus people's. For one: the rise of its answer above
+    For texts beside each other: its share of the longest one minus people's. For one: the rise of its answer above
     people's per ten words.
     """
-    gap = answers.score - material.people
-    if material.kind.two_sided:
-        longer = np.sign(material.lengths[:, 0] - material.lengths[:, 1])
-        both = np.flatnonzero(~np.isnan(gap) & (longer != 0))
-        return _mean_estimate(gap[both] * longer[both], material.image[both])
+    if has_orders(material.kind):
+        longest = material.lengths == np.nanmax(material.lengths, axis=1, keepdims=True)
+        return _bias_towards(longest, longest.sum(axis=1) == 1, answers, material)
+    gap = answers.mean - material.people.mean
     both = np.flatnonzero(~np.isnan(gap))
     lengths = material.lengths[both, 0]
     centred = lengths - lengths.mean() if len(both) else lengths
@@ -383,18 +444,29 @@ def _length_bias(answers: Answers, material: Material) -> dict[str, Any]:
     return _interval_around(WORDS * slope, WORDS * centred * rest / squares, clusters) | {"n": len(both)}
 
 
+def _bias_towards(texts: Flags, keep: Flags, answers: Answers, material: Material) -> dict[str, Any]:
+    """Return by how much the judge's share of votes for (U, S) ``texts`` exceeds people's, in the units to keep."""
+    gap = ((answers.shares - material.people.shares) * texts).sum(axis=1)
+    both = np.flatnonzero(~np.isnan(gap) & keep)
+    return _mean_estimate(gap[both], material.image[both])
+
+
+def _some_of(outputs: Flags, material: Material) -> Flags:
+    """Return (U,) whether some of a unit's texts, but not all, are among (U, S) ``outputs``."""
+    some: Flags = np.logical_or.reduce(outputs, axis=1)
+    return some & ~np.logical_and.reduce(outputs | np.isnan(material.lengths), axis=1)
+
+
 def _own_family_bias(judge: Judge, answers: Answers, material: Material) -> dict[str, Any] | None:
     """Return how much more than people the judge favours its family's systems; None without any."""
-    family = np.zeros((len(material.pk), 2), dtype=np.bool_)
+    family = np.zeros(material.lengths.shape, dtype=np.bool_)
     for name in judge.own_systems:
         family |= material.systems.get(name, False)
     if not family.any():
         return None
-    gap = answers.score - material.people
-    if material.kind.two_sided:
-        side = family[:, 0].astype(np.int64) - family[:, 1]
-        both = np.flatnonzero(~np.isnan(gap) & (side != 0))
-        return _mean_estimate(gap[both] * side[both], material.image[both])
+    if has_orders(material.kind):
+        return _bias_towards(family, _some_of(family, material), answers, material)
+    gap = answers.mean - material.people.mean
     answered = ~np.isnan(gap)
     of_family, of_others = np.flatnonzero(answered & family[:, 0]), np.flatnonzero(answered & ~family[:, 0])
     if not len(of_family) or not len(of_others):
@@ -410,16 +482,16 @@ def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dic
     """Return the alternative annotator test; people are identified by position."""
     if material.anonymous:
         return {"reason": "the people of this study are places in published totals, not persons"}
-    label = answers.label[material.unit]
+    label = answers.label[material.rows]
     keep = ~np.isnan(label)
     test = alternative_annotator_test(
-        material.unit[keep],
+        material.rows[keep],
         material.worker[keep],
-        material.value[keep],
+        material.people.value[keep],
         label[keep],
-        scoring=ACCURACY if material.kind.aggregation.level == "nominal" else RMSE,
+        scoring=ACCURACY if _is_nominal(material.kind) else RMSE,
         epsilon=epsilon,
-        clusters={ITEM: material.image[material.unit[keep]]},
+        clusters={ITEM: material.image[material.rows[keep]]},
     )
     names = (
         "winning_rate",
@@ -451,14 +523,15 @@ def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dic
 def _estimate_people(answers: Answers, material: Material, seed: int) -> dict[str, Any]:
     """Estimate people's answers to all units from the judge's, and what that saves."""
     rows, longest = [], (0, np.empty(0), np.empty(0))
-    for name, sign, units in _estimated_targets(material):
-        units = units[~np.isnan(answers.score[units])]
+    for name, outputs, keep in _estimated_targets(material):
+        units = np.flatnonzero(keep & ~np.isnan(answers.mean))
         if not len(units):
             continue
-        people, judge = material.people[units], answers.score[units]
-        if sign is not None:
-            side = sign[units]
-            people, judge = np.where(side > 0, people, 1 - people), np.where(side > 0, judge, 1 - judge)
+        people, judge = material.people.mean[units], answers.mean[units]
+        if outputs is not None:
+            people, judge = (
+                (summary.shares * outputs).sum(axis=1)[units] for summary in (material.people, answers)
+            )
         estimate = prediction_powered_mean(people, judge, clusters={ITEM: material.image[units]})
         names = ("value", "low", "high", "people", "people_low", "people_high", "judge", "power", "effective")
         counts = ("labelled", "unlabelled", "reason", "signature")
@@ -493,17 +566,15 @@ def sizes_of_curve(n: int) -> list[int]:
     return [size for size in sizes if SHORTEST_CURVE <= size <= n - SHORTEST_CURVE]
 
 
-def _estimated_targets(material: Material) -> list[tuple[str, Ints | None, Ints]]:
-    """Return (name, side, units) to estimate; for two candidates, `side` is 1 or -1 for a system's."""
-    every = np.arange(len(material.pk))
-    if not material.kind.two_sided:
-        targets: list[tuple[str, Ints | None, Ints]] = [("", None, every)]
-        targets += [(name, None, np.flatnonzero(outputs[:, 0])) for name, outputs in material.systems.items()]
-        return targets
-    targets = []
-    for name, outputs in material.systems.items():
-        side = outputs[:, 0].astype(np.int64) - outputs[:, 1]
-        targets.append((name, side, np.flatnonzero(side)))
+def _estimated_targets(material: Material) -> list[tuple[str, Flags | None, Flags]]:
+    """Return (name, texts, units) to estimate; `texts` (U, S) are a system's, where texts stand beside each other."""
+    every = np.ones(len(material.pk), dtype=np.bool_)
+    systems = material.systems.items()
+    if not has_orders(material.kind):
+        return [("", None, every), *((name, None, outputs[:, 0]) for name, outputs in systems)]
+    targets: list[tuple[str, Flags | None, Flags]] = [
+        (name, outputs, _some_of(outputs, material)) for name, outputs in systems
+    ]
     return targets or [("", None, every)]
 
 
@@ -530,7 +601,7 @@ def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
 
 ALL = "all items"
 PEOPLE = "people among themselves"
-WITHOUT_BIAS = {"first": ".50", "consistent": "1", "difference": "0", "length": "0", "own": "0"}
+WITHOUT_BIAS = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}
 
 
 def judges_section(study: Study) -> Section | None:
@@ -547,11 +618,16 @@ def judges_section(study: Study) -> Section | None:
     rows = [(judge["name"], row) for judge in judges for row in judge["estimates"] if row["unlabelled"]]
     plots = []
     if rows:
-        shows = "coefficient" if KINDS[study.protocol].two_sided else "number"
+        shows = "coefficient" if has_orders(KINDS[study.protocol]) else "number"
         data = _estimates_table(rows, shows)
         tables.append(data)
         plots.append(_plot(rows, shows, data))
     return section("judges", sentences, plots, tables)
+
+
+def describe_chance(side: Mapping[str, Any]) -> str:
+    """Return how often a judge without a bias chooses the text shown first."""
+    return coefficient(side.get("by_chance", 0.5))  # earlier results are of pairs
 
 
 def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, Any]) -> Table:
@@ -582,7 +658,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
                 judge["name"],
                 say("judges-figure", figure=name),
                 estimate_of(figure),
-                WITHOUT_BIAS.get(name, ""),
+                describe_chance(side) if name == "first" else WITHOUT_BIAS.get(name, ""),
             )
             for name, figure in figures.items()
             if figure and figure["value"] is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,13 @@ from common.errors import DataConflict
 from common.incoming import load_json
 from evaluation.errors import EvaluationError
 from evaluation.models import Judge, JudgeAnswer
-from evaluation.results.judges.asking import ROWS_AT_ONCE
-from evaluation.results.judges.prompts import check_kind
+from evaluation.results.judges.asking import ROWS_AT_ONCE, fields_of
+from evaluation.results.judges.prompts import check_kind, has_orders
+from judgments.kinds import Kind
 from judgments.models import Study, System, Unit
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, kind_of
 
-COLUMNS = ("unit", "value", "rater", "order")
 ORDERS = {"": False, "first-left": False, "second-left": True}
 LONGEST_RATER = 80
 
@@ -56,8 +56,9 @@ def import_judge(
     """Store a new judge with answers in CSV with a header, or JSON lines: unit, value, and optional rater and
     order.
 
-    `value` is in the unit's order: 1 for its first candidate. `order` is "first-left" or "second-left": which
-    was shown first. All or nothing. Raises EvaluationError, DataConflict.
+    `value` is in the unit's order: 1 for its first candidate; `answer` stands in its place where exports have one.
+    `order` is "first-left" or "second-left": which was shown first. All or nothing. Raises EvaluationError,
+    DataConflict.
     """
     check_kind(kind_of(study))
     check_systems(study, own_systems)
@@ -103,35 +104,47 @@ def check_systems(study: Study, names: Sequence[str]) -> None:
 
 def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
     kind, design = kind_of(study), design_of(study)
-    units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
+    units = {unit.key: unit for unit in _units_to_answer(study, kind)}
+    column = "answer" if kind.is_open else "value"
     seen: set[tuple[Any, ...]] = set()
-    for line, row in _parse_rows(answers):
+    for line, row in _parse_rows(answers, column):
         key = str(row.get("unit", "")).strip()
         if key not in units:
             raise EvaluationError(
                 f"Line {line} names unit {key[:80]!r}, which is no judged unit of this study."
             )
+        unit, content = units[key], row.get(column)
         try:
-            value = kind.clean_answer(_parse_integer(row.get("value")), unit=None, design=design)
+            if kind.is_open:
+                content = load_json(content) if isinstance(content, str) else content
+                value = kind.exchange.from_file(content, content=unit.content)
+                value = kind.clean_answer(value, unit=unit, design=design)
+            else:
+                value = kind.clean_answer(_parse_integer(content), unit=unit, design=design)
         except ValueError as error:
-            raise EvaluationError(f"Line {line} has value {str(row.get('value'))[:40]!r}; {error}.") from None
+            raise EvaluationError(f"Line {line} has {column} {str(content)[:40]!r}; {error}.") from None
         order, rater = str(row.get("order") or "").strip(), str(row.get("rater") or "").strip()
-        if order not in ORDERS or (order and not kind.two_sided):
+        if order not in ORDERS or (order and not has_orders(kind)):
             wanted = (
-                "first-left or second-left" if kind.two_sided else "no order, as nothing is beside the text"
+                "first-left or second-left" if has_orders(kind) else "no order, as nothing is beside the text"
             )
             raise EvaluationError(f"Line {line} has order {order[:40]!r}; expected {wanted}.")
         if len(rater) > LONGEST_RATER:
             raise EvaluationError(
                 f"Line {line} names a rater with {len(rater)} characters, expected {LONGEST_RATER} at most."
             )
-        answer = {"unit_id": units[key], "rater": rater, "swapped": ORDERS[order]}
+        answer = {"unit_id": unit.pk, "rater": rater, "swapped": ORDERS[order]}
         if tuple(answer.values()) in seen:
             raise EvaluationError(
                 f"Line {line} answers unit {key!r} again, by the same rater in the same order."
             )
         seen.add(tuple(answer.values()))
-        yield {**answer, "value": value}
+        yield {**answer, **fields_of(value)}
+
+
+def _units_to_answer(study: Study, kind: Kind) -> Iterable[Unit]:
+    units = Unit.objects.filter(study=study, control=False)
+    return units.select_related("first") if kind.is_open else units.only("key")
 
 
 def _parse_integer(value: Any) -> Any:
@@ -139,7 +152,7 @@ def _parse_integer(value: Any) -> Any:
     return int(text) if text.lstrip("-").isdecimal() and text.isascii() else value
 
 
-def _parse_rows(answers: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _parse_rows(answers: str, column: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     text = answers.removeprefix("\ufeff")
     if text.lstrip().startswith("{"):
         for number, line in enumerate(text.splitlines(), start=1):
@@ -150,15 +163,18 @@ def _parse_rows(answers: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
             except ValueError:
                 row = None
             if not isinstance(row, dict):
-                raise EvaluationError(f"Line {number} is no JSON object, expected one with unit and value.")
+                raise EvaluationError(
+                    f"Line {number} is no JSON object, expected one with unit and {column}."
+                )
             yield number, row
         return
     table = csv.DictReader(io.StringIO(text))
     try:
-        missing = [name for name in COLUMNS[:2] if name not in (table.fieldnames or ())]
+        missing = [name for name in ("unit", column) if name not in (table.fieldnames or ())]
         if missing:
             raise EvaluationError(
-                f"The first line names no column {missing[0]!r}; expected unit and value, and rater and order if known."
+                f"The first line names no column {missing[0]!r}; expected unit and {column}, and rater and order if "
+                "known."
             )
         for row in table:
             yield table.line_num, row

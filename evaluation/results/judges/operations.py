@@ -11,7 +11,7 @@ from rest_framework import serializers
 from common.parameters import KeysField, Parameters
 from evaluation.errors import EvaluationError
 from evaluation.models import Judge
-from evaluation.results.judges.asking import LONGEST_REPLY
+from evaluation.results.judges.asking import LONGEST_MARKS, LONGEST_REPLY
 from evaluation.results.judges.asking import ask_judge as ask_model
 from evaluation.results.judges.asking import remove_judge as remove_answers
 from evaluation.results.judges.endpoint import is_own_host
@@ -68,7 +68,7 @@ class ImportJudgeRequest(JudgeFile):
         max_length=LONGEST_FILE,
         style={"base_template": "textarea.html"},
         label="Answers",
-        help_text="CSV with a header line, or JSON lines: unit, value, and rater and order if known.",
+        help_text="CSV with a header line, or JSON lines: unit, value or answer, and rater and order if known.",
     )
 
 
@@ -119,9 +119,9 @@ class AskJudgeRequest(JudgeName):
         min_value=1,
         max_value=100_000,
         required=False,
-        initial=LONGEST_REPLY,
         label="Longest reply",
-        help_text=f"Tokens that a reply may have (default: {LONGEST_REPLY}); more where the model thinks aloud.",
+        help_text=f"Tokens that a reply may have (default: {LONGEST_REPLY}, or {LONGEST_MARKS:,} where errors are "
+        "marked); more where the model thinks aloud.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

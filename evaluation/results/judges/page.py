@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 
 from evaluation.models import Judge, JudgeAnswer
 from evaluation.results.judges.asking import MILLION
-from evaluation.results.judges.findings import newest_comparison
+from evaluation.results.judges.findings import describe_chance, newest_comparison
 from evaluation.results.judges.operations import ask_judge, compare_judges, import_judge, remove_judge
-from evaluation.results.judges.prompts import is_for_judges
+from evaluation.results.judges.prompts import has_orders, is_for_judges
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import kind_of
@@ -50,7 +50,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "analysis": analysis,
         "people": analysis.result["people"] if analysis else {},
         "compared": [{**row, "verdict": verdict_of(row["test"]), "biases": _biases(row)} for row in compared],
-        "two_sided": KINDS[study.protocol].two_sided,
+        "beside": has_orders(KINDS[study.protocol]),
     }
     return TemplateResponse(request, "evaluation/study_judges.html", context)
 
@@ -86,7 +86,7 @@ def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]
             (
                 _("chooses the text that is shown first"),
                 judge["side"]["first_shown"],
-                coefficient(0.5),
+                describe_chance(judge["side"]),
             ),
             (_("says the same in both orders"), judge["side"]["consistent"], coefficient(1)),
         ]
