@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evaluation.errors import EvaluationError
+from evaluation.presentation.content import Estimate
 from evaluation.reports.replication.packs import pack_named
 from evaluation.reports.replication.running import Replication, run_pack
 
@@ -71,6 +73,18 @@ def test_h13_runs_from_the_released_files(tmp_path: Path) -> None:
     by_id = {verdict.number.id: verdict for verdict in found.verdicts}
     assert by_id["crowd/kappa"].ours.value == pytest.approx(1.0)
     assert by_id["table-4/tri5sem/search/s@10"].kind == "not reproducible"
+    tables = {table.name: table.rows for section in found.sections for table in section.tables}
+    alphas = {what: alpha for what, _, alpha in reversed(tables["h13-alpha"])}
+    assert by_id["alpha"].ours.value == alphas["all pairs"]
+    assert {"without own captions", *(f"yes from a grade of {cut} on" for cut in (2, 3, 4))} < alphas.keys()
+    other = [
+        row[2].value
+        for row in tables["h13-kappas-at"]
+        if row[0] == "Bleu" and str(row[1]).startswith("caption") and isinstance(row[2], Estimate)
+    ]
+    kappa = by_id["kappa/bleu/other"].ours
+    assert [kappa.value, kappa.low, kappa.high] == pytest.approx([np.mean(other), min(other), max(other)])
+    assert len({row[0] for row in tables["h13-filter"]}) == 5
     assert {section.name for section in found.sections} >= {
         "h13-kappas",
         "h13-filter",

@@ -146,8 +146,8 @@ def _kappas(run: Run, data: Flickr8k) -> None:
             grid = kappa_grid(scores, experts.means, SCORES, GRADES, resamples=1, seed=run.seed)
             panels.append(_panel(f"{name}, {label}", SCORES, grid))
             best = _best(grid)
-            printed = PRINTED.get((key, what), ((best.first_at_least, best.second_at_least),))
-            for index, (first, second) in enumerate((*printed, (best.first_at_least, best.second_at_least))):
+            at_best = best.first_at_least, best.second_at_least
+            for index, (first, second) in enumerate(dict.fromkeys((*PRINTED.get((key, what), ()), at_best))):
                 agreement = threshold_kappa(scores, experts.means, first, second, clusters=experts.clusters)
                 kappa = estimate_from(agreement.kappa)
                 rows.append((name, label, kappa, first, second))
