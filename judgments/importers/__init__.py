@@ -65,6 +65,11 @@ DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     "pascal-50s": partial(FiftyDataset, "pascal-50s"),
     "abstract-50s": partial(FiftyDataset, "abstract-50s"),
     **{name: partial(TableDataset, records=read) for name, read in TABLE_FORMATS.items()},
+    **{
+        name: partial(TableDataset, records=how.items_reader(read_table))
+        for name, how in layouts().items()
+        if how.dataset
+    },
     "inputs": InputTable,
 }
 

@@ -117,6 +117,9 @@ class ColumnMapping(BaseModel):
         spans: the keys of marked errors: `start`, `end`, `severity`, `category`, and whether `end` is `inclusive`;
             `marked` is a column whose text has ``<v>`` and ``</v>`` around an error.
         merge: whether each row is an error, and those of a unit and a worker are one judgment.
+        empty: what stands for an empty text.
+        latest: whether of several answers of a worker on a unit the one with the latest `submitted_at` counts.
+        dataset: column of a dataset -> its sources, for the items that the file is about.
         files: pattern of the files of a folder.
         protocol: of all rows.
     """
@@ -144,6 +147,9 @@ class ColumnMapping(BaseModel):
     scale: Mapping[str, float] = Field(default_factory=dict)
     spans: Mapping[str, str | bool] = Field(default_factory=dict)
     merge: bool = False
+    empty: str = ""
+    latest: bool = False
+    dataset: Mapping[str, Sources] = Field(default_factory=dict)
     files: str = ""
     protocol: str = ""
 
@@ -187,10 +193,25 @@ class ColumnMapping(BaseModel):
                 return
             reading = _Reading(self, path, columns, notes, alone)
             rows = reading.rows(read, encoding)
+            rows = _latest(rows, notes) if self.latest else rows
             yield from _merged(rows) if self.merge else rows
             reading.finish()
 
         return records
+
+    def items_reader(self, read: RecordReader) -> RecordReader:
+        """Return a reader of the items, in the columns of a dataset and without marks of errors."""
+        how = ColumnMapping(columns=self.dataset, header=self.header, quoted=self.quoted, skip=self.skip)
+
+        def items(
+            path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+        ) -> Iterator[Record]:
+            for record in how.reader(read)(path, columns, notes, encoding):
+                values = {name: record.values.get(name) for name in self.dataset}
+                plain_texts = {name: marked(v)[0] for name, v in values.items() if isinstance(v, str)}
+                yield replace(record, values={**values, **plain_texts} if self.merge else values)
+
+        return items
 
     def fixed(self, record: Record) -> Record:
         fixes = self.fixes.get(str(record.line)) if self.fixes else None
@@ -384,6 +405,17 @@ def _merged(records: Iterable[Record]) -> Iterator[Record]:
     yield from groups.values()
 
 
+def _latest(records: Iterable[Record], notes: ImportNotes) -> Iterator[Record]:
+    kept: dict[tuple[str, ...], Record] = {}
+    for record in records:
+        key = tuple(str(record.values.get(name)) for name in ("unit", "worker"))
+        last = kept.get(key)
+        notes.count("skipped-row", last is not None)
+        if last is None or str(last.values.get("submitted_at")) <= str(record.values.get("submitted_at")):
+            kept[key] = record
+    yield from kept.values()
+
+
 class MappedJudgments(TableJudgments):
     """Judgments of a file with foreign columns; those of rejected assignments are stored but excluded.
 
@@ -451,6 +483,8 @@ class MappedJudgments(TableJudgments):
         if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
             text = marked(str(values["first_text"]))[0]
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
+        if self.how.empty:
+            values.setdefault("first_text", self.how.empty)
         self._credit(values)
         if self.how.spans:
             values["answer"] = self._marks(record, values)
@@ -531,7 +565,8 @@ class MappedJudgments(TableJudgments):
             if type(start) is not int:
                 start = end = None
             elif how.get("inclusive") and type(end) is int:
-                end += 1
+                # what is missing is marked after the end of the text
+                start, end = (None, None) if start == len(text) else (start, end + (end != len(text)))
         span = {"start": start, "end": end, "severity": severity}
         return span if category is None else span | {"category": category}
 

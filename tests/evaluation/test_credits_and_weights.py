@@ -32,6 +32,12 @@ weights = { minor = 1, major = 5 }
 weights = { major = 4 }
 """
 
+SCORES = {
+    "a": [90, 80, 95, 70, 88, 91, 85, 60, 99, 88, 77, 93],
+    "b": [70, 60, 80, 65, 80, 90, 80, 58, 79, 78, 70, 60],
+    "c": [71, 75, 60, 66, 80, 50, 62, 50, 78, 80, 71, 59],
+}
+
 
 def judgment(system: str, image: str, spans: list[dict[str, Any]]) -> str:
     credits = {"same": [{"system": system, "rank": 1}]}
@@ -113,18 +119,13 @@ def test_a_design_that_is_wrong_stores_nothing(study: Study, tmp_path: Path) -> 
 
 def test_ranks_are_those_of_wmt24() -> None:
     """Against get_pvalues and get_ranks of wmt24-news-systems (humeval/tools.py), over the same scores."""
-    scores = {
-        "a": [90, 80, 95, 70, 88, 91, 85, 60, 99, 88, 77, 93],
-        "b": [70, 60, 80, 65, 80, 90, 80, 58, 79, 78, 70, 60],
-        "c": [71, 75, 60, 66, 80, 50, 62, 50, 78, 80, 71, 59],
-    }
     judged = [
         Judged("w", {"spans": [], "score": score}, "d", "news" if item < 6 else "speech")
-        for own in scores.values()
+        for own in SCORES.values()
         for item, score in enumerate(own)
     ]
-    texts = {name: {item: [12 * at + item] for item in range(12)} for at, name in enumerate(scores)}
+    texts = {name: {item: [12 * at + item] for item in range(12)} for at, name in enumerate(SCORES)}
     ranked = rank_systems(score_segments(judged, texts))
     assert [(row.system, row.best, row.worst) for row in ranked] == [("a", 1, 1), ("b", 2, 3), ("c", 2, 3)]
-    apart = [first - second for first, second in zip(scores["b"], scores["c"], strict=True)]
+    apart = [first - second for first, second in zip(SCORES["b"], SCORES["c"], strict=True)]
     assert stouffer_wilcoxon([apart[:6], apart[6:]]) == pytest.approx(0.6427058345377825)

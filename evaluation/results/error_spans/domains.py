@@ -3,6 +3,9 @@
 A system's score is the mean of its domains' means over all judgments. Two systems are compared by Wilcoxon's
 signed-rank test in each domain, over every two judgments of a segment, and the p-values are joined by Stouffer's
 method. A range of ranks is 1 + the systems that are better at .05, to all less those that are worse.
+
+The script that WMT24 published with its data tests two-sided, and takes who is better from the scores; that of the
+tables of September 2024 tests one-sided ("greater") in both directions.
 """
 
 from __future__ import annotations
@@ -10,15 +13,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import permutations
+from typing import Literal
 
 import numpy as np
 
 from evaluation.presentation.content import Table
 from evaluation.presentation.rendering import table
 from evaluation.results.error_spans.scores import Segment, Segments
-from evaluation.statistics.meta import clusters_of_p_values
 from evaluation.statistics.significance import stouffer_wilcoxon
+
+Alternative = Literal["two-sided", "greater"]
+LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +39,26 @@ class RankedSystem:
     judgments: int
 
 
-def rank_systems(segments: Segments) -> list[RankedSystem]:
+def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> list[RankedSystem]:
     """Return systems with their ranks, the highest score first. Domains are the splits of the dataset."""
     domains = {name: _domain_means(judged) for name, judged in segments.items()}
-    names = list(segments)
-    p = np.full((len(names), len(names)), np.nan)
-    for first, second in combinations(range(len(names)), 2):
-        p[first, second] = p[second, first] = _p_of(segments[names[first]], segments[names[second]])
-    means = [float(np.mean(list(domains[name].values()))) for name in names]
-    ranked = clusters_of_p_values(means, p, names, correction="none")
-    rows = zip(
-        ranked.names,
-        ranked.values.tolist(),
-        ranked.rank_low.tolist(),
-        ranked.rank_high.tolist(),
-        strict=True,
-    )
+    scores = {name: float(np.mean(list(means.values()))) for name, means in domains.items()}
+    beats = {
+        (first, second)
+        for first, second in permutations(segments, 2)
+        if (alternative == "greater" or scores[first] > scores[second])
+        and _p_of(segments[first], segments[second], alternative) < LEVEL
+    }
     return [
-        RankedSystem(name, score, best, worst, domains[name], sum(row.judgments for row in segments[name]))
-        for name, score, best, worst in rows
+        RankedSystem(
+            system=name,
+            score=scores[name],
+            best=1 + sum((other, name) in beats for other in segments),
+            worst=len(segments) - sum((name, other) in beats for other in segments),
+            domains=domains[name],
+            judgments=sum(row.judgments for row in segments[name]),
+        )
+        for name in sorted(segments, key=lambda name: (-scores[name], name))
     ]
 
 
@@ -62,13 +69,13 @@ def _domain_means(judged: Sequence[Segment]) -> dict[str, float]:
     return {domain: float(np.mean(scores[domain])) for domain in sorted(scores)}
 
 
-def _p_of(first: Sequence[Segment], second: Sequence[Segment]) -> float:
+def _p_of(first: Sequence[Segment], second: Sequence[Segment], alternative: Alternative) -> float:
     others = {segment.item: segment.scores for segment in second}
     differences: defaultdict[str, list[float]] = defaultdict(list)
     for segment in first:
         for other in others.get(segment.item, ()):
             differences[segment.domain].extend(score - other for score in segment.scores)
-    return stouffer_wilcoxon(list(differences.values()))
+    return stouffer_wilcoxon(list(differences.values()), alternative)
 
 
 def ranks_table(ranked: Sequence[RankedSystem]) -> Table:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
@@ -347,14 +347,16 @@ def benjamini_hochberg(p_values: ArrayLike) -> Floats:
     return adjusted_p_values(p_values, "benjamini-hochberg").values
 
 
-def stouffer_wilcoxon(differences: Sequence[ArrayLike]) -> float:
-    """Return Stouffer's p over domains of the two-sided p of Wilcoxon's signed-rank test in each.
+def stouffer_wilcoxon(
+    differences: Sequence[ArrayLike], alternative: Literal["two-sided", "greater"] = "two-sided"
+) -> float:
+    """Return Stouffer's p over domains of the p of Wilcoxon's signed-rank test in each.
 
     As WMT24 joins them (Kocmi et al. 2024): z is that of 1 - p. A domain without a difference has p = 1, and none at
     all is nan.
     """
     p = [
-        float(scipy.stats.wilcoxon(domain).pvalue) if np.any(domain) else 1.0
+        float(scipy.stats.wilcoxon(domain, alternative=alternative).pvalue) if np.any(domain) else 1.0
         for domain in (float_vector(values, "differences") for values in differences)
         if len(domain)
     ]
