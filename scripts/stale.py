@@ -49,11 +49,13 @@ def wanted() -> list[str]:
 
 def pages() -> dict[str, str]:
     """Return README and the pages of docs but PAGES, name -> text without blocks of code."""
-    paths = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    docs = ROOT / "docs"
+    paths = {path.relative_to(docs).as_posix(): path for path in sorted(docs.rglob("*.md"))}
+    paths["README.md"] = ROOT / "README.md"
     return {
-        path.name: re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
-        for path in paths
-        if path.name not in PAGES
+        name: re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for name, path in paths.items()
+        if name not in PAGES
     }
 
 
