@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,7 @@ def place(name: str, number: int) -> int:
     return 1 + (("abc".index(name)) + number) % 3
 
 
-def test_a_judge_names_the_best_of_several_in_both_orders(chat: FakeChat, tmp_path: Any) -> None:
+def test_a_judge_names_the_best_of_several_in_both_orders(chat: FakeChat, tmp_path: Path) -> None:
     study, chosen = best_of_study()
 
     # It chooses the text of "a", but for every fifth image that which it is shown first.
@@ -286,3 +287,18 @@ def test_marked_errors_are_compared_by_their_characters_and_scores(chat: FakeCha
     assert found["test"]["people"] == 3
     assert found["side"] is None
     _page(study, "judges")
+
+
+def test_distributions_are_predicted_by_the_side_of_a_judge_however_strong(tmp_path: Path) -> None:
+    study, hit = pairs_study(strength=True)
+    sides = [1] * 25 + [2] * 15
+    for person, other in zip(PEOPLE, (0, 4, 8), strict=True):
+        study.answer(hit, person, [3 - side if n % 12 == other else side for n, side in enumerate(sides)])
+    for name, stronger in (("plain", 0), ("far", 10)):
+        lines = by_line(study, "value", [side + stronger for side in sides])
+        import_judge(study=study.study, name=name, answers=lines)
+    output = tmp_path / "soft.json"
+    call_command("soft_labels", study.study.slug, bootstraps=0, output=output)
+    rows = json.loads(output.read_text())["predictors"]
+    cost = {row["name"]: row["cross_entropy"]["value"] for row in rows}
+    assert cost["plain"] == cost["far"] < cost["same for all"]

@@ -25,6 +25,7 @@ from evaluation.results.disagreement.predictions import (
     imported_predictions,
     read_predictions,
 )
+from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
 from evaluation.statistics.clustering import ITEM, spread_of_mean
 from evaluation.statistics.disagreement import (
     SoftLabels,
@@ -48,6 +49,7 @@ FOLDS = 5
 FEWEST_RATERS = 5  # of a group: fewer could be recognised
 FEWEST_JUDGMENTS = 10  # of a worker who is looked at as a judge
 JUDGES_KEPT = 200
+SIDE = {FIRST: 0.5, SECOND: -0.5}
 DISPUTED_KEPT = 8
 BOOTSTRAPS = 99
 FEW_BOOTSTRAPS = 39
@@ -180,13 +182,15 @@ def _predictors(
 
 
 def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
-    """Return (U,) mean answers of each judge, nan without; for two candidates the share of the first less 1/2."""
+    """Return (U,) mean answers of each judge, nan without; for two candidates the share of the first, with half of the
+    ties, less 1/2.
+    """
     answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
     two_sided = kind_of(study).two_sided
     by_judge: dict[str, list[tuple[int, float]]] = {}
     rows = answers.order_by("pk").values_list("judge__name", "unit_id", "value")
     for name, unit, value in rows.iterator(loaders.ROWS_AT_ONCE):
-        answer = float(value == 1) - 0.5 if two_sided else float(value or 0)
+        answer = SIDE.get(value % MUCH, 0.0) if two_sided else float(value)
         by_judge.setdefault(name, []).append((unit, answer))
     number_of = {pk: number for number, pk in enumerate(units.pk[positions].tolist())}
     means: dict[str, Floats] = {}
