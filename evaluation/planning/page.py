@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidge
 from annotation.launch.page import Launch, Point, Readiness, add_check
 from annotation.rehearsal.operations import delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
-from common.amounts import AmountField
+from common.amounts import AmountField, thousands
 from common.errors import QuorumError, WrongState
 from evaluation.models import Analysis
 from evaluation.planning.choosing.page import newest_savings
@@ -29,7 +29,7 @@ from evaluation.planning.planning import (
     read_assumptions,
     use_plan,
 )
-from evaluation.planning.rehearsals import newest_rehearsal
+from evaluation.planning.rehearsals import ENOUGH, newest_rehearsal
 from evaluation.results.consensus import components_sentence
 from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in
@@ -53,7 +53,7 @@ from judgments.studies.study_page import (
     was_opened,
 )
 from judgments.study_operations import Outcome
-from judgments.templatetags.judgments_tags import coefficient, percent
+from judgments.templatetags.judgments_tags import cents, coefficient, percent
 
 WORDS = {
     "win_rate": (
@@ -403,6 +403,36 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
         % {"alpha": coefficient(alpha["value"])}
         if alpha["value"] is not None
         else _("The rehearsal was too small to show it."),
+    )
+    if newest.result["power"]:
+        yield _power_point(launch, min(newest.result["power"], key=lambda row: row["power"]))
+
+
+def _power_point(launch: Launch, row: Mapping[str, Any]) -> Point:
+    """Say how often the study decides between two sides, and what it takes where that is too rarely."""
+    title = _("Power")
+    sentence = _("Of 100 such studies, %(n)s would show that %(first)s is better than %(second)s.") % {
+        "n": round(100 * row["power"]),
+        "first": row["first"],
+        "second": row["second"],
+    }
+    if row["power"] >= ENOUGH:
+        return launch.point(title, Readiness.READY, sentence)
+    needed = row.get("needed")
+    if needed is None:
+        remedy = _("The two are too close to be told apart by more pairs alone.")
+    else:
+        remedy = _("%(enough)s would with some %(needed)s pairs instead of %(pairs)s.") % {
+            "enough": round(100 * ENOUGH),
+            "needed": thousands(needed),
+            "pairs": thousands(row["pairs"]),
+        }
+        if launch.forecast and launch.forecast.cents:
+            cost = cents(launch.forecast.cents * needed // row["pairs"], launch.design.currency)
+            remedy += " " + _("They cost about %(cost)s.") % {"cost": cost}
+    link_words = _("Plan the study")
+    return launch.point(
+        title, Readiness.MISSING, f"{sentence} {remedy}", page="planning", link_words=link_words
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,9 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 SIMULATIONS = 1000
+QUICK_SIMULATIONS = 100  # where only the order of magnitude counts
+MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
+ENOUGH = 0.8  # power, by Cohen's convention
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +217,23 @@ def _simulate_power(
             for key, value in asdict(estimate).items()
             if key != "size"
         }
-        rows.append({"what": what, "first": first, "second": second, **asdict(size), **figures})
+        needed = needed_pairs(question, people, size, estimate.power, seed)
+        rows.append(
+            {"what": what, "first": first, "second": second, **asdict(size), **figures, "needed": needed}
+        )
     return rows
+
+
+def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:
+    """Return the pairs at which a study decides often enough: the size, doubled; None where that is too many."""
+    for _doubling in range(MOST_DOUBLINGS):
+        if power >= ENOUGH:
+            break
+        size = replace(size, pairs=2 * size.pairs)
+        if size.judgments > MOST_JUDGMENTS:
+            return None
+        power = power_of(question, people, [size], simulations=QUICK_SIMULATIONS, seed=seed)[0].power
+    return size.pairs if power >= ENOUGH else None
 
 
 def _count_work(study: Study) -> dict[str, Any]:

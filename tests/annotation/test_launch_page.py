@@ -12,7 +12,7 @@ from annotation.crowds.publishing import open_study
 from annotation.launch.page import qr_code
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
+from evaluation.planning.rehearsals import compute_rehearsal, newest_rehearsal, store_rehearsal
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
@@ -123,6 +123,17 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     assert points["Rehearsal"][0] == "ready"
     assert points["Agreement expected"][0] == "ready"
     assert "Krippendorff" in points["Agreement expected"][1]
+    analysis = newest_rehearsal(copy)
+    assert analysis is not None
+    analysis.result["power"] = [
+        {"first": "A", "second": "B", "power": power, "pairs": 36, "needed": needed}
+        for power, needed in ((0.9, 36), (0.04, 1152))
+    ]
+    analysis.save()
+    readiness, sentence = checked(designer, study)["Power"]
+    assert readiness == "missing"
+    assert "Of 100 such studies, 4 would show that A is better than B." in sentence
+    assert "80 would with some 1,152 pairs instead of 36." in sentence
     # the copy belongs to its maker: who only sees the study learns nothing from it
     viewer = User.objects.create_user("vera", is_staff=True)
     give_role(study=study, user=viewer, role="viewer")

@@ -15,9 +15,11 @@ from annotation.models import Assignment, Worker
 from annotation.rehearsal.rehearsal import copy_for_rehearsal, delete_rehearsal, rehearsals_of
 from common.errors import WrongState
 from evaluation.models import Analysis
+from evaluation.planning.rehearsals import needed_pairs
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.statistics.power import People, Size, TwoSystems
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent, StudyRole
 from judgments.studies.study_page import PAGES
@@ -179,3 +181,11 @@ def test_no_page_of_a_copy_says_simulated_twice(designer: Client, settings: Sett
             said[name] = len(re.findall("simulated", re.sub(r"<[^>]+>", " ", RECORDS.sub(" ", main)), re.I))
     assert {"results", "board", "report", "rehearsal", "workers", "quiz", "launch"} <= said.keys()
     assert {name: count for name, count in said.items() if count != 1} == {}
+
+
+def test_pairs_are_doubled_until_a_study_decides_often_enough() -> None:
+    people, question = People(right=1.0, pair_spread=0.0, careless=0.0, worker_spread=0.0), TwoSystems(0.68)
+    # a sign test at .05 of 68 % against 50 % has a power of .65 with 48 comparisons, and .93 with 96
+    assert needed_pairs(question, people, Size(12, 1, 1), 0.1, seed=1) == 96
+    assert needed_pairs(question, people, Size(12, 1, 1), 0.9, seed=1) == 12
+    assert needed_pairs(TwoSystems(0.5001), people, Size(12, 1, 1), 0.1, seed=1) is None
