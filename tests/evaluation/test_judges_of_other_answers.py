@@ -228,6 +228,25 @@ def test_the_best_comes_in_by_its_id_as_exports_have_it() -> None:
         import_judge(study=study.study, name="n", answers="unit,value\n0.jpg,1\n")
 
 
+@pytest.mark.parametrize(
+    ("reply", "straight", "swapped"),
+    [
+        ("2 3", {"best": 2, "worst": 3}, {"best": 2, "worst": 1}),
+        (" 1 3. ", {"best": 1, "worst": 3}, {"best": 3, "worst": 1}),
+        *((reply, None, None) for reply in ("2", "2 2", "1 2 3", "4 1", "0 1", "one two", "")),
+    ],
+)
+def test_the_worst_is_named_too_where_people_name_it(reply: str, straight: Any, swapped: Any) -> None:
+    study = StudyOf(make_dataset("toy", {"a.jpg": []}), "best-worst")
+    kind, options = kind_of(study.study), [{"key": key, "text": key} for key in "abc"]
+    unit = study.unit("u1", "a.jpg", content={"options": options})
+    assert read_reply(kind, reply, swapped=False, unit=unit) == straight
+    assert read_reply(kind, reply, swapped=True, unit=unit) == swapped
+    assert "the number of the best text, a blank and the number of the worst" in instructions_of(
+        kind, design_of(study.study)
+    )
+
+
 TEXT = "the cat the dog"
 
 
