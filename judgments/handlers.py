@@ -95,7 +95,7 @@ def understand_upload(
     encoding: str,
     maps: dict[str, dict[str, str]] | None = None,
 ) -> None:
-    understood = uploads.look_at(upload, uploaded, encoding, maps or {}, progress=run.progress)
+    understood = uploads.look_at(upload, uploaded, encoding, run.progress, maps)
     with run.commit() as result:
         result["understood"] = asdict(understood)
 

@@ -202,12 +202,14 @@ def look_at(
     upload: str,
     uploaded: Sequence[str],
     encoding: str,
-    maps: Mapping[str, Mapping[str, str]],
     progress: Progress = no_progress,
+    maps: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Understood:
     """Return what the upload is understood as. Raise UploadRefused as ``open_upload_without_pictures`` does."""
     with open_upload_without_pictures(upload, progress) as (root, pictures):
-        return understand(root, pictures, uploaded=uploaded, encoding=encoding, maps=maps, progress=progress)
+        return understand(
+            root, pictures, uploaded=uploaded, encoding=encoding, maps=maps or {}, progress=progress
+        )
 
 
 def _without(sentence: str, *folders: Path) -> str:
