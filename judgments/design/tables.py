@@ -499,9 +499,7 @@ class Keywords(Part):
 class ErrorWeights(Part):
     """What the errors of a category weigh, by severity."""
 
-    category: str = Field(
-        "", max_length=80, title="Category", description="Empty: all that have no row of their own."
-    )
+    category: str = Field("", max_length=80, title="Category", description="Empty: all others.")
     weights: dict[Literal["minor", "major", "critical"], Annotated[float, Field(ge=0, le=1000)]] = Field(
         title="Weights", description="Such as minor = 1, major = 5."
     )
@@ -559,10 +557,8 @@ class Spans(Part):
     )
 
     @property
-    def weights_by_category(self) -> dict[str, dict[str, float]]:
-        return {
-            row.category: {str(name): weight for name, weight in row.weights.items()} for row in self.weights
-        }
+    def weights_by_category(self) -> dict[str, Any]:
+        return {row.category: row.weights for row in self.weights}
 
 
 class Template(Part):

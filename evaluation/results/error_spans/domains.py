@@ -36,7 +36,6 @@ class RankedSystem:
     best: int
     worst: int
     domains: Mapping[str, float]
-    judgments: int
 
 
 def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> list[RankedSystem]:
@@ -49,17 +48,12 @@ def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> 
         if (alternative == "greater" or scores[first] > scores[second])
         and _p_of(segments[first], segments[second], alternative) < LEVEL
     }
-    return [
-        RankedSystem(
-            system=name,
-            score=scores[name],
-            best=1 + sum((other, name) in beats for other in segments),
-            worst=len(segments) - sum((name, other) in beats for other in segments),
-            domains=domains[name],
-            judgments=sum(row.judgments for row in segments[name]),
-        )
-        for name in sorted(segments, key=lambda name: (-scores[name], name))
-    ]
+    ranked = []
+    for name in segments:
+        best = 1 + sum((other, name) in beats for other in segments)
+        worst = len(segments) - sum((name, other) in beats for other in segments)
+        ranked.append(RankedSystem(name, scores[name], best, worst, domains[name]))
+    return sorted(ranked, key=lambda row: (-row.score, row.system))
 
 
 def _domain_means(judged: Sequence[Segment]) -> dict[str, float]:
@@ -80,23 +74,9 @@ def _p_of(first: Sequence[Segment], second: Sequence[Segment], alternative: Alte
 
 def ranks_table(ranked: Sequence[RankedSystem]) -> Table:
     domains = sorted({domain for row in ranked for domain in row.domains})
-    return table(
-        "systems-by-domain",
-        [
-            (
-                row.system,
-                f"{row.best}–{row.worst}",
-                row.score,
-                *(row.domains.get(domain) for domain in domains),
-                row.judgments,
-            )
-            for row in ranked
-        ],
-        [
-            ("system", "text"),
-            ("ranks", "text"),
-            ("score", "fixed"),
-            *((domain or "all", "fixed") for domain in domains),
-            ("judgments", "count"),
-        ],
-    )
+    means = [(domain or "all", "fixed") for domain in domains]
+    rows = [
+        (row.system, f"{row.best}–{row.worst}", row.score, *map(row.domains.get, domains)) for row in ranked
+    ]
+    columns = [("system", "text"), ("ranks", "text"), ("score", "fixed"), *means]
+    return table("systems-by-domain", rows, columns)

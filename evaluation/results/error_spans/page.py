@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from urllib.parse import urlencode
 
 from django import forms
@@ -14,12 +13,12 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.models import Analysis
-from evaluation.results.error_spans.domains import rank_systems
+from evaluation.results.error_spans.domains import rank_systems, ranks_table
 from evaluation.results.error_spans.scores import (
     SEGMENTS,
     compare_systems,
     marked_rows,
-    shared_items,
+    shared_segments,
     system_scores,
 )
 from judgments.cached_figures import cached_figures, required_figures
@@ -48,13 +47,12 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
     newest = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION).first()
     figures = newest.result.get("figures", {}).get("spans", {}) if newest else {}
     design = design_of(study)
+    domains = {segment.domain for judged in segments.values() for segment in judged}
     context |= {
         "scores": scores,
         "scored": design.spans.score,
         "own_weights": design.spans.weights,
-        "ranked": rank_systems(segments)
-        if len({row.domain for row in chain(*segments.values())}) > 1
-        else [],
+        "ranks": ranks_table(rank_systems(segments)) if len(domains) > 1 else None,
         "source": design.source,
         "figures": figures,
         "agreement": [
@@ -71,7 +69,9 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
         first, second = request.GET.get("first", ""), request.GET.get("second", "")
         first = first if first in systems else systems[0]
         second = second if second in systems else systems[1]
-        page = Paginator(shared_items(study, first, second), ON_A_PAGE).get_page(request.GET.get("page"))
+        page = Paginator(shared_segments(segments, first, second), ON_A_PAGE).get_page(
+            request.GET.get("page")
+        )
         context |= {
             "form": SystemsForm({"first": first, "second": second}, systems=systems),
             "pair": compare_systems(segments, first, second),

@@ -28,9 +28,9 @@ from evaluation.statistics.clustering import ITEM, spread_of_mean
 from evaluation.statistics.resampling import CONFIDENCE
 from evaluation.statistics.significance import adjusted_p_values
 from judgments.cached_figures import Figures, add_figures
-from judgments.kinds.base import IncludedJudgment
 from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, Mqm, value_of
-from judgments.models import Caption, Item, Output, Study, Unit
+from judgments.kinds.spans.kind import cluster_of
+from judgments.models import Caption, Item, Output, Study
 from judgments.studies.studies import design_of
 
 NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
@@ -66,6 +66,7 @@ class Segment:
     judgments: int
     domain: str = ""
     scores: Sequence[float] = ()
+    unit: int = 0
 
 
 class Judged(NamedTuple):
@@ -75,6 +76,7 @@ class Judged(NamedTuple):
     answer: Mapping[str, Any]
     cluster: str
     domain: str = ""
+    unit: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +105,18 @@ def segments_of(study: Study) -> Segments:
         by_text[judgment.unit.item_id, judgment.unit.first_id].append(number)
     texts: dict[str, dict[int, list[int]]] = {}
     outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
-    for pk, system, item, caption in outputs.values_list(
-        "system", "system__name", "item_id", "caption_id"
-    ).iterator():
+    rows = outputs.values_list("system", "system__name", "item_id", "caption_id")
+    for pk, system, item, caption in rows.iterator():
         own = [
             number for number in by_text.get((item, caption), ()) if included[number].unit.is_credited_to(pk)
         ]
         if own:  # of several texts of a system for an item, the first one that was judged
             texts.setdefault(system, {}).setdefault(item, own)
-    judged = [_judged(judgment) for judgment in included]
+    judged = [
+        Judged(one.worker, one.answer, cluster_of(one.unit), one.unit.item.split, one.unit.pk)
+        for one in included
+    ]
     return score_segments(judged, texts, MQM.with_weights(design_of(study).spans.weights_by_category))
-
-
-def _judged(judgment: IncludedJudgment) -> Judged:
-    unit = judgment.unit
-    document = unit.content.get("document")
-    cluster = document["name"].rpartition("#")[0] if document else unit.item.name
-    return Judged(judgment.worker, judgment.answer, cluster, unit.item.split)
 
 
 def score_segments(
@@ -128,18 +125,18 @@ def score_segments(
     """Return system -> segments; ``texts`` are system -> item -> positions in ``judged`` of its text."""
     values = [value_of(judgment.answer, mqm) for judgment in judged]
     z = standardised_mean(range(len(judged)), [judgment.worker for judgment in judged], values).z
-    weights = [mqm.score(judgment.answer["spans"]) for judgment in judged]
-    counts = [Counter(span[SEVERITY] for span in judgment.answer["spans"]) for judgment in judged]
+    spans = [judgment.answer["spans"] for judgment in judged]
 
     def score(item: int, own: Sequence[int]) -> Segment:
-        marks = sum((counts[number] for number in own), Counter[str]())
+        marks = Counter(span[SEVERITY] for number in own for span in spans[number])
         there = [float(z[number]) for number in own if np.isfinite(z[number])]
         return Segment(
             item=item,
             cluster=judged[own[0]].cluster,
             domain=judged[own[0]].domain,
+            unit=judged[own[0]].unit,
             score=float(np.mean([values[number] for number in own])),
-            mqm=float(np.mean([weights[number] for number in own])),
+            mqm=float(np.mean([mqm.score(spans[number]) for number in own])),
             z=float(np.mean(there)) if there else None,
             errors={severity: marks[severity] / len(own) for severity in SEVERITIES if marks[severity]},
             judgments=len(own),
@@ -198,8 +195,7 @@ def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
             raise EvaluationError(
                 f"System {name!r} has no judged text in the study; there are {', '.join(segments) or 'none'}."
             )
-    others = {segment.item: segment for segment in segments[second]}
-    both = [(segment, others[segment.item]) for segment in segments[first] if segment.item in others]
+    both = shared_segments(segments, first, second)
     differences = np.array([segment.score - other.score for segment, other in both], dtype=np.float64)
     low, high, p, reason = (
         _interval(differences, [segment.cluster for segment, _ in both])
@@ -237,48 +233,33 @@ class Row:
     sides: tuple[Side, Side]
 
 
-def shared_items(study: Study, first: str, second: str) -> list[tuple[int, int, int]]:
-    """Return (item, unit, unit) of two systems, largest difference first."""
-    outputs = Output.objects.of_study(study).annotations().filter(system__name__in=(first, second))
-    rows = outputs.order_by("item__position", "rank", "pk").values_list(
-        "system", "system__name", "item_id", "caption_id"
-    )
-    scores: dict[int, float] = {}
-    judged: defaultdict[Key, list[Unit]] = defaultdict(list)
-    for consensus in Consensus.objects.filter(study=study, value__isnull=False).select_related("unit"):
-        if (unit := consensus.unit) is not None and unit.first_id is not None and consensus.value is not None:
-            judged[unit.item_id, unit.first_id].append(unit)
-            scores[unit.pk] = consensus.value
-    units: dict[int, dict[str, int]] = {}
-    for pk, system, item, caption in rows:
-        for unit in judged[item, caption]:
-            if unit.is_credited_to(pk):
-                units.setdefault(item, {}).setdefault(system, unit.pk)
-    shared = [(item, of[first], of[second]) for item, of in units.items() if first in of and second in of]
-    return sorted(shared, key=lambda row: -abs(scores[row[1]] - scores[row[2]]))
+def shared_segments(segments: Segments, first: str, second: str) -> list[tuple[Segment, Segment]]:
+    """Return the segments of both systems, largest difference first."""
+    others = {segment.item: segment for segment in segments[second]}
+    both = [(segment, others[segment.item]) for segment in segments[first] if segment.item in others]
+    return sorted(both, key=lambda pair: -abs(pair[0].score - pair[1].score))
 
 
-def marked_rows(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row]:
-    """Return shared items with their marked texts."""
-    items = Item.objects.in_bulk([item for item, _, _ in shown])
+def marked_rows(study: Study, shown: Sequence[tuple[Segment, Segment]]) -> list[Row]:
+    """Return shared segments with their marked texts, if both have a consensus."""
+    items = Item.objects.in_bulk([segment.item for segment, _ in shown])
     references = dict(
         Caption.objects.filter(item__in=items, role=Caption.Role.REFERENCE)
         .order_by("-position")
         .values_list("item_id", "text")
     )
-    units = {unit for _, *both in shown for unit in both}
-    consensus = {
-        row.unit_id: row
-        for row in Consensus.objects.filter(study=study, unit__in=units).select_related("unit__first")
-    }
+    units = {segment.unit for both in shown for segment in both}
+    rows = Consensus.objects.filter(study=study, unit__in=units).select_related("unit__first")
+    consensus = {row.unit_id: row for row in rows}
     return [
         Row(
-            item=items[item].name,
-            source=items[item].text,
-            reference=references.get(item, ""),
-            sides=(_marked_side(consensus[first]), _marked_side(consensus[second])),
+            item=items[first.item].name,
+            source=items[first.item].text,
+            reference=references.get(first.item, ""),
+            sides=(_marked_side(consensus[first.unit]), _marked_side(consensus[second.unit])),
         )
-        for item, first, second in shown
+        for first, second in shown
+        if first.unit in consensus and second.unit in consensus
     ]
 
 

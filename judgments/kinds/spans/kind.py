@@ -831,7 +831,7 @@ def figures_of(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -
     lengths = [len(judgment.unit.first.text) for judgment in judged]
     marked = [placed(judgment.answer["spans"]) for judgment in judged]
     spans = [[(span[START], span[END]) for span in marks] for marks in marked]
-    clusters = [_cluster(judgment.unit) for judgment in judged]
+    clusters = [cluster_of(judgment.unit) for judgment in judged]
     severities = [[span[SEVERITY] for span in marks] for marks in marked]
     columns: dict[str, Any] = {"items": clusters, "resamples": RESAMPLES, "seed": seed}
     data = (texts, workers, lengths, spans)
@@ -864,7 +864,7 @@ def figures_of(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -
     )
 
 
-def _cluster(unit: Any) -> str:
+def cluster_of(unit: Any) -> str:
     document = unit.content.get("document")
     return f"document {document['name'].rpartition('#')[0]}" if document else f"item {unit.item.name}"
 

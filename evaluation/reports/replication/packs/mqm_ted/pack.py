@@ -1,18 +1,17 @@
-"""Score systems on TED talks by the errors that experts marked, and each segment, as the file's makers do."""
+"""Score systems on TED talks by the errors that experts marked."""
 
 from collections import defaultdict
 from collections.abc import Mapping
-from math import isclose
 from typing import Any, cast
 
 from evaluation.presentation.content import Estimate
 from evaluation.reports.replication.running import Run
-from evaluation.results.error_spans.scores import Judged, score_segments, scores_table, system_scores
+from evaluation.results.error_spans.scores import Judged, score_segments, system_scores
 from judgments.importers import open_judgments
 from judgments.kinds.spans.answers import MQM
 
-RATINGS, SCORES = "mqm_ted_zhen.tsv", "mqm_ted_zhen.avg_seg_scores.tsv"
-NAMES = {"ref": "ref-A", "refB": "ref-B"}  # in the scores
+RATINGS = "mqm_ted_zhen.tsv"
+NAMES = {"ref": "ref-A", "refB": "ref-B"}  # in the tables
 NOTHING = "the file has no judgment of it"
 TWICE = "rounded to three digits first, as that of SMU is printed"
 WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}
@@ -35,13 +34,5 @@ def analyse(run: Run) -> None:
         _, _, name = number.id.partition("/")
         if name in values:
             run.number(number.id, Estimate(values[name]), others={TWICE: round(values[name], 3)})
-        elif name:
+        else:
             run.missing(number.id, NOTHING)
-    ours = {(name, row.item): row.score for name, rows in segments.items() for row in rows}
-    equal = 0
-    for line in (run.data["mqm-ted"] / SCORES).read_text(encoding="utf-8").splitlines()[1:]:
-        system, printed, segment = line.split()
-        score_of = ours.get((system, int(segment)))
-        equal += printed != "None" and score_of is not None and isclose(float(printed), score_of)
-    run.number("segments", Estimate(equal))
-    run.section("systems", "Systems by marked errors", tables=[scores_table(scores)])
