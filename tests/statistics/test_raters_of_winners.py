@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from evaluation.statistics.agreement import kappa_interval
 from evaluation.statistics.catalogue import call_of
+from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue
-from evaluation.statistics.meta import accuracy_difference, pair_accuracy, winners_without_raters
+from evaluation.statistics.meta import (
+    accuracy_difference,
+    halves_of_votes,
+    pair_accuracy,
+    winners_without_raters,
+)
+from evaluation.statistics.significance import stouffer_wilcoxon
 
 PAIRS, RATERS = 24, 7
 
@@ -156,3 +164,34 @@ def test_pairs_without_votes_are_clustered_by_item_alone() -> None:
         scores[:, 0], scores[:, 1], winners, kinds, clusters={"item": range(12), "rater": deletions}
     )["published"]
     assert (published.note, published.clusters) == ("", {"item": 11})
+
+
+def test_a_consensus_without_each_rater_is_no_column_of_other_statistics() -> None:
+    deletions = winners_without_raters([0, 1, 2], ["a", "b", "c"], [1, 2, 1], 3)
+    with pytest.raises(BadOption, match=r"clusters\['rater'\] has a consensus without each rater"):
+        correlation([1, 2, 3], [1, 3, 2], clusters={"rater": deletions})
+
+
+def test_halves_that_always_agree_bound_nothing() -> None:
+    halves = halves_of_votes([3, 0, 4], [0, 3, 0], [0, 0, 0])
+    assert halves.ceiling(np.ones(3, dtype=np.bool_)).tolist() == halves.decided.tolist()
+
+
+def test_domains_are_joined_as_scipy_joins_p_values() -> None:
+    rng = np.random.default_rng(1)
+    domains = [rng.normal(0.3, 1, size) for size in (20, 35, 12)]
+    p = [scipy.stats.wilcoxon(domain).pvalue for domain in domains]
+    assert stouffer_wilcoxon(domains) == pytest.approx(scipy.stats.combine_pvalues(p, "stouffer").pvalue)
+    assert stouffer_wilcoxon([[0.0, 0.0]]) == 1
+    assert math.isnan(stouffer_wilcoxon([[]]))
+
+
+def test_two_labels_have_one_kappa_whatever_the_weights() -> None:
+    rng = np.random.default_rng(2)
+    first = rng.integers(0, 2, 40)
+    second = np.where(rng.random(40) < 0.8, first, 1 - first)
+    estimates = [
+        kappa_interval(first, second, weights=weights, clusters={"item": np.arange(40) // 2})
+        for weights in (None, "linear", "quadratic")
+    ]
+    assert len({(round(estimate.low, 12), round(estimate.high, 12)) for estimate in estimates}) == 1

@@ -54,6 +54,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     ),
     (lambda: api.krippendorff_alpha([[1, 2], [1]], "nominal"), BadShape, "has rows of unequal length"),
     (lambda: api.krippendorff_alpha([[1, math.inf], [1, 2]], "interval"), BadValue, "infinite number"),
+    (lambda: api.agreement_by_unit([[1.0, math.inf], [1.0, 2.0]]), BadValue, "holds an infinite number"),
     (lambda: api.best_worst_scores([["a", "a"]], ["a"], ["a"]), BadValue, "expected two or more different"),
     (lambda: api.best_worst_scores(["abcd"], ["a"], ["a"]), BadValue, "expected two different ones of"),
     (lambda: api.best_worst_scores(["abcd"], ["e"], ["a"]), BadValue, "says 'e' is the best"),
