@@ -212,7 +212,7 @@ def _type(field: dict[str, Any]) -> str:
 def presets_page() -> Iterator[str]:
     from judgments.design.reading import PRESETS
 
-    yield "# Presets\n\nHow presets are used is in [Study files](../study-files.md#presets).\n"
+    yield "# Presets\n\nHow presets are used is in [Study files](../study-files.md#keys).\n"
     rows = [
         (f"`{name}`", preset.title, preset.source, ", ".join(f"`{key}`" for key in preset.ours))
         for name, preset in PRESETS.items()

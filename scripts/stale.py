@@ -1,7 +1,7 @@
 """List figures in README and docs that are older than the code they measure: ``python -m scripts.stale``.
 
 docs/figures/measured.csv names for each of them the commit at which it was measured, and its modules. Whoever
-measures again sets the commit there. A figure is a section of PAGES, a group of TABLE, or a page and what it says in
+measures again sets the commit there. A figure is a section of PAGES, a group of TABLES, or a page and what it says in
 a line.
 """
 
@@ -19,7 +19,7 @@ from scripts.environment import say
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures"
 PAGES = ("benchmarks.md", "scale.md")
-TABLE = "benchmarks.csv"
+TABLES = ("benchmarks.csv", "benchmarks-others.csv")
 OF_LINE = " | "  # between a page and the part of a line
 # A line with such a word and a number says what was measured or computed.
 CLAIM = re.compile(
@@ -41,10 +41,10 @@ def wanted() -> list[str]:
         for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
         if line.startswith("## ") and line != "## Several machines"  # which holds no figures
     ]
-    with (FIGURES / TABLE).open(encoding="utf-8", newline="") as file:
-        return names + [
-            f"{TABLE}: {group}" for group in dict.fromkeys(row["group"] for row in csv.DictReader(file))
-        ]
+    for table in TABLES:
+        with (FIGURES / table).open(encoding="utf-8", newline="") as file:
+            names += dict.fromkeys(f"{table}: {row['group']}" for row in csv.DictReader(file))
+    return names
 
 
 def pages() -> dict[str, str]:
