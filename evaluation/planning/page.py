@@ -22,6 +22,7 @@ from common.errors import QuorumError, WrongState
 from evaluation.models import Analysis
 from evaluation.planning.choosing.page import newest_savings
 from evaluation.planning.planning import (
+    ENOUGH,
     Assumptions,
     assumptions_for,
     newest_plan,
@@ -29,7 +30,7 @@ from evaluation.planning.planning import (
     read_assumptions,
     use_plan,
 )
-from evaluation.planning.rehearsals import ENOUGH, newest_rehearsal
+from evaluation.planning.rehearsals import newest_rehearsal
 from evaluation.results.consensus import components_sentence
 from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in

@@ -55,6 +55,7 @@ from judgments.studies.studies import change_design, design_of
 from judgments.study_operations import Outcome, background_operation, operation
 
 JOB_KIND = "plan_power"
+ENOUGH = 0.8  # power, by Cohen's convention
 LONGEST_NAME = 200
 Share = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -78,7 +79,7 @@ class Assumptions(Part):
     pairs: Listed[Amount] = Field((50, 100, 150, 200, 300, 400, 600, 800), min_length=1, max_length=40)
     references: Listed[Amount] = Field((1,), min_length=1, max_length=20)
     votes: Listed[Amount] = Field((1, 3, 5), min_length=1, max_length=20)
-    wanted: Annotated[float, Field(gt=0, lt=1)] = 0.8
+    wanted: Annotated[float, Field(gt=0, lt=1)] = ENOUGH
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     simulations: Annotated[int, Field(ge=1, le=100_000)] = 1000
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0

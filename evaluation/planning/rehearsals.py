@@ -19,6 +19,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.provenance import json_float, signature
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
+from evaluation.planning.planning import ENOUGH
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.consensus import share_with_interval
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
@@ -34,7 +35,6 @@ from judgments.studies.studies import design_of
 SIMULATIONS = 1000
 QUICK_SIMULATIONS = 100  # where only the order of magnitude counts
 MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
-ENOUGH = 0.8  # power, by Cohen's convention
 
 
 @dataclass(frozen=True, slots=True)

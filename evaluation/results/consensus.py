@@ -289,7 +289,7 @@ def pair_consensus(
     return winners
 
 
-def winners_without_raters(
+def rater_deletions(
     unit: Ints, worker: Ints, side: Floats, leads: Floats, pair: Ints, pair_leads: Floats, decided: Flags
 ) -> RaterDeletions:
     """Return who would win each of P pairs without each worker who judged it, as `pair_consensus` decides.
@@ -317,7 +317,7 @@ def clusters_of_pairs(
     units, counted = consensus.units, table.counted
     values, _ = values_at(consensus.of_unit, units.pk)
     won = [consensus.of_pair[pk] for pk in pairs.tolist()]
-    deletions = winners_without_raters(
+    deletions = rater_deletions(
         places_in(units.pk, table.unit[counted]),
         table.worker[counted],
         table.value[counted],

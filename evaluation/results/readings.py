@@ -103,10 +103,10 @@ def accuracy_over_all(
 
     everywhere = np.arange(len(named))
     accuracies = {}
-    for kind, here in kinds_of(kinds, len(named)).items():
-        n = int(here.sum())
-        estimate = people.share(credit, here, undecided=True) if n else Inference()
-        value = float(credit(everywhere, people.winners)[here].mean()) if n else math.nan
+    for kind, of_kind in kinds_of(kinds, len(named)).items():
+        n = int(of_kind.sum())
+        estimate = people.share(credit, of_kind, undecided=True) if n else Inference()
+        value = float(credit(everywhere, people.winners)[of_kind].mean()) if n else math.nan
         accuracies[kind] = {"value": json_float(value), **as_json(estimate, "low", "high"), "n": n}
         accuracies[kind]["reason"] = estimate.reason
     return accuracies

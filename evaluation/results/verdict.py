@@ -93,10 +93,10 @@ def winners_named(scores: Mapping[str, Floats]) -> dict[str, Ints]:
 
 
 def difference_p(
-    people: PeoplesWinners, named: Mapping[str, Ints], here: Flags
+    people: PeoplesWinners, named: Mapping[str, Ints], pairs: Flags
 ) -> Callable[[str, str], float]:
-    """Return the test of two metrics' accuracies on the pairs that are ``here``."""
-    return lambda first, second: people.difference(named[first], named[second], here)[2]
+    """Return the test of two metrics' accuracies on these (N,) pairs."""
+    return lambda first, second: people.difference(named[first], named[second], pairs).p
 
 
 def name_of_test(people: PeoplesWinners) -> str:
@@ -106,15 +106,15 @@ def name_of_test(people: PeoplesWinners) -> str:
     return TESTS_BY_IMAGE if people.clustered else TESTS
 
 
-def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, here: Flags, cells: Cells) -> Verdict:
+def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, pairs: Flags, cells: Cells) -> Verdict:
     """Judge metrics on the pairs of one kind.
 
     Args:
         named: metric -> the (N,) winners that it names.
-        here: (N,) the pairs of the kind.
+        pairs: (N,) the pairs of the kind.
         cells: metric -> its share of right pairs with an interval.
     """
-    decided = here & (people.winners != 0)
+    decided = pairs & (people.winners != 0)
     n = int(decided.sum())
     leaders: list[str] = []
     rest: list[str] = []
@@ -122,7 +122,7 @@ def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, here: Flags,
     if n:
         right = {name: float((winners == people.winners)[decided].mean()) for name, winners in named.items()}
         names = sorted(right, key=lambda name: -right[name])
-        p = paired_p(names, difference_p(people, named, here))
+        p = paired_p(names, difference_p(people, named, pairs))
         leaders, rest, largest = leaders_by_tests(names, [right[name] for name in names], p)
     return _make_verdict(leaders, rest, largest, n, name_of_test(people), cells)
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation import item_response
-from evaluation.statistics.clustering import FEWEST, ITEM, TOO_FEW
+from evaluation.statistics.clustering import FEWEST, ITEM, too_few
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -254,8 +254,7 @@ def _estimate(
     count, effective = len(of_items), _effective(weight, items)
     reason, half = "", math.nan
     if count < FEWEST:
-        are, s = ("there is", "") if count == 1 else ("there are", "s")
-        reason = TOO_FEW.format(are=are, count=count, name=ITEM, s=s, fewest=FEWEST)
+        reason = too_few(ITEM, count)
     else:
         variance = float(of_items.var(ddof=1)) * count
         half = float(scipy.special.stdtrit(max(effective - 1, 1), 0.5 + confidence / 2)) * math.sqrt(variance)

@@ -201,11 +201,9 @@ class Clusters:
         reason = note = ""
         if not used:
             most = max(counts, key=lambda name: counts[name])
-            are, s = ("there is", "") if counts[most] == 1 else ("there are", "s")
-            reason = TOO_FEW.format(are=are, count=counts[most], name=most, s=s, fewest=FEWEST)
+            reason = too_few(most, counts[most])
         elif short:
-            s, these = ("", "this") if counts[short[0]] == 1 else ("s", "these")
-            note = FIXED.format(count=counts[short[0]], name=short[0], fewest=FEWEST, s=s, these=these)
+            note = fixed_note(short[0], counts[short[0]])
         codes = tuple(used.values())
         if len(codes) == 2:
             cells = renumbered(codes[0] * np.int64(codes[1].max() + 1) + codes[1])
@@ -283,6 +281,18 @@ class Clusters:
         both = squares[0] + squares[1]
         scale = math.sqrt(parts.sum() / both) if both > 0 else 1.0
         return np.asarray((draws[0] + draws[1]) * scale, dtype=np.float64)
+
+
+def too_few(name: str, count: int) -> str:
+    """Return the reason for no interval where no kind has clusters enough."""
+    are, s = ("there is", "") if count == 1 else ("there are", "s")
+    return TOO_FEW.format(are=are, count=count, name=name, s=s, fewest=FEWEST)
+
+
+def fixed_note(name: str, count: int) -> str:
+    """Return the note on an interval that takes the few clusters of a kind as they are."""
+    s, these = ("", "this") if count == 1 else ("s", "these")
+    return FIXED.format(count=count, name=name, fewest=FEWEST, s=s, these=these)
 
 
 def moving_together(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:

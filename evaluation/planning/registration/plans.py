@@ -139,13 +139,13 @@ def check_hypotheses(
         claim = read_claim(planned.claim)
         if people is None or claim.better not in named or claim.worse not in named:
             continue
-        here = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
-        decided = here & (people.winners != 0)
+        pairs = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
+        decided = pairs & (people.winners != 0)
         if decided.any():
             better, worse = named[claim.better], named[claim.worse]
             only_better = int(((better == people.winners) & (worse != people.winners))[decided].sum())
             only_worse = int(((worse == people.winners) & (better != people.winners))[decided].sum())
-            tested.append((index, only_better, only_worse, people.difference(better, worse, here)[2]))
+            tested.append((index, only_better, only_worse, people.difference(better, worse, pairs).p))
     adjusted = holm([p for *_, p in tested]).tolist() if tested else []
     for (index, only_better, only_worse, p), adjusted_p in zip(tested, adjusted, strict=True):
         verdict = UNDECIDED

@@ -178,11 +178,11 @@ def _cluster_tables(inputs: ReportInputs, named: Mapping[str, Ints], kinds: Sequ
     names, people = list(named), inputs.people_winners
     groups = {}
     for kind in kinds:
-        here = _pairs_of_kind(inputs, kind)
-        decided = here & (inputs.winners != 0)
+        of_kind = _pairs_of_kind(inputs, kind)
+        decided = of_kind & (inputs.winners != 0)
         if decided.any():
             values = [float((named[name] == inputs.winners)[decided].mean()) for name in names]
-            groups[kind] = values, paired_p(names, difference_p(people, named, here))
+            groups[kind] = values, paired_p(names, difference_p(people, named, of_kind))
     return cluster_tables(
         names,
         groups,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.data.provenance import as_json
-from evaluation.results.consensus import alpha_of_ratings, ratings_by_image, winners_without_raters
+from evaluation.results.consensus import alpha_of_ratings, rater_deletions, ratings_by_image
 from evaluation.results.verdict import correlation_verdict, pair_verdict, winners_named
 from evaluation.statistics.clustering import ITEM, NAIVE, RATER
 from evaluation.statistics.correlation import correlation
@@ -95,7 +95,7 @@ def winners_so_far(
         clusters: dict[str, Any] = {ITEM: images}
         if not votes.anonymous:
             columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto])
-            clusters[RATER] = winners_without_raters(*columns, outcome, pair, lead, is_decided)
+            clusters[RATER] = rater_deletions(*columns, outcome, pair, lead, is_decided)
         winners = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
         yield upto, PeoplesWinners.of(winners, clusters=clusters)
 

@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.clustering import (
     FEWEST,
-    FIXED,
     NAIVE,
     RATER,
     Clusters,
@@ -30,6 +29,7 @@ from evaluation.statistics.clustering import (
     Spread,
     column_codes,
     columns_and_deletions,
+    fixed_note,
     renumbered,
     share_interval,
 )
@@ -226,47 +226,84 @@ class PeoplesWinners:
     def accuracy(self, named: Ints, kinds: Iterable[Any] | None = None) -> dict[str, AccuracyResult]:
         """Return the accuracy of (P,) winners that a metric names, by pair kind and over all pairs as "all"."""
         return {
-            kind: self.accuracy_of(named, here, kind) for kind, here in kinds_of(kinds, len(named)).items()
+            kind: self.accuracy_of(named, pairs, kind) for kind, pairs in kinds_of(kinds, len(named)).items()
         }
 
-    def accuracy_of(self, named: Ints, here: Flags, kind: str = "all") -> AccuracyResult:
-        """Return the accuracy on the pairs that are `here`."""
-        return _accuracy(kind, named, self, here)
-
-    def difference(self, first: Ints, second: Ints, here: Flags) -> tuple[float, Spread, float, Inference]:
-        """Return a difference of accuracies, its spread and its p on the pairs that are `here`.
-
-        `first`, `second`: (P,) winners that two metrics name. p is of t where raters are known, else McNemar's.
-        """
-        difference, spread, _, inference = self.spread(
-            lambda pairs, winners: (first[pairs] == winners) * 1.0 - (second[pairs] == winners), here
+    def accuracy_of(self, named: Ints, pairs: Flags, kind: str = "all") -> AccuracyResult:
+        """Return the accuracy on the (P,) `pairs` of a kind."""
+        decided = pairs & (self.winners != 0)
+        n, number = int(decided.sum()), int(pairs.sum())
+        correct = int((named == self.winners)[decided].sum())
+        ties = int((named[decided] == 0).sum())
+        by_lot = int((named[pairs & ~decided] != 0).sum())
+        if n and self.clustered:
+            inference = self.share(lambda rows, winners: (named[rows] == winners) * 1.0, pairs)
+        else:
+            low, high = wilson_interval(correct, n, self.confidence)
+            reason = "" if n else NO_PAIRS
+            inference = Inference(low=low, high=high, confidence=self.confidence, reason=reason)
+        return AccuracyResult(
+            kind=kind,
+            value=correct / n if n else math.nan,
+            n=n,
+            correct=correct,
+            metric_ties=ties,
+            no_consensus=number - n,
+            pairs=number,
+            value_ties_half=(correct + ties / 2) / n if n else math.nan,
+            value_all_pairs=(correct + by_lot / 2) / number if number else math.nan,
+            interval="clustered" if n and self.clustered else "wilson",
+            **inference.shared(),
         )
-        if self.deletions is not None and spread.variance > 0:
-            return difference, spread, spread.p(difference), inference
-        decided = here & (self.winners != 0)
-        right = [(named == self.winners)[decided] for named in (first, second)]
-        columns = {name: column[decided] for name, column in self.columns.items()}
-        return difference, spread, mcnemar_test(*right, clusters=columns or NAIVE).best_p, inference
 
-    def share(self, credit: Credit, here: Flags, *, undecided: bool = False) -> Inference:
-        """Return the interval of the mean credit from 0 to 1; arguments as in `spread`."""
-        share, spread, cells, inference = self.spread(credit, here, undecided=undecided)
+    def difference(self, first: Ints, second: Ints, pairs: Flags, kind: str = "all") -> AccuracyDifference:
+        """Return the difference of two metrics' accuracies on the (P,) `pairs` of a kind.
+
+        `first`, `second`: (P,) winners that the metrics name. p is of t where raters are known, else McNemar's.
+        """
+        decided = pairs & (self.winners != 0)
+        n = int(decided.sum())
+        if not n:
+            undefined = Inference(confidence=self.confidence, reason=NO_PAIRS)
+            return AccuracyDifference(kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.shared())
+        difference, spread, _, inference = self._spread(
+            lambda rows, winners: (first[rows] == winners) * 1.0 - (second[rows] == winners), pairs
+        )
+        half = spread.half(self.confidence)
+        right_of_first, right_of_second = ((named == self.winners)[decided] for named in (first, second))
+        if self.deletions is not None and spread.variance > 0:
+            p = spread.p(difference)
+        else:
+            columns = {name: column[decided] for name, column in self.columns.items()}
+            p = mcnemar_test(right_of_first, right_of_second, clusters=columns or NAIVE).best_p
+        return AccuracyDifference(
+            kind,
+            float(right_of_first.mean()),
+            float(right_of_second.mean()),
+            difference,
+            p,
+            n,
+            **replace(inference, low=difference - half, high=difference + half).shared(),
+        )
+
+    def share(self, credit: Credit, pairs: Flags, *, undecided: bool = False) -> Inference:
+        """Return the interval of the mean credit, from 0 to 1, of the (P,) `pairs`.
+
+        `credit` maps positions of pairs and their winners to credits. Pairs without a winner count where `undecided`.
+        """
+        share, spread, cells, inference = self._spread(credit, pairs, undecided=undecided)
         low, high = share_interval(share, spread, cells, self.confidence)
         return replace(inference, low=low, high=high)
 
-    def spread(
-        self, credit: Credit, here: Flags, *, undecided: bool = False
+    def _spread(
+        self, credit: Credit, pairs: Flags, *, undecided: bool = False
     ) -> tuple[float, Spread, int, Inference]:
-        """Return the mean credit of the pairs that are `here`, its spread, and the number of independent clusters.
-
-        `credit` maps positions of pairs and their winners to credits. Pairs without a winner count where `undecided`.
-        Without columns the pairs are clusters.
-        """
-        decided = np.flatnonzero(here if undecided else here & (self.winners != 0))
-        n = len(decided)
-        credits = credit(decided, self.winners[decided])
+        """Return the mean credit of the pairs, its spread, the number of independent clusters, and what they are."""
+        rows = np.flatnonzero(pairs if undecided else pairs & (self.winners != 0))
+        n = len(rows)
+        credits = credit(rows, self.winners[rows])
         mean = float(credits.mean())
-        columns = {name: renumbered(column[decided]) for name, column in self.columns.items()}
+        columns = {name: renumbered(column[rows]) for name, column in self.columns.items()}
         items = Clusters.of_codes(columns or {"pair": np.arange(n)})
         spread = items.spread((credits - mean) / n)
         if items.alone(n) and not (credits % 1).any() and credits.min() >= 0:
@@ -274,19 +311,17 @@ class PeoplesWinners:
             spread = Spread(mean * (1 - mean) / n, math.inf)
             items = replace(items, reason="", note="")
         counts, note = dict(items.counts) if columns else {}, items.note
-        left = None if self.deletions is None else self.deletions.subset(here)
+        left = None if self.deletions is None else self.deletions.subset(pairs)
         if left is not None and left.raters and not items.reason:
             counts[RATER] = left.raters
             if left.raters < FEWEST:
-                s, these = ("", "this") if left.raters == 1 else ("s", "these")
-                note = FIXED.format(count=left.raters, name=RATER, s=s, these=these, fewest=FEWEST)
+                note = fixed_note(RATER, left.raters)
             else:
-                winners = self.winners[left.row]
-                before, after = (
-                    np.where(undecided | (won != 0), credit(left.row, won) - mean, 0.0)
-                    for won in (winners, left.winner.astype(np.float64))
+                with_rater, without_rater = (
+                    np.where(undecided | (winners != 0), credit(left.row, winners) - mean, 0.0)
+                    for winners in (self.winners[left.row], left.winner.astype(np.float64))
                 )
-                spread = left.spread(spread, (before - after) / n)
+                spread = left.spread(spread, (with_rater - without_rater) / n)
         inference = Inference(confidence=self.confidence, reason=items.reason, note=note, clusters=counts)
         return mean, spread, len(items.sizes[-1]) if items.sizes else n, inference
 
@@ -304,9 +339,9 @@ def pair_accuracy(
     `clusters` may hold `winners_without_raters` beside columns; intervals are then for other raters, too.
     """
     named = metric_winners(first_scores, second_scores)
-    rows = PeoplesWinners.of(winners, **options)
-    same_length(first_scores=named, winners=rows.winners)
-    return rows.accuracy(named, kinds)
+    people = PeoplesWinners.of(winners, **options)
+    same_length(first_scores=named, winners=people.winners)
+    return people.accuracy(named, kinds)
 
 
 def winners_without_raters(
@@ -373,36 +408,19 @@ def accuracy_difference(
     `first`, `second`: (P, 2) scores of both candidates. `clusters` as in `pair_accuracy`. p is that of t where raters
     are known; else McNemar's, by clusters or exact.
     """
-    rows = PeoplesWinners.of(winners, **options)
+    people = PeoplesWinners.of(winners, **options)
     named = []
     for name, scores in (("first", first), ("second", second)):
         table = floats_of(scores, name)
-        if table.shape != (len(rows.winners), 2):
+        if table.shape != (len(people.winners), 2):
             raise BadShape(
-                f"{name} has shape {table.shape}, expected both scores of {len(rows.winners)} pairs"
+                f"{name} has shape {table.shape}, expected both scores of {len(people.winners)} pairs"
             )
         named.append(metric_winners(table[:, 0], table[:, 1]))
     return {
-        kind: _difference(kind, named[0], named[1], rows, here)
-        for kind, here in kinds_of(kinds, len(rows.winners)).items()
+        kind: people.difference(named[0], named[1], pairs, kind)
+        for kind, pairs in kinds_of(kinds, len(people.winners)).items()
     }
-
-
-def _difference(
-    kind: str, first: Ints, second: Ints, rows: PeoplesWinners, here: Flags
-) -> AccuracyDifference:
-    decided = here & (rows.winners != 0)
-    n = int(decided.sum())
-    if not n:
-        undefined = Inference(confidence=rows.confidence, reason=NO_PAIRS)
-        return AccuracyDifference(kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.shared())
-    difference, spread, p, inference = rows.difference(first, second, here)
-    half = spread.half(rows.confidence)
-    first_accuracy, second_accuracy = (
-        float((named == rows.winners)[decided].mean()) for named in (first, second)
-    )
-    inference = replace(inference, low=difference - half, high=difference + half)
-    return AccuracyDifference(kind, first_accuracy, second_accuracy, difference, p, n, **inference.shared())
 
 
 def consensus_winners(winners: ArrayLike) -> Floats:
@@ -423,33 +441,6 @@ def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
             members[str(label)] = codes == code
     members["all"] = np.ones(pairs, dtype=np.bool_)
     return members
-
-
-def _accuracy(kind: str, named: Ints, rows: PeoplesWinners, here: Flags) -> AccuracyResult:
-    decided = here & (rows.winners != 0)
-    n, pairs = int(decided.sum()), int(here.sum())
-    correct = int((named == rows.winners)[decided].sum())
-    ties = int((named[decided] == 0).sum())
-    by_lot = int((named[here & ~decided] != 0).sum())
-    inference = Inference(confidence=rows.confidence, reason="" if n else NO_PAIRS)
-    if n and rows.clustered:
-        inference = rows.share(lambda pairs, winners: (named[pairs] == winners) * 1.0, here)
-    else:
-        low, high = wilson_interval(correct, n, rows.confidence)
-        inference = replace(inference, low=low, high=high)
-    return AccuracyResult(
-        kind=kind,
-        value=correct / n if n else math.nan,
-        n=n,
-        correct=correct,
-        metric_ties=ties,
-        no_consensus=pairs - n,
-        pairs=pairs,
-        value_ties_half=(correct + ties / 2) / n if n else math.nan,
-        value_all_pairs=(correct + by_lot / 2) / pairs if pairs else math.nan,
-        interval="clustered" if n and rows.clustered else "wilson",
-        **inference.shared(),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,7 +479,7 @@ def accuracy_by_references(
     `scores` maps a number of references to the scores of the first and second candidates, (D, P) each, under D
     `random_subsets` of that many references.
     """
-    rows = PeoplesWinners.of(winners, **options)
+    people = PeoplesWinners.of(winners, **options)
     if not isinstance(scores, Mapping):
         raise BadShape(
             f"scores is of type {type(scores).__name__}, expected a mapping of numbers of references"
@@ -498,10 +489,10 @@ def accuracy_by_references(
     for number in scores:
         positive(number, "a number of references")
     numbers = sorted(scores)
-    named = [_winners(number, scores[number], len(rows.winners)) for number in numbers]
+    named = [_winners(number, scores[number], len(people.winners)) for number in numbers]
     return {
-        kind: _curve(kind, numbers, named, rows, here)
-        for kind, here in kinds_of(kinds, len(rows.winners)).items()
+        kind: _curve(kind, numbers, named, people, pairs)
+        for kind, pairs in kinds_of(kinds, len(people.winners)).items()
     }
 
 
@@ -534,23 +525,23 @@ def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> In
 
 
 def _curve(
-    kind: str, numbers: list[int], named: list[Ints], rows: PeoplesWinners, here: Flags
+    kind: str, numbers: list[int], named: list[Ints], people: PeoplesWinners, pairs: Flags
 ) -> ReferenceCurve:
-    decided = here & (rows.winners != 0)
+    decided = pairs & (people.winners != 0)
     n = int(decided.sum())
     inference = Inference(reason="" if n else NO_PAIRS)
-    confidence = rows.confidence
+    confidence = people.confidence
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     points = []
     for table in named:
         if not n:
             points.append([math.nan] * 7)
             continue
-        accuracies = (table[:, decided] == rows.winners[decided]).mean(axis=1)
+        accuracies = (table[:, decided] == people.winners[decided]).mean(axis=1)
         half = float((table[:, decided] == 0).mean()) / 2
         value = float(accuracies.mean())
-        if rows.clustered:
-            inference = rows.share(partial(_mean_credit, table), here)
+        if people.clustered:
+            inference = people.share(partial(_mean_credit, table), pairs)
             low, high = inference.low, inference.high
         else:
             low, high = wilson_interval(value * n, n, confidence)
@@ -570,8 +561,8 @@ def _curve(
         value_ties_half=ties_half,
         draws=np.array([len(table) for table in named], dtype=np.int64),
         n=n,
-        no_consensus=int(here.sum()) - n,
-        pairs=int(here.sum()),
+        no_consensus=int(pairs.sum()) - n,
+        pairs=int(pairs.sum()),
         confidence=confidence,
         reason=inference.reason,
         note=inference.note,
