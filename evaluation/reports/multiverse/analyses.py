@@ -374,14 +374,19 @@ def draw_half(references: References, generator: np.random.Generator) -> Referen
     return [references[index] for index in indices.tolist()]
 
 
-class PairMetrics:
-    axis = "accuracy"
-    shows = "share"
-
+class _Metrics:
     def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
         self._votes, self._metrics, self._tokenizer = votes, metrics, tokenizer
         self._imported = imported_scores(votes.study.dataset, metrics)
         self.computed = [name for name in metrics if name not in self._imported.names]
+
+
+class PairMetrics(_Metrics):
+    axis = "accuracy"
+    shows = "share"
+
+    def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
+        super().__init__(votes, metrics, tokenizer)
         references = loaders.load_references(votes.study)
         self._pairs, self._documents, _ = texts_of_pairs(votes.study, references)
         self._pks = [pair.pk for pair in self._pairs]
@@ -441,14 +446,12 @@ class PairMetrics:
         return _figures(values, influences, used, self._images, chosen)
 
 
-class CaptionMetrics:
+class CaptionMetrics(_Metrics):
     axis = "tau"
     shows = "coefficient"
 
     def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
-        self._votes, self._metrics, self._tokenizer = votes, metrics, tokenizer
-        self._imported = imported_scores(votes.study.dataset, metrics)
-        self.computed = [name for name in metrics if name not in self._imported.names]
+        super().__init__(votes, metrics, tokenizer)
         study, kind = votes.study, votes.kind
         self._references = loaders.load_references(study)
         self._documents = self._references.documents()

@@ -157,7 +157,7 @@ class Fifty:
     def scores(
         self, metrics: Sequence[str], tokenizer: str = TOKENIZER, positions: Sequence[int] | None = None
     ) -> tuple[dict[str, Floats], dict[str, str]]:
-        """Return metric -> (P, 2) scores, and signatures; ``places`` selects references."""
+        """Return metric -> (P, 2) scores, and signatures; ``positions`` selects references."""
         # One list object for an image: its n-grams are counted once.
         chosen = self.references
         if positions is not None:

@@ -21,7 +21,7 @@ from evaluation.data.provenance import as_json, json_float, quorum_version, sign
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Ints
 from evaluation.numeric.parallel import map_parts
-from evaluation.presentation.content import Column, Estimate, Plot, Section, Table
+from evaluation.presentation.content import Cell, Column, Estimate, Plot, Section, Table, plain_table
 from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
 from evaluation.reports.replication.packs import MODULE, Number, Pack
 from evaluation.reports.replication.verdicts import (
@@ -89,6 +89,21 @@ class Run:
                 tuple(replace(table, name=f"{self.pack.name}-{table.name}") for table in tables),
             )
         )
+
+    def tabulate(
+        self,
+        name: str,
+        title: str,
+        sentence: str,
+        heading: str,
+        columns: Iterable[tuple[str, str]],
+        rows: Iterable[Sequence[Cell]],
+        *,
+        plots: Iterable[Plot] = (),
+    ) -> None:
+        """Add a section with a sentence and one table, ``heading``, of the section's name."""
+        table = plain_table(heading, columns, rows, name)
+        self.section(name, title, [sentence] if sentence else (), plots=plots, tables=[table])
 
     def judged(self, sentence: str) -> None:
         """Report which judgments were used, and how many."""

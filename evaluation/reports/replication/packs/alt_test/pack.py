@@ -8,7 +8,7 @@ import numpy as np
 from common.incoming import TooDeep, load_json
 from evaluation.data.provenance import json_float
 from evaluation.errors import ReplicationError
-from evaluation.presentation.content import Column, Estimate, Table
+from evaluation.presentation.content import Estimate
 from evaluation.reports.replication.running import Run
 from evaluation.statistics.judges import alternative_annotator_test
 
@@ -44,16 +44,11 @@ def analyse(run: Run) -> None:
         interval = Estimate(json_float(test.advantage), json_float(test.low), json_float(test.high))
         rows.append((name, test.winning_rate, interval, list(answers_of_model.values()).count(TIE)))
     columns = (
-        Column("model"), Column("winning rate", "coefficient"), Column("advantage [95 %]", "coefficient"),
-        Column("ties of its own", "count"),
+        ("model", "text"), ("winning rate", "coefficient"), ("advantage [95 %]", "coefficient"),
+        ("ties of its own", "count"),
     )  # fmt: skip
     sentence = f"Each model beside {len(people)} experts, with epsilon {EPSILON:g}; a tie is an answer like the others."
-    run.section(
-        "models",
-        "Models",
-        [sentence],
-        tables=[Table("models", "Models beside experts", columns, tuple(rows))],
-    )
+    run.tabulate("models", "Models", sentence, "Models beside experts", columns, rows)
 
 
 def _read(path: Path) -> dict[str, dict[str, str]]:

@@ -45,7 +45,7 @@ def analyse(run: Run) -> None:
     rows = list(Flickr8kDataset(run.data["flickr8k"]).rows())
     references = references_by_image(rows)
     texts = {row.caption_id: row.text for row in rows if isinstance(row, ReferenceRow)}
-    _rhos(run, _expert(run.data["flickr8k"], references, texts, own=True))
+    _rhos(run, _expert(run.data["flickr8k"], references, texts, keep_own=True))
     sets = {
         EXPERT: (_expert(run.data["flickr8k"], references, texts), TAU_C),
         "flickr8k-cf": (_crowd(run.data["flickr8k"], references, texts), TAU_B),
@@ -69,12 +69,12 @@ def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
 
 
 def _expert(
-    folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, own: bool = False
+    folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, keep_own: bool = False
 ) -> Graded:
-    """Return the grades without captions equal to a reference, or of all of them if ``own``."""
+    """Return the grades without captions equal to a reference, or of all of them if ``keep_own``."""
     captions, grades = [], []
     for (image, key), values in _judged(Flickr8kExpert(folder).judgments()).items():
-        if own or texts[key] not in references[image]:
+        if keep_own or texts[key] not in references[image]:
             mean = sum(values) / len(values)
             captions.append(CaptionTexts(None, 0, image, texts[key], references[image], mean))
             grades.append(values)

@@ -265,19 +265,18 @@ def _filter(run: Run, data: Flickr8k) -> None:
             f"bleu/{name}/lost",
             share_by_image(~passed[expert_pairs], experts.clusters, experts.means >= GOOD - 1e-9),
         )
-    columns = (
-        *(Column("order"), Column("at least", "number"), Column("left out, %", "share")),
-        *(Column("lost of 2.66 or more, %", "share"), Column("lost of 3 or more, %", "share")),
-    )
-    run.section(
+    run.tabulate(
         "filter",
         "The filter by Bleu-pre (4.3.2)",
+        "The paper does not print the order in which stems and stop words are removed: stems go first here, for "
+        f"every number. The release has {crowd.count:,} judged pairs, the paper counts 30,781 + 10,374 = 41,155.",
+        "Pairs left out, and good pairs lost",
         [
-            "The paper does not print the order in which stems and stop words are removed: stems go first here, for "
-            f"every number. The release has {crowd.count:,} judged pairs, the paper counts 30,781 + 10,374 = 41,155."
+            ("order", "text"), ("at least", "number"), ("left out, %", "share"),
+            ("lost of 2.66 or more, %", "share"), ("lost of 3 or more, %", "share"),
         ],
-        tables=[Table("filter", "Pairs left out, and good pairs lost", columns, tuple(rows))],
-    )
+        rows,
+    )  # fmt: skip
 
 
 def _bleu_matrix(data: Flickr8k) -> Floats:
@@ -334,20 +333,17 @@ def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
         run.number(name, ours, others={what: by[name].value for what, by in figures.items()})
     known = np.nan_to_num(relevant_own, nan=0.0)
     grid = kappa_grid(known, experts.means, (1 / 3, RELEVANT, 1.0), GRADES, resamples=1, seed=run.seed)
-    columns = (
-        *(Column("convention"), Column("experts at least", "number")),
-        *(Column(name, "coefficient") for name in ("kappa", "precision", "recall", "F1")),
-    )
-    run.section(
+    coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall", "F1"))
+    run.tabulate(
         "crowd",
         "The crowd against experts (4.3.2, Table 10)",
-        [
-            "A pair is relevant from a share of .66 of yes on, and so is an image's own caption, as in the paper's "
-            "counts. What the crowd never saw is not relevant. All numbers are by this convention; the table shows "
-            "others too."
-        ],
+        "A pair is relevant from a share of .66 of yes on, and so is an image's own caption, as in the paper's "
+        "counts. What the crowd never saw is not relevant. All numbers are by this convention; the table shows "
+        "others too.",
+        "Relevance by the crowd against the experts' grades",
+        [("convention", "text"), ("experts at least", "number"), *coefficients],
+        rows,
         plots=[_heat("crowd", "crowd at least", [_panel("crowd", (1 / 3, RELEVANT, 1.0), grid)])],
-        tables=[Table("crowd", "Relevance by the crowd against the experts' grades", columns, tuple(rows))],
     )
     relevant = np.nan_to_num(shares, nan=0.0) >= RELEVANT
     np.fill_diagonal(relevant, False)
@@ -383,20 +379,17 @@ def _control_rule(run: Run) -> None:
         )
         kappa = estimate_from(agreement.kappa)
         rows.append((name, int(judged.sum()), kappa, agreement.precision.value, agreement.recall.value))
-    columns = (
-        *(Column("judgments used"), Column("pairs", "count")),
-        *(Column(name, "coefficient") for name in ("kappa", "precision", "recall")),
-    )
-    run.section(
+    coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall"))
+    run.tabulate(
         "controls",
         "The control rule, on simulated answers",
-        [
-            f"The release names no workers, so that the rule is shown on a rehearsed crowd: {pairs:,} pairs, a tenth "
-            f"of them relevant, with {votes} votes each of 40 workers, of whom a fifth answer at random; "
-            f"{int((~used).sum())} fall below 70 % of {controls:,} control items. Simulated answers say how the rule "
-            "works, and nothing about people."
-        ],
-        tables=[Table("controls", "Relevance against the simulated truth", columns, tuple(rows))],
+        f"The release names no workers, so that the rule is shown on a rehearsed crowd: {pairs:,} pairs, a tenth "
+        f"of them relevant, with {votes} votes each of 40 workers, of whom a fifth answer at random; "
+        f"{int((~used).sum())} fall below 70 % of {controls:,} control items. Simulated answers say how the rule "
+        "works, and nothing about people.",
+        "Relevance against the simulated truth",
+        [("judgments used", "text"), ("pairs", "count"), *coefficients],
+        rows,
     )
 
 
@@ -502,21 +495,16 @@ def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str)
             cells.append(f"{100 * share:.1f}{mark}" if graded.any() else "–")
         mean = f"{grade[graded].mean():.2f}" if graded.any() else "–"
         rows.append((system, f"{int(graded.sum()):,}", *cells, mean))
-    columns = (
-        Column("system"),
-        Column("graded"),
-        *(Column(f"{grade:.2f}, %") for grade in reversed(GRADES)),
-        Column("mean"),
-    )
-    run.section(
+    heads = ("system", "graded", *(f"{grade:.2f}, %" for grade in reversed(GRADES)), "mean")
+    run.tabulate(
         "first-captions",
         "Grades of first captions (4.2.1, Tables 1 and 2)",
-        [
-            "Of each system those first captions that the experts happened to grade for H13's systems; stars compare "
-            "the images that are graded for both. So these shares are of few and of easy images, and no estimate for "
-            "all."
-        ],
-        tables=[Table("first-captions", "Cumulative shares of mean grades", columns, tuple(rows))],
+        "Of each system those first captions that the experts happened to grade for H13's systems; stars compare "
+        "the images that are graded for both. So these shares are of few and of easy images, and no estimate for "
+        "all.",
+        "Cumulative shares of mean grades",
+        [(head, "text") for head in heads],
+        rows,
     )
 
 

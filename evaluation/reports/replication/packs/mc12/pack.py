@@ -35,7 +35,7 @@ from evaluation.metrics.keywords import (
     substitution_scores,
 )
 from evaluation.metrics.text.stemming import smart_stop_words
-from evaluation.presentation.content import Cell, Column, Estimate, Table
+from evaluation.presentation.content import Cell, Estimate
 from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import Run, rehearse
 from evaluation.statistics.significance import bootstrap_interval
@@ -107,15 +107,14 @@ def _semeval(run: Run) -> None:
         )
     run.number("semeval/items", Estimate(len(gold.answers)))
     run.number("semeval/modes", Estimate(sum(mode is not None for mode in gold.modes.values())))
-    columns = (
-        *(Column("file"), Column("precision", "coefficient"), Column("recall", "coefficient")),
-        *(Column("mode precision", "coefficient"), Column("mode recall", "coefficient")),
-    )
-    run.section(
+    measures = ("precision", "recall", "mode precision", "mode recall")
+    run.tabulate(
         "semeval",
         "SemEval-2007 task 10",
-        ["The same measures as for keywords, on the task's own files."],
-        tables=[Table("semeval", "The measures on three system files", columns, tuple(rows))],
+        "The same measures as for keywords, on the task's own files.",
+        "The measures on three system files",
+        [("file", "text"), *((measure, "coefficient") for measure in measures)],
+        rows,
     )
 
 
@@ -148,15 +147,14 @@ def _overlaps(run: Run, name: str, title: str, texts: Texts, *, stated: bool) ->
             for figure, value in figures.items():
                 if stated:
                     run.number(f"{name}/{evaluation}/{baseline}/{figure}", Estimate(value))
-    columns = (
-        *(Column("evaluation"), Column("baseline")),
-        *(Column(figure, "coefficient") for figure in ("precision", "recall", "F1")),
-    )
-    run.section(
+    coefficients = ((figure, "coefficient") for figure in ("precision", "recall", "F1"))
+    run.tabulate(
         f"{name}-overlap",
         f"Precision, recall and F1 of ten keywords: {title}",
-        ["Standard evaluation keeps words that occur five times or more in training texts."],
-        tables=[Table(f"{name}-overlap", f"Baselines on {title}", columns, tuple(rows))],
+        "Standard evaluation keeps words that occur five times or more in training texts.",
+        f"Baselines on {title}",
+        [("evaluation", "text"), ("baseline", "text"), *coefficients],
+        rows,
     )
 
 
@@ -179,15 +177,13 @@ def _substitution(run: Run, name: str, title: str, texts: Texts, *, stated: bool
     modes = sum(_has_mode(tags) for tags in texts.gold)
     if stated:
         run.number(f"{name}/modes", Estimate(modes))
-    columns = (Column("baseline"), *(Column(measure, "coefficient") for measure in MEASURES))
-    run.section(
+    run.tabulate(
         f"{name}-substitution",
         f"Best, out of ten, and mode: {title}",
-        [
-            f"{modes:,} of {len(texts.gold):,} images have a single most frequent keyword, which the mode measures "
-            "take."
-        ],
-        tables=[Table(f"{name}-substitution", f"Baselines on {title}", columns, tuple(rows))],
+        f"{modes:,} of {len(texts.gold):,} images have a single most frequent keyword, which the mode measures take.",
+        f"Baselines on {title}",
+        [("baseline", "text"), *((measure, "coefficient") for measure in MEASURES)],
+        rows,
     )
 
 

@@ -10,7 +10,7 @@ from evaluation.data.provenance import json_float
 from evaluation.errors import ReplicationError
 from evaluation.metrics import score
 from evaluation.numeric.arrays import Flags, Floats
-from evaluation.presentation.content import Cell, Column, Estimate, Table
+from evaluation.presentation.content import Cell, Estimate
 from evaluation.reports.replication.running import Run
 from evaluation.statistics.correlation import correlation
 from judgments.importers.records import Columns, Record, read_json_lines, read_name, read_number, read_text
@@ -45,17 +45,17 @@ def analyse(run: Run) -> None:
     )
     run.progress(0.2, "scoring captions")
     metrics: dict[str, Floats] = {}
-    for name, metric, words in (
+    for name, metric, prepare in (
         ("bleu", "bleu-4|smoothing:nist", _words),
         ("rouge", "rouge-l|beta:1", str),
         ("cider", "cider-d", str),
     ):
         scored = score(
-            [words(text) for text in texts],
-            [[words(text) for text in of_image] for of_image in of_row],
+            [prepare(text) for text in texts],
+            [[prepare(text) for text in of_image] for of_image in of_row],
             [metric],
-            "ptb" if words is str else "space",
-            document_corpus=[[words(text) for text in of_image] for of_image in references.values()],
+            "ptb" if prepare is str else "space",
+            document_corpus=[[prepare(text) for text in of_image] for of_image in references.values()],
         ).scores[metric]
         metrics[name] = scored.images
         run.signed(name, scored.signature)
@@ -71,17 +71,13 @@ def analyse(run: Run) -> None:
 def _section(run: Run, systems: list[str], columns: dict[str, Floats]) -> None:
     names = list(dict.fromkeys(systems))
     of_system: dict[str, Flags] = {name: np.array(systems) == name for name in names}
-    means: tuple[tuple[Cell, ...], ...] = tuple(
+    means: list[tuple[Cell, ...]] = [
         (name, *(float(column[of_system[name]].mean()) for column in columns.values())) for name in names
-    )
-    table = Table(
-        "systems",
-        "Means of each system: people's scores, and metrics",
-        (Column("system"), *(Column(name, "score") for name in columns)),
-        means,
-    )
+    ]
+    heads = [("system", "text"), *((name, "score") for name in columns)]
     sentence = "What people, and metrics, give the captions of each system on average."
-    run.section("systems", "Systems", [sentence], tables=[table])
+    heading = "Means of each system: people's scores, and metrics"
+    run.tabulate("systems", "Systems", sentence, heading, heads, means)
 
 
 def _words(text: str) -> str:

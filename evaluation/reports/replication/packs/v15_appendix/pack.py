@@ -104,17 +104,10 @@ def _pairwise(run: Run, data: Fifty) -> None:
     whole, signatures = data.scores(["cider"])
     run.signed("CIDEr, 48 references", signatures["cider"])
     run.number("appendix-1/cider/48", accuracy_of_all(data, whole["cider"])["all"])
-    columns = (
-        Column("metric, 5 references"),
-        *(Column(f"better, {kind}, %", "share") for kind in kinds),
-        *(Column(f"consensus, {kind}, %", "share") for kind in kinds),
-    )
-    title = "Accuracy on the better candidate and on the consensus of triplets [95 % interval]"
-    run.section(
-        "pairwise",
-        "Appendix I: the better candidate",
-        tables=[Table("pairwise", title, columns, tuple(rows))],
-    )
+    shares = ((f"{what}, {kind}, %", "share") for what in ("better", "consensus") for kind in kinds)
+    heading = "Accuracy on the better candidate and on the consensus of triplets [95 % interval]"
+    columns = [("metric, 5 references", "text"), *shares]
+    run.tabulate("pairwise", "Appendix I: the better candidate", "", heading, columns, rows)
 
 
 def _parting(run: Run, data: Fifty) -> None:
