@@ -15,6 +15,7 @@ from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
 
 LONGEST_REASON = 500
+LONGEST_FILE = 20_000_000
 
 # JSON types of fields, since the framework also accepts "2" for 2, and 1 for true.
 JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tuple[type, ...]], ...] = (
@@ -115,6 +116,14 @@ class KeysField(serializers.ListField):
             return super().get_value(dictionary)
         texts = dictionary.getlist(self.field_name)
         return [key for text in texts for key in text.replace(",", " ").split()] or empty
+
+
+class FileText(serializers.CharField):
+    """The text of a file as it is."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        area = {"base_template": "textarea.html"}
+        super().__init__(trim_whitespace=False, max_length=LONGEST_FILE, style=area, **kwargs)
 
 
 class RowId(serializers.IntegerField):

@@ -149,7 +149,6 @@ class ProblemReportAdmin(ReadOnlyAdmin):
     empty_words = "Workers can report a problem beside every item."
     list_display = ("created_at", "what", "comment", "picture", "study", "worker")
     list_filter = ("what", "assignment__study")
-    list_select_related = ("unit__item__dataset", "assignment__worker", "assignment__study")
     search_fields = ("comment", "=unit__key", "assignment__worker__name")
     fields = ("what", "comment", "picture", "unit", "worker", "created_at")
     readonly_fields = ("picture", "worker")

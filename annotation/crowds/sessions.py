@@ -354,10 +354,7 @@ def _move(session: CrowdSession, publication: Publication) -> None:
     if locked.booked:
         return
     handed_in = [page for page in pages if page.state == Assignment.State.SUBMITTED]
-    Assignment.objects.filter(pk__in=[page.pk for page in handed_in]).update(state=Assignment.State.APART)
-    for page in handed_in:
-        if page.hit_id is not None:
-            reopen_slots(study=page.study, freed={page.hit_id: 1})
+    _set_apart(handed_in)
     release_slots(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
     for study in {page.study for page in handed_in}:
         recount(study)
@@ -463,12 +460,16 @@ def exclude_unknown_work(*, session: CrowdSession) -> int:
     CrowdCall.objects.filter(
         session=locked, state=CrowdCall.State.WAITING, kind__in=["approve", "reject"]
     ).update(state=CrowdCall.State.DROPPED, problem="The crowd never knew of this work.")
+    _set_apart(pages)
+    recount(locked.study)
+    return len(pages)
+
+
+def _set_apart(pages: Sequence[Assignment]) -> None:
     Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(state=Assignment.State.APART)
     for page in pages:
         if page.hit_id is not None:
             reopen_slots(study=page.study, freed={page.hit_id: 1})
-    recount(locked.study)
-    return len(pages)
 
 
 @transaction.atomic

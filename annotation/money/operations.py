@@ -106,6 +106,10 @@ class BudgetRequest(ConfirmRequest):
     cents = CentsField(min_value=0, label="All that may be spent", help_text="Fees and bonuses included.")
 
 
+def _limit_field(help_text: str) -> serializers.IntegerField:
+    return serializers.IntegerField(required=False, min_value=0, max_value=MOST_LIMIT, help_text=help_text)
+
+
 class LimitsRequest(Parameters):
     """The limits of an account, or of the whole installation; a sum that is left out limits nothing."""
 
@@ -113,24 +117,11 @@ class LimitsRequest(Parameters):
         required=False, default="", allow_blank=True, help_text="Of staff; empty: the whole installation."
     )
     currency = serializers.RegexField(r"^[A-Z]{3}$", help_text="Three letters, such as USD.")
-    day_cents = serializers.IntegerField(
-        required=False, min_value=0, max_value=MOST_LIMIT, help_text="A day, in cents."
-    )
-    total_cents = serializers.IntegerField(
-        required=False, min_value=0, max_value=MOST_LIMIT, help_text="In all: reserved and spent."
-    )
-    account_day_cents = serializers.IntegerField(
-        required=False, min_value=0, max_value=MOST_LIMIT, help_text="Each account without its own, a day."
-    )
-    account_total_cents = serializers.IntegerField(
-        required=False, min_value=0, max_value=MOST_LIMIT, help_text="Each account without its own, in all."
-    )
-    confirm_cents = serializers.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=MOST_LIMIT,
-        help_text="A second person confirms an order above it.",
-    )
+    day_cents = _limit_field("A day, in cents.")
+    total_cents = _limit_field("In all: reserved and spent.")
+    account_day_cents = _limit_field("Each account without its own, a day.")
+    account_total_cents = _limit_field("Each account without its own, in all.")
+    confirm_cents = _limit_field("A second person confirms an order above it.")
 
 
 @operation(

@@ -6,10 +6,8 @@ from collections.abc import Collection
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.utils.translation import pgettext
 from rest_framework import serializers
 
-from common.errors import WrongState
 from common.parameters import KeysField
 from evaluation.data.imported_scores.storing import check_imported
 from evaluation.models import DEFAULT_TOKENIZER
@@ -24,6 +22,7 @@ from evaluation.planning.choosing.selecting import (
     describe_choice,
     store_choice,
 )
+from evaluation.planning.choosing.weighing import chosen_of
 from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
 from evaluation.statistics.choosing import FLOOR, METHODS
 from judgments.models import Study
@@ -32,6 +31,13 @@ from judgments.study_operations import CommandHelp, Outcome, background_operatio
 
 SELECT, WEIGH, SAVE = "select_items", "weigh_back", "choice_savings"
 MOST_METRICS = 12
+
+
+class SeedField(serializers.IntegerField):
+    def __init__(self, help_text: str) -> None:
+        super().__init__(
+            min_value=0, max_value=2**53, required=False, initial=0, label="Seed", help_text=help_text
+        )
 
 
 class ScoresRequest(AnyMetricsRequest):
@@ -73,9 +79,7 @@ class SelectItemsRequest(ScoresRequest):
         label="Chance of a useless item",
         help_text=f"In parts of an even draw's (default: {FLOOR}); no item weighs more than one over it.",
     )
-    seed = serializers.IntegerField(
-        min_value=0, max_value=2**53, required=False, initial=0, label="Seed", help_text="Of the draw (0)."
-    )
+    seed = SeedField("Of the draw (0).")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["method"] != ALL and "budget" not in attrs:
@@ -107,11 +111,7 @@ def weigh_back(
     *, study: Study, metrics: Collection[str] = USUAL_METRICS, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, Any]:
     """Starts a job that estimates, from chosen items, what all would say: of metrics and of systems."""
-    if not study.design.get("chosen"):
-        raise WrongState(
-            pgettext("staff", "Study %(slug)r judges all its items; there is nothing to weigh back.")
-            % {"slug": study.slug}
-        )
+    chosen_of(study)
     check_imported(study.dataset, metrics)
     return {"metrics": list(metrics), "tokenizer": tokenizer}
 
@@ -127,9 +127,7 @@ class SavingsRequest(ScoresRequest):
         label="Draws",
         help_text=f"How often items are drawn for each method and budget ({DRAWS}).",
     )
-    seed = serializers.IntegerField(
-        min_value=0, max_value=2**53, required=False, initial=0, label="Seed", help_text="Of the draws (0)."
-    )
+    seed = SeedField("Of the draws (0).")
 
 
 @background_operation(

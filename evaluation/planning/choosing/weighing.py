@@ -18,6 +18,7 @@ from evaluation.planning.choosing.population import PEOPLE, Population, judged_p
 from evaluation.planning.choosing.selecting import USUAL_METRICS
 from evaluation.statistics.choosing import WeightedEstimate, weighted_kendall, weighted_mean
 from evaluation.statistics.meta import metric_winners
+from judgments.design.tables import Chosen
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
@@ -25,6 +26,17 @@ from judgments.studies.studies import design_of
 ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
 ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
 MOST_DIFFERENCES = 45  # pairs of metrics, or of systems, in a result
+
+
+def chosen_of(study: Study) -> Chosen:
+    """Return the choice of a study's items. Raise WrongState if all are judged."""
+    chosen = design_of(study).chosen
+    if chosen is None:
+        raise WrongState(
+            pgettext("staff", "Study %(slug)r judges all its items; there is nothing to weigh back.")
+            % {"slug": study.slug}
+        )
+    return chosen
 
 
 def chances_of(study: Study) -> Mapping[str, float]:
@@ -48,12 +60,7 @@ def weigh_back(
     Raises:
         WrongState: no items were chosen. EvaluationError: nothing is decided, or a metric lacks scores.
     """
-    chosen = design_of(study).chosen
-    if chosen is None:
-        raise WrongState(
-            pgettext("staff", "Study %(slug)r judges all its items; there is nothing to weigh back.")
-            % {"slug": study.slug}
-        )
+    chosen = chosen_of(study)
     progress(0.1, "reading judgments")
     population = judged_population(study)
     progress(0.3, "scoring captions")

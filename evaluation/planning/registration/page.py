@@ -53,28 +53,26 @@ ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
 LONGEST = 2000
 
 
+def _text_area(label: Any, help_text: Any, longest: int = LONGEST) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=longest,
+        help_text=help_text,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+    )
+
+
 class RegisteringForm(forms.Form):
-    exclusions = forms.CharField(
-        label=gettext_lazy("Who will be excluded"),
-        required=False,
-        max_length=LONGEST,
-        help_text=gettext_lazy("in words, with the numbers: “people below 70 % of check questions”"),
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+    exclusions = _text_area(
+        gettext_lazy("Who will be excluded"),
+        gettext_lazy("in words, with the numbers: “people below 70 % of check questions”"),
     )
-    stopping = forms.CharField(
-        label=gettext_lazy("When collection stops"),
-        required=False,
-        max_length=LONGEST,
-        help_text=gettext_lazy("“three judgments an item, then the study closes”"),
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+    stopping = _text_area(
+        gettext_lazy("When collection stops"),
+        gettext_lazy("“three judgments an item, then the study closes”"),
     )
-    analyses = forms.CharField(
-        label=gettext_lazy("Planned analyses"),
-        required=False,
-        max_length=20_000,
-        help_text=gettext_lazy("one a line"),
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-    )
+    analyses = _text_area(gettext_lazy("Planned analyses"), gettext_lazy("one a line"), 20_000)
     metrics = forms.CharField(
         label=gettext_lazy("Metrics that will be held against people"),
         required=False,

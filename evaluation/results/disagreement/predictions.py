@@ -15,7 +15,7 @@ from rest_framework import serializers
 from common.amounts import counted
 from common.errors import DataConflict
 from common.incoming import load_json
-from common.parameters import Parameters
+from common.parameters import FileText, Parameters
 from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.data.judgment_sets.records import MOST_VALUES, Units
 from evaluation.errors import EvaluationError
@@ -27,7 +27,6 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import kind_of
 from judgments.study_operations import Outcome, operation, row_of
 
-LONGEST_FILE = 20_000_000
 FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 
@@ -162,10 +161,7 @@ class PredictionsName(Parameters):
 class ImportPredictionsRequest(PredictionsName):
     """A model's own distributions of people's answers."""
 
-    predictions = serializers.CharField(
-        trim_whitespace=False,
-        max_length=LONGEST_FILE,
-        style={"base_template": "textarea.html"},
+    predictions = FileText(
         label="Distributions",
         help_text="JSON lines with unit and distribution, as the export soft-labels has them.",
     )

@@ -107,14 +107,14 @@ def segments_of(study: Study) -> Segments:
     outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
     rows = outputs.values_list("system", "system__name", "item_id", "caption_id")
     for pk, system, item, caption in rows.iterator():
-        own = [
+        positions = [
             number for number in by_text.get((item, caption), ()) if included[number].unit.is_credited_to(pk)
         ]
-        if own:  # of several texts of a system for an item, the first one that was judged
-            texts.setdefault(system, {}).setdefault(item, own)
+        if positions:  # of several texts of a system for an item, the first one that was judged
+            texts.setdefault(system, {}).setdefault(item, positions)
     judged = [
-        Judged(one.worker, one.answer, cluster_of(one.unit), one.unit.item.split, one.unit.pk)
-        for one in included
+        Judged(row.worker, row.answer, cluster_of(row.unit), row.unit.item.split, row.unit.pk)
+        for row in included
     ]
     return score_segments(judged, texts, MQM.with_weights(design_of(study).spans.weights_by_category))
 
@@ -127,20 +127,20 @@ def score_segments(
     z = standardised_mean(range(len(judged)), [judgment.worker for judgment in judged], values).z
     spans = [judgment.answer["spans"] for judgment in judged]
 
-    def score(item: int, own: Sequence[int]) -> Segment:
-        marks = Counter(span[SEVERITY] for number in own for span in spans[number])
-        there = [float(z[number]) for number in own if np.isfinite(z[number])]
+    def score(item: int, positions: Sequence[int]) -> Segment:
+        marks = Counter(span[SEVERITY] for number in positions for span in spans[number])
+        known = [float(z[number]) for number in positions if np.isfinite(z[number])]
         return Segment(
             item=item,
-            cluster=judged[own[0]].cluster,
-            domain=judged[own[0]].domain,
-            unit=judged[own[0]].unit,
-            score=float(np.mean([values[number] for number in own])),
-            mqm=float(np.mean([mqm.score(spans[number]) for number in own])),
-            z=float(np.mean(there)) if there else None,
-            errors={severity: marks[severity] / len(own) for severity in SEVERITIES if marks[severity]},
-            judgments=len(own),
-            scores=[values[number] for number in own],
+            cluster=judged[positions[0]].cluster,
+            domain=judged[positions[0]].domain,
+            unit=judged[positions[0]].unit,
+            score=float(np.mean([values[number] for number in positions])),
+            mqm=float(np.mean([mqm.score(spans[number]) for number in positions])),
+            z=float(np.mean(known)) if known else None,
+            errors={severity: marks[severity] / len(positions) for severity in SEVERITIES if marks[severity]},
+            judgments=len(positions),
+            scores=[values[number] for number in positions],
         )
 
     return {

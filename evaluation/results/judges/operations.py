@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from rest_framework import serializers
 
-from common.parameters import KeysField, Parameters
+from common.parameters import FileText, KeysField, Parameters
 from evaluation.errors import EvaluationError
 from evaluation.models import Judge
 from evaluation.results.judges.asking import LONGEST_MARKS, LONGEST_REPLY
@@ -25,7 +25,6 @@ from judgments.studies.studies import kind_of
 from judgments.study_operations import Outcome, background_operation, operation, row_of
 
 LONGEST_PROMPT = 10_000
-LONGEST_FILE = 20_000_000
 LARGEST_SEED = 2**31 - 1
 
 
@@ -63,10 +62,7 @@ class JudgeFile(JudgeName):
 class ImportJudgeRequest(JudgeFile):
     """A judge and its answers."""
 
-    answers = serializers.CharField(
-        trim_whitespace=False,
-        max_length=LONGEST_FILE,
-        style={"base_template": "textarea.html"},
+    answers = FileText(
         label="Answers",
         help_text="CSV with a header line, or JSON lines: unit, value or answer, and rater and order if known.",
     )

@@ -41,9 +41,9 @@ class Mqm:
 
     def with_weights(self, weights: Mapping[str, Mapping[str, float]]) -> Mqm:
         """Return them with a study's own weights: category, or "" for all others -> severity -> weight."""
-        own = dict(weights)
-        usual = {**self.weights, **own.pop("", {})}
-        categories = {name: {**self.of_category.get(name, {}), **row} for name, row in own.items()}
+        by_category = dict(weights)
+        usual = {**self.weights, **by_category.pop("", {})}
+        categories = {name: {**self.of_category.get(name, {}), **row} for name, row in by_category.items()}
         return replace(self, weights=usual, of_category={**self.of_category, **categories})
 
     def weight(self, span: Span) -> float:

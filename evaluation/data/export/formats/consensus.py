@@ -189,15 +189,9 @@ class GroundingLines(GoldLines):
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
         labels = {box["id"]: box["label"] for box in unit.content["boxes"]}
-        caption = unit.first
-        assert caption is not None  # every unit of its kind has one
-        tokens = caption.text.split()
-        return {
-            "image": unit.item.name,
-            "unit": unit.key,
-            "caption_id": caption.key,
-            "caption": caption.text,
-            "workers": consensus.n,
+        text, row = _row_of_caption(unit, consensus)
+        tokens = text.split()
+        return row | {
             "tie": consensus.tie,
             "links": [
                 {
@@ -217,20 +211,27 @@ class SpanLines(GoldLines):
     lines = "texts"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
-        caption = unit.first
-        assert caption is not None  # every unit of its kind has one
-        return {
-            "image": unit.item.name,
-            "unit": unit.key,
-            "caption_id": caption.key,
-            "caption": caption.text,
-            "workers": consensus.n,
+        text, row = _row_of_caption(unit, consensus)
+        return row | {
             "score": consensus.value,
             "spans": [
-                {**span, "text": caption.text[span["start"] : span["end"]] if span["end"] else ""}
+                {**span, "text": text[span["start"] : span["end"]] if span["end"] else ""}
                 for span in consensus.answer["spans"]
             ],
         }
+
+
+def _row_of_caption(unit: Unit, consensus: Consensus) -> tuple[str, dict[str, Any]]:
+    """Return the judged text, and what a row says of it."""
+    caption = unit.first
+    assert caption is not None  # every unit of these kinds has one
+    return caption.text, {
+        "image": unit.item.name,
+        "unit": unit.key,
+        "caption_id": caption.key,
+        "caption": caption.text,
+        "workers": consensus.n,
+    }
 
 
 def _consensus_of_all(study: Study) -> Iterator[tuple[Unit, Consensus]]:
