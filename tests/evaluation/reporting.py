@@ -18,7 +18,7 @@ from django.urls import reverse
 from evaluation.data.releases.bundle import SUMS
 from judgments.jobs import run_job
 from judgments.models import Job, Study
-from tests.evaluation.studies import StudyOf, make_dataset
+from tests.evaluation.studies import StudyOf, make_dataset, pets_judged
 
 IMAGES = {
     "a.jpg": ["A dog runs on grass .", "A brown dog is running .", "The dog runs ."],
@@ -30,15 +30,7 @@ PETS = {"a.jpg": "dog", "b.jpg": "cat"}
 
 def pairwise() -> StudyOf:
     """Two pairs judged by three people each: metrics are right on the first and wrong on the second."""
-    made = StudyOf(make_dataset("pets", IMAGES), "pairwise", controls={"per_hit": 1, "threshold": 0.7})
-    one = made.pair("p1", "a.jpg", "A brown dog is running .", "Blue cars ahead", kind="HM")
-    two = made.pair("p2", "b.jpg", "A sleeping cat .", "Green hills far away", kind="HM")
-    units = [made.unit("u1", pair=one), made.unit("u2", pair=two)]
-    control = made.unit("c1", "a.jpg", first="A dog runs", control=True, expected=1)
-    hit = made.hit("h1", [*units, control])
-    for name, values in (("w-1", [1, 2, 1]), ("w-2", [1, 2, 1]), ("w-3", [1, 2, 1])):
-        made.answer(hit, name, values, presented=["first-left"] * 3, seconds=[2.0, 4.0, 9.0])
-    return made
+    return pets_judged(IMAGES, [1, 2, 1])
 
 
 def graded() -> StudyOf:

@@ -146,3 +146,26 @@ def answered(study: Study, *given: Any) -> Study:
             answers = [{"position": place.position, "answer": answer} for place in claim.page_units]
             submit_assignment(assignment=claim.assignment, answers=answers)
     return study
+
+
+def pets_judged(images: Mapping[str, Sequence[str]], disagreeing: Sequence[int]) -> StudyOf:
+    """Two pairs and a control item judged by w-1, w-2, and w-3, whose answers are the last ones."""
+    made = StudyOf(make_dataset("pets", images), "pairwise", controls={"per_hit": 1, "threshold": 0.7})
+    one = made.pair("p1", "a.jpg", "A brown dog is running .", "Blue cars ahead", kind="HM")
+    two = made.pair("p2", "b.jpg", "A sleeping cat .", "Green hills far away", kind="HM")
+    units = [made.unit("u1", pair=one), made.unit("u2", pair=two)]
+    control = made.unit("c1", "a.jpg", first="A dog runs", control=True, expected=1)
+    hit = made.hit("h1", [*units, control])
+    for name, values in (("w-1", [1, 2, 1]), ("w-2", [1, 2, 1]), ("w-3", disagreeing)):
+        made.answer(hit, name, values, presented=["first-left"] * 3, seconds=[2.0, 4.0, 9.0])
+    return made
+
+
+def three_pairs(thing: str, ben: Sequence[int]) -> StudyOf:
+    """Three pairs of things and cats, judged by ada and ben."""
+    made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "pairwise", controls={"per_hit": 0})
+    pairs = [made.pair(f"p{n}", "a.jpg", f"{thing} {n}", f"cat {n}") for n in range(3)]
+    hit = made.hit("h", [made.unit(f"u{n}", pair=pair) for n, pair in enumerate(pairs)])
+    made.answer(hit, "ada", [1, 2, 1])
+    made.answer(hit, "ben", ben)
+    return made

@@ -69,9 +69,9 @@ def test_a_unit_is_scored_for_the_systems_of_its_row_by_the_weights_of_the_study
     assert [(row.system, row.score, row.segments) for row in system_scores(segments_of(study))] == [
         ("north", -0.5, 2), ("south", -4.5, 2),
     ]  # fmt: skip
-    said = StringIO()
-    call_command("error_spans", "ted", domains=True, stdout=said)
-    assert "south     1–2  -4.50  -5.00  -4.00" in said.getvalue()
+    printed = StringIO()
+    call_command("error_spans", "ted", domains=True, stdout=printed)
+    assert "south     1–2  -4.50  -5.00  -4.00" in printed.getvalue()
     aggregate_study(study=study)
     values = study.consensus.order_by("value").values_list("value", flat=True)
     assert list(values) == [-5, -4, -1, 0]
@@ -121,8 +121,8 @@ def test_ranks_are_those_of_wmt24() -> None:
     """Against get_pvalues and get_ranks of wmt24-news-systems (humeval/tools.py), over the same scores."""
     judged = [
         Judged("w", {"spans": [], "score": score}, "d", "news" if item < 6 else "speech")
-        for own in SCORES.values()
-        for item, score in enumerate(own)
+        for scores in SCORES.values()
+        for item, score in enumerate(scores)
     ]
     texts = {name: {item: [12 * at + item] for item in range(12)} for at, name in enumerate(SCORES)}
     ranked = rank_systems(score_segments(judged, texts))

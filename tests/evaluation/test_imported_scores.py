@@ -40,10 +40,10 @@ pytestmark = pytest.mark.django_db
 IMAGES = {f"{letter}.jpg": [f"a brown dog {letter} runs", f"the dog {letter} plays"] for letter in "abcdefgh"}
 
 
-def pairs_study(name: str = "toy") -> StudyOf:
+def pairs_study(name: str = "toy", good: str = "good {}", poor: str = "poor {}") -> StudyOf:
     """Eight pairs; people prefer the first of each."""
     study = StudyOf(make_dataset(name, IMAGES), "pairwise")
-    pairs = [study.pair(image, image, f"good {image}", f"poor {image}") for image in IMAGES]
+    pairs = [study.pair(image, image, good.format(image), poor.format(image)) for image in IMAGES]
     hit = study.hit("h1", [study.unit(pair.key, pair=pair) for pair in pairs], required=1)
     study.answer(hit, "alma", [1] * len(pairs))
     return study
@@ -132,17 +132,8 @@ def test_preferences_in_both_orders_count_by_their_mean(tmp_path: Path) -> None:
     assert set(MetricScore.objects.values_list("first", "second")) == {(0.5, -0.5)}
 
 
-def blank_study() -> StudyOf:
-    """As `pairs_study`, but texts have blanks at their ends."""
-    study = StudyOf(make_dataset("blanks", IMAGES), "pairwise")
-    pairs = [study.pair(image, image, f" good {image} ", f"poor {image} ") for image in IMAGES]
-    hit = study.hit("h1", [study.unit(pair.key, pair=pair) for pair in pairs], required=1)
-    study.answer(hit, "alma", [1] * len(pairs))
-    return study
-
-
 def test_scores_of_stripped_texts_are_those_of_the_texts_with_blanks(tmp_path: Path) -> None:
-    study = blank_study()
+    study = pairs_study("blanks", " good {} ", "poor {} ")  # blanks at the ends of texts
     brought(study.dataset, write(tmp_path / "comet.jsonl", caption_rows(0.9, 0.1)), "comet")
     rows = [
         {"image": image, "first": f"poor {image}", "second": f"good {image}", "score": -3} for image in IMAGES
@@ -154,7 +145,7 @@ def test_scores_of_stripped_texts_are_those_of_the_texts_with_blanks(tmp_path: P
 
 
 def test_the_score_of_the_very_text_counts_before_that_of_the_stripped_one(tmp_path: Path) -> None:
-    study = blank_study()
+    study = pairs_study("blanks", " good {} ", "poor {} ")  # blanks at the ends of texts
     rows = [*caption_rows(0.9, 0.1), {"image": "a.jpg", "caption": " good a.jpg ", "score": 0.5}]
     brought(study.dataset, write(tmp_path / "comet.jsonl", rows), "comet")
     evaluate_study(study=study.study, metrics=["comet"])

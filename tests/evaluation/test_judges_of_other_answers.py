@@ -117,24 +117,24 @@ def test_a_tie_of_a_judge_is_an_answer_like_people_s(chat: FakeChat) -> None:
         if shown(body)["B"][0] == "a"
         else "C"
     )
-    asked = ask_judge(study=study.study, name="m", model="small", **FREE)
-    assert (asked.answered, asked.left) == (2 * len(IMAGES), 0)
+    run = ask_judge(study=study.study, name="m", model="small", **FREE)
+    assert (run.answered, run.left) == (2 * len(IMAGES), 0)
     tied = [image.endswith(("0.jpg", "5.jpg")) for image in IMAGES]
     judge = np.where(tied, 0, 1)
-    (found,) = compare_judges(study=study.study).result["judges"]
-    assert found["agreement"]["value"] == pytest.approx(np.mean(votes == judge))
-    assert found["side"]["consistent"]["value"] == 1
-    assert found["side"]["first_shown"]["value"] == found["side"]["by_chance"] == 0.5
+    (entry,) = compare_judges(study=study.study).result["judges"]
+    assert entry["agreement"]["value"] == pytest.approx(np.mean(votes == judge))
+    assert entry["side"]["consistent"]["value"] == 1
+    assert entry["side"]["first_shown"]["value"] == entry["side"]["by_chance"] == 0.5
     # People's share for the longer text, of "b", is that of its votes and half of those for neither side.
     share = np.mean(votes == 2) + np.mean(votes == 0) / 2
-    assert found["length"]["value"] == pytest.approx(np.mean(tied) / 2 - share)
-    (estimate,) = (one for one in found["estimates"] if one["of"] == "b")
+    assert entry["length"]["value"] == pytest.approx(np.mean(tied) / 2 - share)
+    (estimate,) = (row for row in entry["estimates"] if row["of"] == "b")
     assert estimate["people"] == pytest.approx(share)
     test = alternative_annotator_test(
         np.tile(np.arange(40), 3), np.repeat(PEOPLE, 40), votes.ravel(), np.tile(judge, 3)
     )
-    assert found["test"]["advantage"] == pytest.approx(test.advantage)
-    assert found["test"]["people"] == 3
+    assert entry["test"]["advantage"] == pytest.approx(test.advantage)
+    assert entry["test"]["people"] == 3
 
 
 def test_answers_with_strength_are_imported_and_compared_by_side() -> None:
@@ -142,9 +142,9 @@ def test_answers_with_strength_are_imported_and_compared_by_side() -> None:
     for person in PEOPLE:
         study.answer(hit, person, [11] * 20 + [3] * 20)
     import_judge(study=study.study, name="m", answers=by_line(study, "value", [1] * 20 + [12] * 20))
-    (found,) = compare_judges(study=study.study).result["judges"]
-    assert found["agreement"]["value"] == 0.5
-    assert found["agreement"]["n"] == 120
+    (entry,) = compare_judges(study=study.study).result["judges"]
+    assert entry["agreement"]["value"] == 0.5
+    assert entry["agreement"]["n"] == 120
     with pytest.raises(EvaluationError, match="Line 1 has value '0'; expected 1 or 2 or 3 or 11 or 12"):
         import_judge(study=study.study, name="n", answers=by_line(study, "value", [0] * 40))
 
@@ -162,11 +162,11 @@ def best_of_study() -> tuple[StudyOf, np.ndarray[Any, Any]]:
     hit = study.hit("h1", units)
     chosen = np.random.default_rng(3).choice(["a", "a", "b"], size=(3, len(IMAGES)))
     for person, names in zip(PEOPLE, chosen, strict=True):
-        study.answer(hit, person, [{"best": place(name, number)} for number, name in enumerate(names)])
+        study.answer(hit, person, [{"best": position_of(name, number)} for number, name in enumerate(names)])
     return study, chosen
 
 
-def place(name: str, number: int) -> int:
+def position_of(name: str, number: int) -> int:
     return 1 + (("abc".index(name)) + number) % 3
 
 
@@ -181,24 +181,24 @@ def test_a_judge_names_the_best_of_several_in_both_orders(chat: FakeChat, tmp_pa
         return next(number for number, text in texts.items() if text.startswith("a at"))
 
     chat.answers = answer
-    asked = ask_judge(study=study.study, name="m", model="small", own_systems=["a"], **FREE)
-    assert (asked.answered, asked.failed) == (2 * len(IMAGES), 0)
-    assert asked.judge.prompt.endswith("Reply with the number of the best text, and nothing else.")
+    run = ask_judge(study=study.study, name="m", model="small", own_systems=["a"], **FREE)
+    assert (run.answered, run.failed) == (2 * len(IMAGES), 0)
+    assert run.judge.prompt.endswith("Reply with the number of the best text, and nothing else.")
     rows = JudgeAnswer.objects.filter(unit__key="1.jpg").order_by("swapped")
-    assert [row.answer for row in rows] == [{"best": place("a", 1)}] * 2
+    assert [row.answer for row in rows] == [{"best": position_of("a", 1)}] * 2
     assert [row.reply for row in rows] == ["2", "2"]  # of three in the reverse order, the same text
     call_command("compare_judges", study.study.slug, output=tmp_path / "judges.json")
-    (found,) = json.loads((tmp_path / "judges.json").read_text())["judges"]
-    assert found["side"]["consistent"]["value"] == pytest.approx(0.8)
-    assert found["side"]["by_chance"] == pytest.approx(1 / 3)
+    (entry,) = json.loads((tmp_path / "judges.json").read_text())["judges"]
+    assert entry["side"]["consistent"]["value"] == pytest.approx(0.8)
+    assert entry["side"]["by_chance"] == pytest.approx(1 / 3)
     shares = np.array([[np.mean(of_image == name) for name in "abc"] for of_image in chosen.T])
     judge = np.tile([1.0, 0.0, 0.0], (40, 1))
     for number in range(0, 40, 5):
-        judge[number] = [np.mean([place(name, number) == end for end in (1, 3)]) for name in "abc"]
-    assert found["own"]["value"] == pytest.approx((judge - shares)[:, 0].mean())
-    assert found["length"]["value"] == pytest.approx((judge - shares)[:, 2].mean())
-    assert found["agreement"]["value"] == pytest.approx((judge * shares).sum(axis=1).mean())
-    people = {one["of"]: one["people"] for one in found["estimates"]}
+        judge[number] = [np.mean([position_of(name, number) == end for end in (1, 3)]) for name in "abc"]
+    assert entry["own"]["value"] == pytest.approx((judge - shares)[:, 0].mean())
+    assert entry["length"]["value"] == pytest.approx((judge - shares)[:, 2].mean())
+    assert entry["agreement"]["value"] == pytest.approx((judge * shares).sum(axis=1).mean())
+    people = {row["of"]: row["people"] for row in entry["estimates"]}
     assert people == {name: pytest.approx(shares[:, column].mean()) for column, name in enumerate("abc")}
     page = _page(study, "judges")
     assert "<td>.33</td>" in page.replace(' class="n" data-label="Without a bias"', "")
@@ -217,12 +217,12 @@ def test_the_best_comes_in_by_its_id_as_exports_have_it() -> None:
     best = [{"best": unit.content["options"][1]["key"]} for unit in units]
     import_judge(study=study.study, name="m", answers=by_line(study, "answer", best, order="second-left"))
     assert set(JudgeAnswer.objects.values_list("answer__best", "swapped")) == {(2, True)}
-    for answer, words in (
+    for answer, sentence in (
         ({"best": "x"}, "ids of two captions"),
         ("no", "Expecting value"),
         (None, "ids of two"),
     ):
-        with pytest.raises(EvaluationError, match=f"Line 1 has answer .*{words}"):
+        with pytest.raises(EvaluationError, match=f"Line 1 has answer .*{sentence}"):
             import_judge(study=study.study, name="n", answers=by_line(study, "answer", [answer] * 40))
     with pytest.raises(EvaluationError, match="names no column 'answer'; expected unit and answer"):
         import_judge(study=study.study, name="n", answers="unit,value\n0.jpg,1\n")
@@ -292,19 +292,19 @@ def test_marked_errors_are_compared_by_their_characters_and_scores(chat: FakeCha
         study.answer(hit, person, [{"spans": spans, "score": 40 + number % 9} for number in range(40)])
     error = {"text": "wrong", "severity": "major"}
     chat.answers = lambda body: json.dumps({"errors": [error], "score": 44})
-    asked = ask_judge(study=study.study, name="m", model="small", **FREE)
-    assert (asked.answered, asked.judge.options["max_tokens"]) == (40, LONGEST_MARKS)
+    run = ask_judge(study=study.study, name="m", model="small", **FREE)
+    assert (run.answered, run.judge.options["max_tokens"]) == (40, LONGEST_MARKS)
     result = compare_judges(study=study.study).result
-    (found,) = result["judges"]
+    (entry,) = result["judges"]
     both = 2 * 5 / (5 + 9), 2 * 4 / (4 + 9)  # F1 of one mark and of both
-    assert found["agreement"]["value"] == pytest.approx((1 + 0 + both[0]) / 3)
+    assert entry["agreement"]["value"] == pytest.approx((1 + 0 + both[0]) / 3)
     among = (both[0] / 2 + both[1] / 2 + (both[0] + both[1]) / 2) / 3
     assert result["people"]["agreement"]["value"] == pytest.approx(among)
-    assert found["difference"]["value"] == pytest.approx(
+    assert entry["difference"]["value"] == pytest.approx(
         44 - np.mean([40 + number % 9 for number in range(40)])
     )
-    assert found["test"]["people"] == 3
-    assert found["side"] is None
+    assert entry["test"]["people"] == 3
+    assert entry["side"] is None
     _page(study, "judges")
 
 

@@ -26,10 +26,10 @@ def replicate(pack: str, data: Path) -> list[dict[str, Any]]:
 def thumb(tmp_path: Path) -> list[dict[str, Any]]:
     """Twelve images, three systems, grades whose means are half points, four references."""
     rng = np.random.default_rng(5)
-    words = ["a", "dog", "man", "runs", "by", "the", "red", "lake", "tree's", "U.S.", "3.5", "well-known"]
+    terms = ["a", "dog", "man", "runs", "by", "the", "red", "lake", "tree's", "U.S.", "3.5", "well-known"]
 
     def text() -> str:
-        return " ".join(rng.choice(words, size=int(rng.integers(5, 10)))).capitalize() + "."
+        return " ".join(rng.choice(terms, size=int(rng.integers(5, 10)))).capitalize() + "."
 
     images = [str(number) for number in range(12)]
     rows = []
@@ -52,8 +52,8 @@ def thumb(tmp_path: Path) -> list[dict[str, Any]]:
 def test_thumb_correlates_metrics_with_and_without_people_s_captions(
     thumb: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    found = {one["number"]: one["ours"] for one in replicate("thumb", tmp_path)}
-    assert len(found) == 18
+    ours = {verdict["number"]: verdict["ours"] for verdict in replicate("thumb", tmp_path)}
+    assert len(ours) == 18
     documents = list({row["seg_id"]: row["references"] for row in thumb}.values())
     scored = score(
         [row["hyp"] for row in thumb],
@@ -63,12 +63,12 @@ def test_thumb_correlates_metrics_with_and_without_people_s_captions(
     ).scores
 
     # mteval-v13a's words, by hand: "3.5" and "tree's" stay whole, "U.S." and the last point come apart
-    def words(text: str) -> str:
+    def tokenize(text: str) -> str:
         return text.replace("3.5", "3_5").replace(".", " . ").replace("3_5", "3.5")
 
     bleu = score(
-        [words(row["hyp"]) for row in thumb],
-        [[words(text) for text in row["references"]] for row in thumb],
+        [tokenize(row["hyp"]) for row in thumb],
+        [[tokenize(text) for text in row["references"]] for row in thumb],
         ["bleu-4|smoothing:nist"],
         tokenizer="space",
     ).scores
@@ -82,7 +82,7 @@ def test_thumb_correlates_metrics_with_and_without_people_s_captions(
             grades = np.array([row[key] for row in thumb])[keep]
             for metric, scores in columns.items():
                 r = pearsonr(scores[keep], grades).statistic
-                assert found[f"{among}/{metric}/{part}"] == pytest.approx(r), (among, metric, part)
+                assert ours[f"{among}/{metric}/{part}"] == pytest.approx(r), (among, metric, part)
 
 
 @pytest.mark.usefixtures("thumb")
@@ -125,7 +125,7 @@ def test_a_tie_is_an_answer_to_the_alternative_annotator_test(
 ) -> None:
     """The paper's definition, written out: a model and a person are scored by the share of the others who agree."""
     people, models = bench
-    found = {one["number"]: one["ours"] for one in replicate("alt-test", tmp_path)}
+    ours = {verdict["number"]: verdict["ours"] for verdict in replicate("alt-test", tmp_path)}
     for name, answers in models.items():
         advantages, p = [], []
         for person, votes in people.items():
@@ -138,11 +138,11 @@ def test_a_tie_is_an_answer_to_the_alternative_annotator_test(
                     behind.append(float(left_out >= model))
             advantages.append(np.mean(ahead))
             p.append(ttest_1samp(np.subtract(behind, ahead), 0.2, alternative="less").pvalue)
-        assert found[f"{name}/advantage"] == pytest.approx(np.mean(advantages))
+        assert ours[f"{name}/advantage"] == pytest.approx(np.mean(advantages))
         ranked = sorted(p)
         harmonic = sum(1 / rank for rank in range(1, 4))
         passed = [n for n, value in enumerate(ranked, 1) if value <= 0.05 * n / (3 * harmonic)]
-        assert found[f"{name}/winning-rate"] == pytest.approx(max(passed, default=0) / 3)
+        assert ours[f"{name}/winning-rate"] == pytest.approx(max(passed, default=0) / 3)
 
 
 def test_votes_that_are_none_are_refused(bench: Any, tmp_path: Path) -> None:
@@ -156,6 +156,6 @@ def test_votes_that_are_none_are_refused(bench: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pack", ["thumb", "alt-test"])
 def test_without_the_download_every_number_names_the_file_that_is_missing(pack: str, tmp_path: Path) -> None:
-    for one in replicate(pack, tmp_path):
-        assert one["verdict"] == "not reproducible"
-        assert "github.com/" in one["why"]
+    for verdict in replicate(pack, tmp_path):
+        assert verdict["verdict"] == "not reproducible"
+        assert "github.com/" in verdict["why"]

@@ -38,7 +38,7 @@ def ted(tmp_path: Path) -> Path:
 
 def numbers(name: str, folder: Path) -> dict[str, Any]:
     verdicts = run_pack(pack_named(name), folder, lambda share, message: None).verdicts
-    return {one.number.id: one.ours.value for one in verdicts if one.ours.value is not None}
+    return {verdict.number.id: verdict.ours.value for verdict in verdicts if verdict.ours.value is not None}
 
 
 def test_a_segment_loses_the_weights_of_its_errors_and_those_of_the_source(ted: Path, tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_commands_read_the_same_file_and_say_the_same(ted: Path, tmp_path: Path)
     call_command("import_judgments", "google-mqm", str(ted), dataset="ted", study="ted",
                  design=tmp_path / "design.toml", stdout=StringIO())  # fmt: skip
     call_command("error_spans", "ted", output=tmp_path / "scores.json", stdout=StringIO())
-    told = json.loads((tmp_path / "scores.json").read_text())
-    assert [(row["system"], row["score"]) for row in told["systems"]] == [("MiSS", -2.5), ("SMU", -3.05)]
-    assert told["weights"] == {"source issue": {"minor": 1, "major": 5}}
+    result = json.loads((tmp_path / "scores.json").read_text())
+    assert [(row["system"], row["score"]) for row in result["systems"]] == [("MiSS", -2.5), ("SMU", -3.05)]
+    assert result["weights"] == {"source issue": {"minor": 1, "major": 5}}
 
 
 NAMES = {"a": "refA", "b": "GPT-4", "c": "IKUN-C"}
@@ -85,8 +85,8 @@ def test_ranks_are_those_of_wmt_s_script_on_the_same_lines(tmp_path: Path) -> No
     for wave in range(4):  # the other waves are of another pair
         lines = "".join(line if wave == 2 else line.replace("jpn", "zho") for line in esa())
         (folder / f"esa_generalMT2024_wave{wave}.csv").write_text(lines)
-    found = numbers("wmt24-esa", tmp_path)
-    assert {name: value for name, value in found.items() if name.startswith("en-ja/")} == pytest.approx(
+    ours = numbers("wmt24-esa", tmp_path)
+    assert {name: value for name, value in ours.items() if name.startswith("en-ja/")} == pytest.approx(
         {"en-ja/refA/score": 84.666667, "en-ja/refA/best": 1, "en-ja/refA/worst": 1,
          "en-ja/GPT-4/score": 72.5, "en-ja/GPT-4/best": 2, "en-ja/GPT-4/worst": 3,
          "en-ja/IKUN-C/score": 66.833333, "en-ja/IKUN-C/best": 2, "en-ja/IKUN-C/worst": 3}

@@ -19,7 +19,7 @@ from evaluation.planning.registration.plans import make_plan, plan_hash, registe
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent
-from tests.evaluation.studies import StudyOf, make_dataset
+from tests.evaluation.studies import three_pairs
 from tests.studies import make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("undrawn")]
@@ -30,14 +30,7 @@ TERMS = {"version": "1.0", "licence": "CC-BY-4.0", "texts": "true", "page": "rel
 def study(settings: Settings, tmp_path: Path) -> Study:
     """Three pairs judged by two people, closed; exports lie in a folder of the test's own."""
     settings.EXPORT_ROOT = tmp_path / "exports"
-    made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "pairwise", controls={"per_hit": 0})
-    units = [
-        made.unit(f"u{n}", pair=made.pair(f"p{n}", "a.jpg", f"<i>dog</i> {n}", f"cat {n}")) for n in range(3)
-    ]
-    hit = made.hit("h", units)
-    made.answer(hit, "ada", [1, 2, 1])
-    made.answer(hit, "ben", [1, 2, 2])
-    return made.study
+    return three_pairs("<i>dog</i>", [1, 2, 2]).study
 
 
 def page(study: Study, name: str = "releases") -> str:

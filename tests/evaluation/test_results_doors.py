@@ -16,7 +16,7 @@ from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from judgments.access.roles import give_role
 from judgments.models import Job, SavedPreset, Study
 from tests.doors import Answer, Call, by_command, by_http, by_page
-from tests.evaluation.studies import StudyOf, make_dataset
+from tests.evaluation.studies import three_pairs
 
 pytestmark = pytest.mark.django_db
 
@@ -30,12 +30,7 @@ def lead() -> User:
 def study(settings: Settings, tmp_path: Path) -> Study:
     """Three pairs judged by two people, closed."""
     settings.EXPORT_ROOT = tmp_path / "exports"
-    made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "pairwise", controls={"per_hit": 0})
-    units = [made.unit(f"u{n}", pair=made.pair(f"p{n}", "a.jpg", f"dog {n}", f"cat {n}")) for n in range(3)]
-    hit = made.hit("h", units)
-    for name in ("ada", "ben"):
-        made.answer(hit, name, [1, 2, 1])
-    return made.study
+    return three_pairs("dog", [1, 2, 1]).study
 
 
 def by_http_named(study: Study, call: Call, user: User) -> Answer:

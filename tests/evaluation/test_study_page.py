@@ -18,7 +18,7 @@ from judgments.jobs import run_job
 from judgments.models import Job, Study
 from judgments.studies.study_page import page_address
 from tests.evaluation.reporting import words
-from tests.evaluation.studies import StudyOf, make_dataset
+from tests.evaluation.studies import StudyOf, pets_judged
 from tests.judgments.desk import do, page
 
 pytestmark = pytest.mark.django_db
@@ -35,16 +35,7 @@ def pairwise() -> StudyOf:
     Pair one: 1, 1 and (set aside) 2; pair two: 2, 2 and (set aside) 1. The first candidate of each pair is word for
     word a reference, so every metric names it: right on pair one, wrong on pair two.
     """
-    made = StudyOf(make_dataset("pets", IMAGES), "pairwise", controls={"per_hit": 1, "threshold": 0.7})
-    one = made.pair("p1", "a.jpg", "A brown dog is running .", "Blue cars ahead", kind="HM")
-    two = made.pair("p2", "b.jpg", "A sleeping cat .", "Green hills far away", kind="HM")
-    units = [made.unit("u1", pair=one), made.unit("u2", pair=two)]
-    control = made.unit("c1", "a.jpg", first="A dog runs", control=True, expected=1)
-    hit = made.hit("h1", [*units, control])
-    sides = ["first-left", "first-left", "first-left"]
-    for name, values in (("w-1", [1, 2, 1]), ("w-2", [1, 2, 1]), ("w-3", [2, 1, 2])):
-        made.answer(hit, name, values, presented=sides, seconds=[2.0, 4.0, 9.0])
-    return made
+    return pets_judged(IMAGES, [2, 1, 2])
 
 
 @pytest.fixture(scope="module")

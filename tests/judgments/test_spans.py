@@ -1,6 +1,7 @@
 """Marked spans: what an answer may be, consensus, MQM's weights, check questions, documents, and a simulated crowd."""
 
 import json
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -347,15 +348,20 @@ def test_two_systems_side_by_side_keep_their_document_in_order() -> None:
             assert len({screen[side].content["document"]["name"] for screen in screens}) == 1
 
 
-def test_a_part_that_one_system_lacks_leaves_the_other_alone() -> None:
-    given = {"a-1": ("north",), "a-2": ("north", "south"), "a-3": ("south",)}
+def document_of(given: Mapping[str, Sequence[str]]) -> Material:
+    """A document in parts, each with its systems."""
     images = [
         Image(name, "test", (), tuple((system, Text(f"{name}/{system}", text_of(system))) for system in systems),
               fields=(("document", "a"),))
         for name, systems in given.items()
     ]  # fmt: skip
+    return Material("news", tuple(images))
+
+
+def test_a_part_that_one_system_lacks_leaves_the_other_alone() -> None:
+    given = {"a-1": ("north",), "a-2": ("north", "south"), "a-3": ("south",)}
     asked = design(spans={"documents": True, "contrastive": True}, controls={"per_hit": 0})
-    (hit,) = KINDS["spans"].draw_batch(asked, Material("news", tuple(images))).hits
+    (hit,) = KINDS["spans"].draw_batch(asked, document_of(given)).hits
     assert [len(screen) for screen in screens_of(hit.units)] == [1, 2, 1]
     assert [screen[0].content["document"]["part"] for screen in screens_of(hit.units)] == [1, 2, 3]
 
@@ -372,12 +378,7 @@ def test_systems_that_gave_the_same_document_are_judged_once() -> None:
 
 def test_no_page_has_a_document_of_two_systems_that_begin_at_other_parts() -> None:
     given = {"a-1": ("north",), "a-2": ("north", "south")}
-    images = [
-        Image(name, "test", (), tuple((system, Text(f"{name}/{system}", text_of(system))) for system in systems),
-              fields=(("document", "a"),))
-        for name, systems in given.items()
-    ]  # fmt: skip
-    batch = KINDS["spans"].draw_batch(design(spans={"documents": True}), Material("news", tuple(images)))
+    batch = KINDS["spans"].draw_batch(design(spans={"documents": True}), document_of(given))
     assert sorted(len(hit.units) for hit in batch.hits) == [1, 2]
 
 

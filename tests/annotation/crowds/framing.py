@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 
 from django.test import Client
 
+from annotation.crowds.sessions import open_session, person_sent
 from annotation.models import Assignment, CrowdSession, Publication
 from annotation.money import ledger
+from annotation.work.joining import join_from_crowd
 from judgments.models import HIT, Dataset, Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.crowd import first_answers
@@ -159,3 +161,13 @@ class Work:
 def hidden_fields(html: str) -> dict[str, str]:
     """Of the form that hands the HIT in."""
     return dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', html))
+
+
+def approved_ada(study: Study) -> CrowdSession:
+    """The session of somebody whose work was approved."""
+    worker = person_sent(study=study, raw="A1ADA", name="WorkerId")
+    join_from_crowd(study=study, worker=worker, consent=True)
+    up = Publication.objects.filter(study=study).order_by("pk")[0]
+    session = open_session(publication=up, worker=worker, external_id="3ADA")
+    CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
+    return CrowdSession.objects.select_related("study", "worker").get(pk=session.pk)

@@ -33,7 +33,7 @@ from annotation.work.joining import join_from_crowd
 from evaluation.data.integrity import budgets_are_what_their_ledger_says
 from judgments.models import Study, StudyRole
 from tests.annotation.casting import make_dataset
-from tests.annotation.crowds.framing import study_at_mturk
+from tests.annotation.crowds.framing import approved_ada, study_at_mturk
 from tests.annotation.crowds.panels import panel_study
 from tests.annotation.test_erasure import all_text
 from tests.doors import key_of
@@ -72,12 +72,7 @@ def olga(study: Study) -> User:
 
 @pytest.fixture
 def ada(study: Study) -> CrowdSession:
-    worker = person_sent(study=study, raw="A1ADA", name="WorkerId")
-    join_from_crowd(study=study, worker=worker, consent=True)
-    up = Publication.objects.filter(study=study).order_by("pk")[0]
-    session = open_session(publication=up, worker=worker, external_id="3ADA")
-    CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
-    return CrowdSession.objects.select_related("study", "worker").get(pk=session.pk)
+    return approved_ada(study)
 
 
 def limit(account: User | None = None, **cents: int | None) -> SpendingLimit:

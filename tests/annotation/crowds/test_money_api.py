@@ -10,14 +10,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.crowds.sessions import open_session, person_sent
-from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
+from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest
 from annotation.money import ledger
 from annotation.money.costs import Pay
 from annotation.privacy.erasing import erase_person
 from annotation.work.joining import join_from_crowd
 from judgments.models import Job, Study, StudyEvent
 from tests.annotation.casting import make_dataset
-from tests.annotation.crowds.framing import funded_study, study_at_mturk
+from tests.annotation.crowds.framing import approved_ada, funded_study, study_at_mturk
 from tests.doors import Call, by_page, key_of, of_role
 
 pytestmark = pytest.mark.django_db
@@ -36,12 +36,7 @@ def owner() -> dict[str, str]:
 @pytest.fixture
 def ada(study: Study) -> str:
     """Somebody whose work was approved; the name they have here."""
-    worker = person_sent(study=study, raw="A1ADA", name="WorkerId")
-    join_from_crowd(study=study, worker=worker, consent=True)
-    up = Publication.objects.filter(study=study).order_by("pk")[0]
-    session = open_session(publication=up, worker=worker, external_id="3ADA")
-    CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
-    return worker.name
+    return approved_ada(study).worker.name
 
 
 def look(path: str, headers: dict[str, str], **asked: Any) -> Any:
