@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
 from hypothesis import HealthCheck, given, settings
@@ -23,7 +21,7 @@ from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, ope
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Study
 from judgments.studies.studies import design_of
-from tests.judgments.results.test_layouts import workbook
+from tests.judgments.results.test_layouts import table_in
 
 pytestmark = pytest.mark.django_db
 TEXT = "A dog runs through snow"
@@ -151,29 +149,16 @@ def test_whatever_a_row_holds_it_is_read_as_the_page_would_or_refused(
         kind.aggregation.consensus([1, 1], [row.stored, row.stored])
 
 
-def foreign(path: Path, protocol: str, **row: Any) -> tuple[Path, ColumnMapping]:
+def foreign(form: str, folder: Path, protocol: str, **row: Any) -> tuple[Path, ColumnMapping]:
     """A table of one row whose columns have other names, and their mapping."""
     line = {"unit": "u0", "worker": "w", **ROW, **RIGHT[protocol], **row}
     names = {name: f"The {name.upper()}" for name in line}
-    values = {names[name]: value for name, value in line.items()}
-    if path.suffix == ".xlsx":
-        texts = {
-            name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()
-        }
-        workbook(path, [list(texts), [escape(text) for text in texts.values()]])
-    elif path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist([values]), path)
-    elif path.suffix == ".json":
-        path.write_text(json.dumps([values]))
-    elif path.suffix == ".jsonl":
-        path.write_text(json.dumps(values) + "\n")
-    else:
-        cells = [value if isinstance(value, str) else json.dumps(value) for value in values.values()]
-        with path.open("w", newline="") as stream:
-            csv.writer(stream, delimiter="\t" if path.suffix == ".tsv" else ",").writerows(
-                [list(values), cells]
-            )
-    return path, ColumnMapping(columns=names)
+    values = list(line.values())
+    if form in ("csv", "tsv", "xlsx"):
+        values = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    if form == "xlsx":
+        values = list(map(escape, values))
+    return table_in(form, folder, [values], list(names.values())), ColumnMapping(columns=names)
 
 
 @pytest.mark.parametrize("form", TABLE_FORMATS)
@@ -181,15 +166,10 @@ def foreign(path: Path, protocol: str, **row: Any) -> tuple[Path, ColumnMapping]
 def test_a_mapping_reads_answers_of_every_kind_from_every_format(
     tmp_path: Path, protocol: str, form: str
 ) -> None:
-    path, mapping = foreign(tmp_path / f"j.{form}", protocol)
+    path, mapping = foreign(form, tmp_path, protocol)
     (row,) = open_judgments(form, path, protocol=protocol, mapping=mapping).judgments({"a.png"}, {})
     (plain,) = open_judgments("jsonl", write(tmp_path / "p.jsonl", protocol, {})).judgments({"a.png"}, {})
-    assert (row.unit, row.value, row.stored, row.content) == (
-        plain.unit,
-        plain.value,
-        plain.stored,
-        plain.content,
-    )
+    assert all(getattr(row, name) == getattr(plain, name) for name in ("unit", "value", "stored", "content"))
 
 
 @pytest.mark.parametrize("protocol", RIGHT)
@@ -202,7 +182,7 @@ def test_whatever_a_mapped_row_holds_it_is_read_as_the_page_would_or_refused(
         st.sampled_from(("answer", "value", "content", "expected", "systems", "unit", "seconds"))
     )
     form = data.draw(st.sampled_from(("jsonl", "csv")))
-    path, mapping = foreign(tmp_path / f"j.{form}", protocol, **{column: data.draw(JSON)})
+    path, mapping = foreign(form, tmp_path, protocol, **{column: data.draw(JSON)})
     with suppress(ImportProblem):
         for row in open_judgments(form, path, protocol=protocol, mapping=mapping).judgments({"a.png"}, {}):
             if KINDS[protocol].is_open:

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
+from evaluation.data.export.exporting import export_judgments
 from evaluation.data.releases.bundle import SUMS
 from judgments.jobs import run_job
 from judgments.models import Job, Study
@@ -93,6 +94,12 @@ def contents(path: Path) -> dict[str, bytes]:
 def lines(data: bytes) -> list[dict[str, Any]]:
     """Rows of a file of JSON lines."""
     return [json.loads(line) for line in data.splitlines()]
+
+
+def exported(study: Study, path: Path, form: str = "jsonl", **options: Any) -> list[dict[str, Any]]:
+    """The rows of an export; of another format than JSON lines none."""
+    export_judgments(study=study, format=form, output=path, **options)
+    return lines(path.read_bytes()) if form == "jsonl" else []
 
 
 def rewrite(path: Path, change: Callable[[dict[str, bytes]], Any], *, hashed: bool = False) -> None:

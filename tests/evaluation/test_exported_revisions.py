@@ -2,18 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import call_command
 
 from annotation.importing.judgments import import_judgments
 from annotation.models import Assignment, Exclusion, Judgment
-from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.importers.textio import ImportProblem
 from judgments.studies.studies import find_study
+from tests.evaluation.reporting import exported
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -45,13 +44,8 @@ def study() -> StudyOf:
     return made
 
 
-def rows_of(study: Any, path: Path, form: str = "jsonl", **options: Any) -> list[dict[str, Any]]:
-    export_judgments(study=study, format=form, output=path, **options)
-    return [json.loads(line) for line in path.read_text().splitlines()] if form == "jsonl" else []
-
-
 def test_the_last_answer_stands_and_says_that_it_was_revised(study: StudyOf, tmp_path: Path) -> None:
-    rows = {row["worker"]: row for row in rows_of(study.study, tmp_path / "out")}
+    rows = {row["worker"]: row for row in exported(study.study, tmp_path / "out")}
     assert [(name, row["value"], row["revision"]) for name, row in rows.items()] == [
         ("alma", 1, 2), ("bela", 2, 0), ("carl", 2, 0),
     ]  # fmt: skip
@@ -61,11 +55,11 @@ def test_the_last_answer_stands_and_says_that_it_was_revised(study: StudyOf, tmp
 
 
 def test_an_invalidated_answer_stays_and_names_its_rule(study: StudyOf, tmp_path: Path) -> None:
-    rows = {row["worker"]: row for row in rows_of(study.study, tmp_path / "out")}
+    rows = {row["worker"]: row for row in exported(study.study, tmp_path / "out")}
     assert (rows["carl"]["used"], rows["carl"]["invalidated"]) == (False, "side-bias")
     assert (rows["bela"]["used"], rows["bela"]["invalidated"]) == (True, None)
     Exclusion.objects.update(rule="")
-    rows = {row["worker"]: row for row in rows_of(study.study, tmp_path / "out")}
+    rows = {row["worker"]: row for row in exported(study.study, tmp_path / "out")}
     assert rows["carl"]["invalidated"] == "person"
 
 
@@ -81,7 +75,7 @@ def test_all_answers_are_there_when_they_are_asked_for(study: StudyOf, tmp_path:
     manifest = json.loads((tmp_path / "all.jsonl.manifest.json").read_text())
     assert (manifest["counts"]["revised"], manifest["counts"]["invalidated"]) == (2, 1)
     assert "|revisions:all|" in manifest["signature"]
-    rows_of(study.study, tmp_path / "last.jsonl")
+    exported(study.study, tmp_path / "last.jsonl")
     last = json.loads((tmp_path / "last.jsonl.manifest.json").read_text())
     assert last["judgments_sha256"] == manifest["judgments_sha256"], "what counts is the same"
 
@@ -89,11 +83,11 @@ def test_all_answers_are_there_when_they_are_asked_for(study: StudyOf, tmp_path:
 @pytest.mark.parametrize("revisions", [False, True])
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_both_come_back_as_they_went(form: str, revisions: bool, study: StudyOf, tmp_path: Path) -> None:
-    rows_of(study.study, tmp_path / "out", form, revisions=revisions)
+    exported(study.study, tmp_path / "out", form, revisions=revisions)
     import_judgments(format=form, path=tmp_path / "out", dataset="toy", study="again")
     again = find_study("again")
-    before = rows_of(study.study, tmp_path / "one", revisions=revisions)
-    after = rows_of(again, tmp_path / "two", revisions=revisions)
+    before = exported(study.study, tmp_path / "one", revisions=revisions)
+    after = exported(again, tmp_path / "two", revisions=revisions)
     assert [row | {"study": ""} for row in after] == [row | {"study": ""} for row in before]
     hashes = [
         json.loads((tmp_path / f"{name}.manifest.json").read_text())["judgments_sha256"]

@@ -14,7 +14,6 @@ from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.amounts import coefficient
-from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.models import Analysis, Consensus
@@ -23,6 +22,7 @@ from evaluation.results.meta_evaluation import evaluate_study
 from judgments.importers import ImportProblem
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.studies import find_study
+from tests.evaluation.reporting import exported
 from tests.judgments.desk import page
 from tests.studies import make_dataset, make_study
 
@@ -75,11 +75,6 @@ def careful(animals: None) -> dict[str, Study]:
     return {
         protocol: rehearsed(protocol, f"careful-{protocol}", accuracy=1.0, **design) for protocol in PROTOCOLS
     }
-
-
-def exported(study: Study, path: Path, form: str = "jsonl", **options: Any) -> list[dict[str, Any]]:
-    export_judgments(study=study, format=form, output=path, **options)
-    return [json.loads(line) for line in path.read_text().splitlines()] if form == "jsonl" else []
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

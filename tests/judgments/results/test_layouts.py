@@ -220,11 +220,11 @@ COLUMNS = {
 }
 
 
-def table_in(form: str, folder: Path, rows: list[list[Any]] = TABLE) -> Path:
+def table_in(form: str, folder: Path, rows: list[list[Any]] = TABLE, header: list[str] = HEADER) -> Path:
     path = folder / f"table.{form}"
-    records = [dict(zip(HEADER, row, strict=True)) for row in rows]
+    records = [dict(zip(header, row, strict=True)) for row in rows]
     if form == "xlsx":
-        return workbook(path, [HEADER, *rows])
+        return workbook(path, [header, *rows])
     if form == "parquet":
         pq.write_table(pa.Table.from_pylist(records), path)
     elif form == "json":
@@ -234,7 +234,7 @@ def table_in(form: str, folder: Path, rows: list[list[Any]] = TABLE) -> Path:
     else:
         out = io.StringIO()
         writer = csv.writer(out, delimiter="\t" if form == "tsv" else ",")
-        writer.writerows([HEADER, *rows])
+        writer.writerows([header, *rows])
         path.write_text(out.getvalue())
     return path
 
