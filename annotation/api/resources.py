@@ -178,12 +178,11 @@ class AssignmentView(APIView):
             raise NotThere("There is no such assignment.")
         return Response(AssignmentSerializer(assignment).data)
 
-    @extend_schema(
+    @work.worker_call(
+        "assignments_save",
+        "Save a partial answer",
+        {200: work.SavedReply, 400: work.Problem, 404: work.Problem, 409: work.Problem},
         request=work.SaveRequest,
-        responses={200: work.SavedReply, 400: work.Problem, 404: work.Problem, 409: work.Problem},
-        operation_id="assignments_save",
-        tags=["worker"],
-        summary="Save a partial answer",
     )
     def patch(self, request: Request, id: str) -> Response:
         """A worker's call: merge answers into the draft; repeating it changes nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
@@ -221,6 +222,20 @@ class AnyoneMayPost(BasePermission):
         return request.method == "POST" or not isinstance(request.user, Worker)
 
 
+def worker_call(
+    operation_id: str, summary: str, responses: dict[int, Any], *, request: Any = None, **fields: Any
+) -> Callable[[Any], Any]:
+    """Describe a call of a worker's client."""
+    return extend_schema(
+        operation_id=operation_id,
+        summary=summary,
+        responses=responses,
+        request=request,
+        tags=["worker"],
+        **fields,
+    )
+
+
 class WorkView(APIView):
     """A call of a worker's client."""
 
@@ -234,13 +249,12 @@ class JoinView(WorkView):
 
     permission_classes = [AnyoneMayPost]
 
-    @extend_schema(
+    @worker_call(
+        "studies_join",
+        "Join a study",
+        {201: JoinedReply, 403: Problem, 409: Problem},
         request=JoinRequest,
-        responses={201: JoinedReply, 403: Problem, 409: Problem},
-        operation_id="studies_join",
-        auth=[{"token": []}, {}],  # type: ignore[list-item]  # as OpenAPI has it; whoever has a token keeps it
-        tags=["worker"],
-        summary="Join a study",
+        auth=[{"token": []}, {}],  # whoever has a token keeps it
     )
     def post(self, request: Request, slug: str) -> Response:
         """Join a study. A name makes a worker; a taken name needs its token or its resume code."""
@@ -258,18 +272,16 @@ class JoinView(WorkView):
 class AcceptView(WorkView):
     """POST /api/studies/{slug}/assignments/"""
 
-    @extend_schema(
-        request=None,
-        responses={
+    @worker_call(
+        "studies_accept",
+        "Accept the next HIT",
+        {
             201: AssignmentReply,
             200: OpenApiResponse(AssignmentReply, description="The HIT that is held already."),
             204: OpenApiResponse(description="Nothing is left for this worker."),
             403: Problem,
             404: Problem,
         },
-        operation_id="studies_accept",
-        tags=["worker"],
-        summary="Accept the next HIT",
     )
     def post(self, request: Request, slug: str) -> Response:
         """Give the held HIT, or the next one."""
@@ -283,17 +295,16 @@ class AcceptView(WorkView):
 class SubmitView(WorkView):
     """POST /api/assignments/{id}/submit/"""
 
-    @extend_schema(
-        request=SubmitRequest,
-        responses={
+    @worker_call(
+        "assignments_submit",
+        "Submit answers",
+        {
             200: SubmittedReply,
             400: OpenApiResponse(Problem, description="`missing` lists the positions without an answer."),
             404: Problem,
             409: OpenApiResponse(Problem, description="Too late, or submitted with other answers."),
         },
-        operation_id="assignments_submit",
-        tags=["worker"],
-        summary="Submit answers",
+        request=SubmitRequest,
     )
     def post(self, request: Request, id: str) -> Response:
         """Submit; with ``next`` the reply has the next HIT."""
@@ -311,17 +322,16 @@ class SubmitView(WorkView):
 class ReviseView(WorkView):
     """POST /api/assignments/{id}/revise/"""
 
-    @extend_schema(
-        request=SaveRequest,
-        responses={
+    @worker_call(
+        "assignments_revise",
+        "Change submitted answers",
+        {
             200: RevisedReply,
             400: Problem,
             404: Problem,
             409: OpenApiResponse(Problem, description="The time to change answers is over."),
         },
-        operation_id="assignments_revise",
-        tags=["worker"],
-        summary="Change submitted answers",
+        request=SaveRequest,
     )
     def post(self, request: Request, id: str) -> Response:
         """Change submitted answers. Each that differs is stored beside the one before; twice is harmless."""
@@ -334,16 +344,14 @@ class ReviseView(WorkView):
 class ExtendView(WorkView):
     """POST /api/assignments/{id}/extend/"""
 
-    @extend_schema(
-        request=None,
-        responses={
+    @worker_call(
+        "assignments_extend",
+        "Ask for more time",
+        {
             200: ExtendedReply,
             404: Problem,
             409: OpenApiResponse(Problem, description="Extended as often as allowed, or over."),
         },
-        operation_id="assignments_extend",
-        tags=["worker"],
-        summary="Ask for more time",
     )
     def post(self, request: Request, id: str) -> Response:
         """Extend the lease: a whole one from now on."""
@@ -362,16 +370,14 @@ class ExtendView(WorkView):
 class RetakeView(WorkView):
     """POST /api/assignments/{id}/retake/"""
 
-    @extend_schema(
-        request=None,
-        responses={
+    @worker_call(
+        "assignments_retake",
+        "Take up a HIT again whose lease ended",
+        {
             200: AssignmentReply,
             404: Problem,
             409: OpenApiResponse(Problem, description="Its slots are taken, or its lease has not ended."),
         },
-        operation_id="assignments_retake",
-        tags=["worker"],
-        summary="Take up a HIT again whose lease ended",
     )
     def post(self, request: Request, id: str) -> Response:
         """Reclaim a HIT whose lease expired, with the answers saved on it; the id may be a new one."""
@@ -384,12 +390,10 @@ class RetakeView(WorkView):
 class ReturnView(WorkView):
     """POST /api/assignments/{id}/return/"""
 
-    @extend_schema(
-        request=None,
-        responses={200: StateReply, 404: Problem, 409: Problem},
-        operation_id="assignments_return",
-        tags=["worker"],
-        summary="Give a HIT back",
+    @worker_call(
+        "assignments_return",
+        "Give a HIT back",
+        {200: StateReply, 404: Problem, 409: Problem},
     )
     def post(self, request: Request, id: str) -> Response:
         """Return the HIT. Its slot goes to somebody else; twice is harmless."""
@@ -401,12 +405,11 @@ class ReturnView(WorkView):
 class ReportView(WorkView):
     """POST /api/assignments/{id}/report/"""
 
-    @extend_schema(
+    @worker_call(
+        "assignments_report",
+        "Report a problem with a unit",
+        {201: ReportReply, 400: Problem, 404: Problem},
         request=ReportRequest,
-        responses={201: ReportReply, 400: Problem, 404: Problem},
-        operation_id="assignments_report",
-        tags=["worker"],
-        summary="Report a problem with a unit",
     )
     def post(self, request: Request, id: str) -> Response:
         """Report a picture that cannot be seen, a broken sentence, something else."""

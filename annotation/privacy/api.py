@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api.work import Problem, Schema, WorkView, calling_worker, private_response
+from annotation.api.work import Problem, Schema, WorkView, calling_worker, private_response, worker_call
 from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
 from annotation.privacy.consent import agree, consent_version
 from annotation.privacy.erasing import find_person, preview
@@ -44,26 +44,24 @@ class AgreeRequest(Parameters):
 class ConsentView(WorkView):
     worker_methods = ("GET", "POST")
 
-    @extend_schema(
-        responses={200: ConsentReply, 403: Problem, 404: Problem},
-        operation_id="studies_consent",
-        tags=["worker"],
-        summary="Read the consent text",
+    @worker_call(
+        "studies_consent",
+        "Read the consent text",
+        {200: ConsentReply, 403: Problem, 404: Problem},
     )
     def get(self, request: Request, slug: str) -> Response:
         """Read the text in force."""
         return private_response(self._reply(slug, calling_worker(request)))
 
-    @extend_schema(
-        request=AgreeRequest,
-        responses={
+    @worker_call(
+        "studies_agree",
+        "Agree to the consent text",
+        {
             200: ConsentReply,
             404: Problem,
             409: OpenApiResponse(Problem, description="The text changed since it was read."),
         },
-        operation_id="studies_agree",
-        tags=["worker"],
-        summary="Agree to the consent text",
+        request=AgreeRequest,
     )
     def post(self, request: Request, slug: str) -> Response:
         """Agree to the text that was read. Twice changes nothing."""
@@ -99,12 +97,10 @@ class LeaveReply(Schema):
 
 
 class LeaveView(WorkView):
-    @extend_schema(
-        request=None,
-        responses={200: LeaveReply, 404: Problem, 409: OpenApiResponse(Problem, description="Not offered.")},
-        operation_id="studies_leave",
-        tags=["worker"],
-        summary="Leave a study and be erased",
+    @worker_call(
+        "studies_leave",
+        "Leave a study and be erased",
+        {200: LeaveReply, 404: Problem, 409: OpenApiResponse(Problem, description="Not offered.")},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Erase the worker at once or store their request, by the study's design."""

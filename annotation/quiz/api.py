@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiResponse, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -128,11 +128,10 @@ class QuizRequest(Parameters):
 class QuizView(WorkView):
     worker_methods: ClassVar[tuple[str, ...]] = ("GET", "POST")
 
-    @extend_schema(
-        responses={200: QuizReply, 403: work.Problem, 404: work.Problem},
-        operation_id="studies_quiz",
-        tags=["worker"],
-        summary="Your status in the quiz",
+    @work.worker_call(
+        "studies_quiz",
+        "Your status in the quiz",
+        {200: QuizReply, 403: work.Problem, 404: work.Problem},
     )
     def get(self, request: Request, slug: str) -> Response:
         """Return whether a quiz comes before the work, whether it is passed, and the latest attempt."""
@@ -140,9 +139,10 @@ class QuizView(WorkView):
         require_participation(study=study, worker=worker)
         return private_response(self._status(study, worker))
 
-    @extend_schema(
-        request=QuizRequest,
-        responses={
+    @work.worker_call(
+        "studies_answer_quiz",
+        "Start an attempt at the quiz, or answer it",
+        {
             201: OpenApiResponse(QuizReply, description="An attempt was started."),
             200: OpenApiResponse(QuizReply, description="Answers were kept, or one was under way."),
             400: work.Problem,
@@ -150,9 +150,7 @@ class QuizView(WorkView):
             404: OpenApiResponse(work.Problem, description="The study has no quiz."),
             409: OpenApiResponse(work.Problem, description="Passed before, or answered differently before."),
         },
-        operation_id="studies_answer_quiz",
-        tags=["worker"],
-        summary="Start an attempt at the quiz, or answer it",
+        request=QuizRequest,
     )
     def post(self, request: Request, slug: str) -> Response:
         """Without ``answers``, start or go on. With them, store them; the last one ends the attempt."""
