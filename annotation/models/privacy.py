@@ -13,7 +13,7 @@ from common.rows import AppendOnlyRow
 from judgments.models import Study
 
 ids_forgotten = Signal()  # sends ``study``, in the transaction that deletes its raw ids
-# sends ``study`` and ``words`` (words that name people -> replacement), in the transaction that erases them
+# sends ``study`` and ``replacements`` (words that name people -> others), in the transaction that erases them
 person_erased = Signal()
 # sends ``study`` and ``withdraw``, after that transaction; may be sent again
 erasure_committed = Signal()

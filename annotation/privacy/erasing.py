@@ -642,7 +642,7 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
 
 
 def replace_words(value: Any, replacements: Mapping[str, str]) -> Any:
-    """Return a result with each of ``words`` replaced where it names a worker."""
+    """Return a result with each of ``replacements`` replaced where it names a worker."""
     return _replacer(replacements, sentences=False)(value)
 
 

@@ -179,7 +179,7 @@ class ControlAnswer(NamedTuple):
     """A judgment on a control item.
 
     Attributes:
-        given: the answer in the unit's order.
+        answer: in the unit's order.
         expected: the argument of ``Kind.is_right``; for a repeated unit, the worker's other answer.
         control_kind: "degraded", "repeated", "known-good", "reference"; "" for some imports.
     """

@@ -119,7 +119,7 @@ def table(
 
     Args:
         columns: name and ``Column.shows``, if they depend on the study.
-        name: of the table's files; default: ``words``.
+        name: of the table's files; default: ``key``.
         values: for the templates of title and note.
     """
     entry = WORDS["tables"][key]

@@ -324,8 +324,8 @@ def _store_changes(study: Study, field: str, pks: Sequence[int], rows: list[tupl
     """Store ``rows`` of CONSENSUS_FIELDS about these units or pairs, writing only changes.
 
     Args:
-        of: the field that names the unit or pair.
-        about: row ids, ascending; those without a row have no consensus.
+        field: what names the unit or pair.
+        pks: row ids, ascending; those without a row have no consensus.
     """
     index = CONSENSUS_FIELDS.index(field)
     # Do not filter by study: SQLite would read all rows of the study for each call.

@@ -109,7 +109,7 @@ def score_texts(
 ) -> Scores:
     """Score ``candidates``, with document frequency over ``documents``.
 
-    ``given`` maps metrics computed elsewhere to scores of the candidates and signatures.
+    ``imported`` maps metrics computed elsewhere to scores of the candidates and signatures.
 
     Raises:
         EvaluationError: a metric or tokenizer is unknown or unavailable.

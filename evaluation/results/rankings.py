@@ -120,7 +120,7 @@ def _row(
     """Compute one system's row.
 
     Args:
-        own: its rows of the task, sorted by list; ``codes`` has their values.
+        rows: its rows of the task, sorted by list; ``codes`` has their values.
         relevant: number of known relevant items by query.
     """
     query, rank = proposals.query[rows], proposals.position[rows]
@@ -311,7 +311,7 @@ def audit_filter(
     """Estimate the share of good captions among the rejected ones, and their total.
 
     Args:
-        found: unit row id -> consensus.
+        consensus: of each unit, by row id.
         passed, audited: units that passed the filter, and sampled rejected ones.
         pairs, passed_pairs: numbers of all image-caption pairs, and of those that passed.
 

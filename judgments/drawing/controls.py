@@ -65,7 +65,7 @@ def degrade(
     """Exchange content words of ``text`` for those of ``donors``; return None if impossible.
 
     Args:
-        own: every caption of the image; words with one of their stems are never inserted.
+        references: every caption of the image; words with one of their stems are never inserted.
         donors: captions of other images.
         whole: exchange every content word, to describe another scene; otherwise half (at least two), to make a
             worse text, or shuffle a text with too few.

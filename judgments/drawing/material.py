@@ -35,7 +35,7 @@ class Image:
     """An image with its ordered references and each system's outputs, best first.
 
     Attributes:
-        found: (system, caption, rank from 1) for each ranking that returned it.
+        retrieved: (system, caption, rank from 1) for each ranking that returned it.
         text: MC12's.
         boxes: WG15's.
         fields: a row of inputs as (column, text) in order.

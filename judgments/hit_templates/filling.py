@@ -291,7 +291,7 @@ def fill_page(
 
     Args:
         position: of the unit, from 1; ids begin with ``t<position>-``, names with ``u<position>-``.
-        held: the answer, from ``checked_answer`` or ``answer_of_form``; None if unanswered.
+        answer: from ``checked_answer`` or ``answer_of_form``; None if unanswered.
         picture: address of the row's own picture.
     """
     questions = filled_questions(template.questions, cells)

@@ -503,7 +503,7 @@ class Kind(ABC):
         """Return a control item.
 
         Args:
-            place: distinguishes equal items of different HITs.
+            position: distinguishes equal items of different HITs.
             parts: what its key is derived from, besides the image.
         """
         return UnitSpec(

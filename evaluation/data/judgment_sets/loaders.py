@@ -328,7 +328,7 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]
 def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:
     """Return seconds per unit of finished assignments, by wall time.
 
-    All judgments count: use it only for workers ``without_times``. Imports without times give none.
+    All judgments count: use it only for ``workers_without_times``. Imports without times give none.
     """
     rows = (
         Assignment.objects.filter(study=study, worker__in=workers)

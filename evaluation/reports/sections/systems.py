@@ -15,6 +15,7 @@ from evaluation.data.ranked_lists import SEARCH, Proposals
 from evaluation.presentation.content import Curve, CurvePanel, Curves, Estimate, Section, Table
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
+from evaluation.reports.sections.ceiling import NEAR
 from evaluation.results.rankings import JudgedTexts
 from evaluation.results.tables import rankings_tables
 from evaluation.results.verdict import join_names, leaders_by_intervals, leaders_by_tests, paired_p
@@ -23,7 +24,6 @@ from evaluation.statistics.significance import mcnemar_test
 
 MOST_CURVES = 8
 MEANS = "interval"  # the level of what is averaged
-NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
 THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
 
 
@@ -43,7 +43,7 @@ def cluster_tables(
         groups: group -> (K,) values and (K, K) p, Holm-adjusted together.
         heads: headings of group and item; "" omits the group column.
         value: heading and format of the values.
-        words: of the two tables.
+        table_keys: of the wording of the two tables.
         name: of the first table.
     """
     if len(names) < 2 or not groups:

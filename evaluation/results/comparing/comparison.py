@@ -157,7 +157,7 @@ class _Groups:
         self._odd = [False] * size
 
     def _root(self, position: int) -> tuple[int, bool]:
-        """Return the group's root, and whether `place` is turned against it."""
+        """Return the group's root, and whether ``position`` is turned against it."""
         odd, path = False, []
         while self._parent[position] != position:
             path.append(position)

@@ -97,7 +97,7 @@ class EditorPage:
         base: values that the form does not ask for.
         toml: the study file of the form, or refused text typed in its place.
         key: of the design that preview and numbers show; '' without one.
-        asked: whether the person asked for a preview; the numbers are then counted at once.
+        counts_now: whether the person asked for a preview; the numbers are then counted at once.
         can_be_saved: whether all that is wrong was found by counting.
         cut: sentences about what was cut to fit the dataset.
     """
