@@ -119,17 +119,13 @@ class TableJudgments(JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Captions | None = None
     ) -> Iterator[JudgmentRow]:
-        refusals = self.refusals
-        for record in refusals.each(self._records(self.path, _COLUMNS, self.notes, self._encoding)):
-            try:
-                row = self._row(record, captions)
-                self._check_unit(record, row, images, captions)
-            except ImportProblem as problem:
-                refusals.add(record, problem)
-                continue
+        def checked(record: Record) -> JudgmentRow:
+            row = self._row(record, captions)
+            self._check_unit(record, row, images, captions)
             self.protocol = self.protocol or row.protocol
-            if not refusals.problems:
-                yield row
+            return row
+
+        yield from self._read(self._records, _COLUMNS, checked)
         if not self._lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from common.incoming import TooDeep, load_json
@@ -18,14 +19,9 @@ _MARK = re.compile(r"</?v>")
 Groups = Mapping[str, Sequence[tuple[str, str]]]
 
 
-def look_up(values: Mapping[str, Any], place: str) -> Any:
+def look_up(values: Mapping[str, Any], path: str) -> Any:
     """Return the value of a column, or of a path into nested ones; None if there is none."""
-    if place in values:
-        return values[place]
-    at: Any = values
-    for step in place.split("."):
-        at = _member(at, step)
-    return at
+    return values[path] if path in values else reduce(_member, path.split("."), values)
 
 
 def _member(container: Any, step: str) -> Any:
@@ -42,17 +38,11 @@ def exploded(values: Mapping[str, Any], steps: Sequence[Sequence[str]]) -> Itera
     if not steps:
         yield values
         return
-    containers = [look_up(values, place) for place in steps[0]]
-    first = containers[0]
-    keys: Iterable[Any] = (
-        range(len(first)) if isinstance(first, list) else first if isinstance(first, dict) else ()
-    )
-    for key in keys:
-        row = dict(values)
-        row[KEY] = key
-        for place, container in zip(steps[0], containers, strict=True):
-            row[place] = _member(container, str(key))
-        yield from exploded(row, steps[1:])
+    containers = {path: look_up(values, path) for path in steps[0]}
+    first = containers[steps[0][0]]
+    for key in range(len(first)) if isinstance(first, list) else first if isinstance(first, dict) else ():
+        members_of_key = {path: _member(container, str(key)) for path, container in containers.items()}
+        yield from exploded({**values, KEY: key, **members_of_key}, steps[1:])
 
 
 def flat(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
@@ -66,28 +56,28 @@ def flat(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterato
 
 def plain(value: Any) -> Any:
     """Return the only member of lists and objects; of several flags, the names of those that are true."""
-    while isinstance(value, list | dict) and len(value) == 1:
-        if isinstance(value, dict) and isinstance(next(iter(value.values())), bool):
-            break
-        value = value[0] if isinstance(value, list) else next(iter(value.values()))
+    while isinstance(value, list | dict) and len(value) == 1 and _true_flags(value) is None:
+        value = next(iter(value.values() if isinstance(value, dict) else value))
+    names = _true_flags(value)
+    return value if names is None else names
+
+
+def _true_flags(value: object) -> str | None:
+    """Return the names of an object's flags that are true; None if it has other members."""
     if isinstance(value, dict) and value and all(isinstance(state, bool) for state in value.values()):
         return BETWEEN.join(name for name, state in value.items() if state)
-    return value
+    return None
 
 
 def labels(schemes: object) -> dict[str, Any]:
     """Return what is chosen in each scheme of labels, and under ``SCHEME.value`` what was entered."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for scheme, states in schemes.items() if isinstance(schemes, dict) else ():
-        entered = (
-            {name: state for name, state in states.items() if state not in _UNCHOSEN}
-            if isinstance(states, dict)
-            else {}
-        )
-        if entered:
-            found[scheme] = BETWEEN.join(entered)
-            found[f"{scheme}.value"] = plain(list(entered.values()))
-    return found
+        entries = states.items() if isinstance(states, dict) else ()
+        if entered := {name: state for name, state in entries if state not in _UNCHOSEN}:
+            columns[scheme] = BETWEEN.join(entered)
+            columns[f"{scheme}.value"] = plain(list(entered.values()))
+    return columns
 
 
 def button_groups(fields: Iterable[str], between: str, prefix: str) -> Groups:
@@ -140,8 +130,8 @@ def _flat(prefix: str, inner: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if not isinstance(value, dict):
             yield path, _text(value)
             continue
-        if value and all(isinstance(state, bool) for state in value.values()):
-            yield path, BETWEEN.join(button for button, on in value.items() if on)
+        if (buttons := _true_flags(value)) is not None:
+            yield path, buttons
         yield from _flat(f"{path}.", value)
 
 
@@ -190,12 +180,11 @@ def marked(text: str) -> tuple[str, tuple[int, int] | None]:
 
 def marked_in(text: str, whole: str) -> tuple[int, int] | None:
     """Return where the marked part of a text is in another version of it: the nearest place with the same letters."""
-    clean, place = marked(text)
-    part = clean[slice(*place)] if place else ""
-    if not part:
+    clean, span = marked(text)
+    if span is None or span[0] == span[1]:
         return None
-    starts = (
-        [place[0]] if clean == whole and place else [at.start() for at in re.finditer(re.escape(part), whole)]
-    )
-    start = min(starts, key=lambda at: abs(at - (place or (0,))[0]), default=None)
-    return None if start is None else (start, start + len(part))
+    if clean == whole:
+        return span
+    part = re.escape(clean[slice(*span)])
+    spans = (match.span() for match in re.finditer(part, whole))
+    return min(spans, key=lambda other: abs(other[0] - span[0]), default=None)

@@ -506,6 +506,10 @@ class Source:
         self.refusals = Refusals()
         self._encoding = encoding
 
+    def _read(self, records: RecordReader, columns: Columns, row: Callable[[Record], T]) -> Iterator[T]:
+        """Yield the rows of a table, or raise the problems of all of them."""
+        return self.refusals.rows(records(self.path, columns, self.notes, self._encoding), row)
+
 
 class DatasetSource(Source, ABC):
     """References of images, images' texts and boxes, and optional candidate pairs."""

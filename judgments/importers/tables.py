@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -121,15 +122,12 @@ class TableDataset(DatasetSource):
         register = CaptionRegister(self.notes)
         about: dict[str, _FirstRecord] = {}
         silent: set[str] = set()
-        refusals = self.refusals
-        for record in refusals.each(self._records(self.path, DATASET_COLUMNS, self.notes, self._encoding)):
-            try:
-                found = list(self._rows_of(record, about, silent, register))
-            except ImportProblem as problem:
-                refusals.add(record, problem)
-                continue
-            if not refusals.problems:
-                yield from found
+        read = self._read(
+            self._records,
+            DATASET_COLUMNS,
+            lambda record: list(self._rows_of(record, about, silent, register)),
+        )
+        yield from chain.from_iterable(read)
         self.notes.count("text-alone", len(silent))
         self.notes.count("images-alone", len(about) if self._images_alone else 0)
         if not about:
@@ -406,24 +404,21 @@ class TableCandidates(CandidateSource):
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
         register = CandidateRegister(self.notes, images)
         system: str | None = None
-        refusals = self.refusals
-        for record in refusals.each(self._records(self.path, CANDIDATE_COLUMNS, self.notes, self._encoding)):
-            try:
-                if record.get("system") is not None:
-                    name = record.read("system", lambda value: read_name(value, limit=SHORT_NAME_LIMIT))
-                    if system is None:
-                        self.notes.count("file-names-system", detail=name)
-                    elif name != system:
-                        expected = f"one system a file, as {quoted(system)} before"
-                        raise record.problem("system", quoted(name), expected)
-                    system = name
-                row = self.shape.read(record)
-                is_new = register.add(record, row)
-            except ImportProblem as problem:
-                refusals.add(record, problem)
-                continue
-            if is_new and not refusals.problems:
-                yield row
+
+        def new_row(record: Record) -> CandidateRow | None:
+            nonlocal system
+            if record.get("system") is not None:
+                name = record.read("system", lambda value: read_name(value, limit=SHORT_NAME_LIMIT))
+                if system is None:
+                    self.notes.count("file-names-system", detail=name)
+                elif name != system:
+                    expected = f"one system a file, as {quoted(system)} before"
+                    raise record.problem("system", quoted(name), expected)
+                system = name
+            row = self.shape.read(record)
+            return row if register.add(record, row) else None
+
+        yield from filter(None, self._read(self._records, CANDIDATE_COLUMNS, new_row))
         register.finish(self.path)
 
 

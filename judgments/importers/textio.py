@@ -30,6 +30,7 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
 LOOKED_AT = 2**22  # bytes of a file that tell its encoding; an import reads all
 MOST_PROBLEMS = 1_000  # of a file that are collected
 PROBLEMS_SHOWN = 20
+R = TypeVar("R")
 T = TypeVar("T")
 MOST_WHOLE = 20_000_000  # characters of a text that is read whole
 # Some spreadsheets take the wide forms, as they are typed in Japanese or Chinese, for the narrow ones.
@@ -121,28 +122,26 @@ class Refusals:
         self.bad_rows: Callable[[Any, ImportProblem], None] | None = None
         self.problems: list[ImportProblem] = []
 
-    def add(self, record: Any, problem: ImportProblem) -> None:
-        if self.bad_rows is not None:
-            self.bad_rows(record, problem)
-            return
-        self.problems.append(problem)
-        if len(self.problems) >= MOST_PROBLEMS:
-            self.finish()
-
-    def finish(self) -> None:
-        """Raise what was collected."""
+    def rows(self, records: Iterable[R], read: Callable[[R], T]) -> Iterator[T]:
+        """Yield what ``read`` makes of each record, up to the first problem; at the end, raise all of them."""
+        try:
+            for record in records:
+                try:
+                    row = read(record)
+                except ImportProblem as problem:
+                    if self.bad_rows is not None:
+                        self.bad_rows(record, problem)
+                        continue
+                    self.problems.append(problem)
+                    if len(self.problems) >= MOST_PROBLEMS:
+                        break
+                else:
+                    if not self.problems:
+                        yield row
+        except ImportProblem as problem:  # which ends the reading
+            self.problems.append(problem)
         if self.problems:
             raise self.problems[0] if len(self.problems) == 1 else ImportProblems(self.problems)
-
-    def each(self, records: Iterable[T]) -> Iterator[T]:
-        """Yield the records; then raise what was collected, also before a problem that ends the reading."""
-        try:
-            yield from records
-        except ImportProblem as problem:
-            if not self.problems:
-                raise
-            self.problems.append(problem)
-        self.finish()
 
 
 class ImportNotes:

@@ -41,56 +41,36 @@ def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
     """Parse a time in any known form as UTC; ``zone`` is for times without one."""
     if re.fullmatch(r"\d{9,10}(?:\.\d+)?", text, re.ASCII):  # seconds since 1970
         return datetime.fromtimestamp(float(text), UTC)
-    for form in _FORMS:
-        if match := form.fullmatch(text):
-            return _moment(match.groupdict(), zone)
-    moment = datetime.fromisoformat(text)
+    match = next(filter(None, (form.fullmatch(text) for form in _FORMS)), None)
+    moment = _moment(match.groupdict()) if match else datetime.fromisoformat(text)
     if moment.tzinfo is None:
         if zone is None:
             raise ValueError("without a zone")
         moment = moment.replace(tzinfo=zone)
-    return _in_utc(moment)
-
-
-def _moment(parts: dict[str, str | None], zone: tzinfo | None) -> datetime:
-    word = parts.get("word")
-    month = MONTHS.index(word) + 1 if word else int(parts["month"] or 0)
-    year, hour = int(parts["year"] or 0), int(parts["hour"] or 0)
-    if len(parts["year"] or "") == 2:
-        year += 2000
-    if half := parts.get("half"):
-        if not 1 <= hour <= 12:
-            raise ValueError("no such hour")
-        hour = hour % 12 + (12 if half.lower() == "pm" else 0)
-    return _in_utc(
-        datetime(
-            year,
-            month,
-            int(parts["day"] or 0),
-            hour,
-            int(parts["minute"] or 0),
-            int(parts.get("second") or 0),
-            tzinfo=_zone(parts.get("zone"), parts.get("offset"), zone),
-        )
-    )
-
-
-def _zone(name: str | None, offset: str | None, otherwise: tzinfo | None) -> tzinfo:
-    if name is not None and name not in ZONES:
-        raise ValueError(f"the unknown zone {name}")
-    if offset is not None:
-        digits = offset[1:].replace(":", "")
-        minutes = int(digits[:2]) * 60 + int(digits[2:])
-        return timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes))
-    if name is not None:
-        return timezone(timedelta(hours=ZONES[name]))
-    if otherwise is None:
-        raise ValueError("without a zone")
-    return otherwise
-
-
-def _in_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError:
         raise ValueError("no such moment") from None
+
+
+def _moment(parts: dict[str, str | None]) -> datetime:
+    units = ("year", "month", "day", "hour", "minute", "second")
+    numbers = {unit: int(parts.get(unit) or 0) for unit in units}
+    if month := parts.get("word"):
+        numbers["month"] = MONTHS.index(month) + 1
+    if len(parts["year"] or "") == 2:
+        numbers["year"] += 2000
+    if half := parts.get("half"):
+        if not 1 <= numbers["hour"] <= 12:
+            raise ValueError("no such hour")
+        numbers["hour"] = numbers["hour"] % 12 + (12 if half.lower() == "pm" else 0)
+    zone = _zone(parts.get("zone"), parts.get("offset"))
+    return datetime(**numbers, tzinfo=zone)
+
+
+def _zone(name: str | None, offset: str | None) -> tzinfo | None:
+    if name is not None and name not in ZONES:
+        raise ValueError(f"the unknown zone {name}")
+    if offset is not None:
+        return datetime.strptime(offset, "%z").tzinfo
+    return None if name is None else timezone(timedelta(hours=ZONES[name]))
