@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import tzinfo
 from difflib import get_close_matches
 from functools import cache
-from itertools import count, islice, takewhile
+from itertools import chain, count, islice, takewhile
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
@@ -86,8 +86,8 @@ def _by_column(value: object) -> object:
     """Sort answers in words, which are those of `value`, from words of other columns."""
     if not isinstance(value, dict):
         return value
-    of_value = {word: text for word, text in value.items() if not isinstance(text, dict)}
-    others = {name: words for name, words in value.items() if isinstance(words, dict)}
+    of_value = {answer: text for answer, text in value.items() if not isinstance(text, dict)}
+    others = {column: answers for column, answers in value.items() if isinstance(answers, dict)}
     return others | ({"value": of_value} if of_value else {})
 
 
@@ -155,7 +155,7 @@ class ColumnMapping(BaseModel):
 
     def joined(self, other: ColumnMapping) -> ColumnMapping:
         """Return a layout with a user's columns instead of its own, and words for answers."""
-        values = {name: {**self.values.get(name, {}), **words} for name, words in other.values.items()}
+        values = {name: {**self.values.get(name, {}), **answers} for name, answers in other.values.items()}
         changed = {
             "columns": {**self.columns, **other.columns},
             "values": {**self.values, **values},
@@ -163,13 +163,12 @@ class ColumnMapping(BaseModel):
             "fixes": other.fixes,
             "asked": other.single(),
         }
-        # the keys of a user's own layout
-        own = other.model_fields_set - changed.keys()
-        return self.model_copy(update={**{name: getattr(other, name) for name in own}, **changed})
+        of_layout = other.model_fields_set - changed.keys()
+        return self.model_copy(update={**{name: getattr(other, name) for name in of_layout}, **changed})
 
     def single(self) -> tuple[str, ...]:
         """Return our columns that have one source."""
-        return tuple(name for name, places in self.columns.items() if len(places) == 1)
+        return tuple(name for name, sources in self.columns.items() if len(sources) == 1)
 
     def check(self, path: Path, known: Iterable[str]) -> None:
         """Refuse names that are none of ours, and an unknown zone."""
@@ -186,7 +185,7 @@ class ColumnMapping(BaseModel):
         """Return a reader of records in our columns; ``alone`` leaves out columns of the file that have no name."""
 
         def records(
-            path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+            path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
         ) -> Iterator[Record]:
             if not self.columns:
                 yield from map(self.fixed, read(path, columns, notes, encoding))
@@ -203,9 +202,7 @@ class ColumnMapping(BaseModel):
         """Return a reader of the items, in the columns of a dataset and without marks of errors."""
         how = ColumnMapping(columns=self.dataset, header=self.header, quoted=self.quoted, skip=self.skip)
 
-        def items(
-            path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
-        ) -> Iterator[Record]:
+        def items(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             for record in how.reader(read)(path, columns, notes, encoding):
                 values = {name: record.values.get(name) for name in self.dataset}
                 plain_texts = {name: marked(v)[0] for name, v in values.items() if isinstance(v, str)}
@@ -214,13 +211,10 @@ class ColumnMapping(BaseModel):
         return items
 
     def fixed(self, record: Record) -> Record:
-        fixes = self.fixes.get(str(record.line)) if self.fixes else None
-        if not fixes:
+        if not (fixes := self.fixes.get(str(record.line))):
             return record
-        values = dict(record.values)
-        for name, text in fixes.items():
-            values[name] = _as_before(values.get(name), text)
-        return replace(record, values=values)
+        corrected = {name: _as_before(record.values.get(name), text) for name, text in fixes.items()}
+        return replace(record, values={**record.values, **corrected})
 
 
 def _as_before(value: object, text: str) -> object:
@@ -240,18 +234,15 @@ class _Reading:
         self, how: ColumnMapping, path: Path, columns: Columns, notes: ImportNotes, alone: bool
     ) -> None:
         self.how, self.path, self.notes, self.alone = how, path, notes, alone
-        own = columns.required + columns.optional
+        ours = () if how.title else columns.required + columns.optional
         # columns that are named as ours need no mapping
-        sources = {name: (name,) for name in own if alone and not how.title} | dict(how.columns)
-        self.sources, self.columns = sources, replace(columns, loose=True, strict=False)
-        names = how.asked or (() if how.title else how.single())
-        asked = {place for name in names for place in how.columns[name]}
-        self.unseen = {source for source in asked if "{" not in source.replace(NUMBER, "")}
-        hints = dict.fromkeys(source for places in sources.values() for source in places)
-        hints |= {} if how.title else dict.fromkeys(own)
-        self.raw = Columns(
-            (), (*hints, *how.json_in), loose=True, header=how.header, rest=how.rest, quoted=how.quoted
-        )
+        self.sources = {name: (name,) for name in ours if alone} | dict(how.columns)
+        self.columns = replace(columns, loose=True, strict=False)
+        required = how.asked or (() if how.title else how.single())
+        needed = chain.from_iterable(how.columns[name] for name in required)
+        self.unseen = {source for source in needed if "{" not in source.replace(NUMBER, "")}
+        names = dict.fromkeys((*chain.from_iterable(self.sources.values()), *ours, *how.json_in))
+        self.raw = Columns((), tuple(names), loose=True, header=how.header, rest=how.rest, quoted=how.quoted)
         self.groups: Mapping[str, Any] | None = None
         self.example: Mapping[str, Any] = {}
 
@@ -313,7 +304,7 @@ class _Reading:
             return
         there = {*values, *(self.groups or ())}
         workers = self.sources.get("worker", ("worker",))
-        if self.alone and not any("{" in place or place in there for place in workers):
+        if self.alone and not any("{" in source or source in there for source in workers):
             raise self._unknown(workers[0])
         for source in sorted(self.unseen):
             top = source.partition(".")[0]
@@ -334,25 +325,24 @@ class _Reading:
     def _judgments(self, record: Record) -> Iterator[Record]:
         """Yield a record in our columns for each judgment of a row."""
         values = dict(record.values)
-        for place, (name, value) in self.how.named.items():
-            entries = look_up(values, place)
+        for path, (name, value) in self.how.named.items():
+            entries = look_up(values, path)
             for entry in entries if isinstance(entries, list) else ():
                 if isinstance(entry, dict) and isinstance(entry.get(name), str):
                     values[entry[name]] = plain(entry.get(value))
-        found = [self._ours(replace(record, values=values), number) for number in self._numbers(values)]
-        for one in found:
-            if len(found) > 1:  # a time shared by several answers belongs to none of them
-                one = replace(
-                    one, values={name: v for name, v in one.values.items() if name != "wall_seconds"}
-                )
-            yield one
+        records = [self._ours(replace(record, values=values), number) for number in self._numbers(values)]
+        for judgment in records:
+            if len(records) > 1:  # a time shared by several answers belongs to none of them
+                values = {name: v for name, v in judgment.values.items() if name != "wall_seconds"}
+                judgment = replace(judgment, values=values)
+            yield judgment
 
     def _numbers(self, values: Mapping[str, Any]) -> Iterable[int]:
         """Return the numbers that columns with ``{n}`` have in a row; 0 if there are none such."""
-        numbered = [place for places in self.sources.values() for place in places if NUMBER in place]
+        numbered = [source for source in chain.from_iterable(self.sources.values()) if NUMBER in source]
 
         def are_there(number: int) -> bool:
-            return any(look_up(values, place.replace(NUMBER, str(number))) is not None for place in numbered)
+            return any(look_up(values, name.replace(NUMBER, str(number))) is not None for name in numbered)
 
         return takewhile(are_there, count(0 if are_there(0) else 1)) if numbered else (0,)
 
@@ -360,36 +350,32 @@ class _Reading:
         ours: dict[str, Any] = {}
         origins: dict[str, str] = {}
         taken: set[str] = set()
-        for name, places in self.sources.items():
-            for source in places:
-                place = source.replace(NUMBER, str(number))
-                value = self._cell(record, place)
+        for name, sources in self.sources.items():
+            for source in sources:
+                origin = source.replace(NUMBER, str(number))
+                value = self._cell(record, origin)
                 if value is not None:
                     self.unseen.discard(source)
-                    taken.add(place)
+                    taken.add(origin)
                 if value is not None and value != "":
-                    ours[name], origins[name] = value, place
+                    ours[name], origins[name] = value, origin
                     break
-                origins.setdefault(name, place)
+                origins.setdefault(name, origin)
         if not self.alone:
-            others = {name: value for name, value in record.values.items() if name not in taken}
-            ours = {name: value for name, value in others.items() if name not in ours} | ours
+            others = record.values.keys() - taken - ours.keys()
+            ours = {name: value for name, value in record.values.items() if name in others} | ours
         return replace(record, values=ours, origins=origins, renamed=self.alone)
 
-    def _cell(self, record: Record, place: str) -> Any:
-        if "{" not in place or place in record.values:
-            return look_up(record.values, place)
-        empty = False
-
-        def text(match: re.Match[str]) -> str:
-            nonlocal empty
-            name = match.group(1)
-            value = record.file.parent.name if name == FOLDER else look_up(record.values, name)
-            empty |= value is None or value == ""
-            return str(value).strip()
-
-        whole = _IN_BRACES.sub(text, place)
-        return None if empty else whole
+    def _cell(self, record: Record, source: str) -> Any:
+        if "{" not in source or source in record.values:
+            return look_up(record.values, source)
+        cells = {
+            name: record.file.parent.name if name == FOLDER else look_up(record.values, name)
+            for name in _IN_BRACES.findall(source)
+        }
+        if any(cell is None or cell == "" for cell in cells.values()):
+            return None
+        return _IN_BRACES.sub(lambda match: str(cells[match.group(1)]).strip(), source)
 
 
 def _merged(records: Iterable[Record]) -> Iterator[Record]:
@@ -406,14 +392,14 @@ def _merged(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _latest(records: Iterable[Record], notes: ImportNotes) -> Iterator[Record]:
-    kept: dict[tuple[str, ...], Record] = {}
+    latest: dict[tuple[str, ...], Record] = {}
     for record in records:
         key = tuple(str(record.values.get(name)) for name in ("unit", "worker"))
-        last = kept.get(key)
+        last = latest.get(key)
         notes.count("skipped-row", last is not None)
         if last is None or str(last.values.get("submitted_at")) <= str(record.values.get("submitted_at")):
-            kept[key] = record
-    yield from kept.values()
+            latest[key] = record
+    yield from latest.values()
 
 
 class MappedJudgments(TableJudgments):
@@ -459,8 +445,7 @@ class MappedJudgments(TableJudgments):
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         """Yield the records that hold an answer."""
-        own = Columns((), NAMES, loose=True)
-        for record in self._reader(path, own, notes, encoding):
+        for record in self._reader(path, Columns((), NAMES, loose=True), notes, encoding):
             values = record.values
             if not values.get("worker") and "assignment" in self.how.columns and not values.get("assignment"):
                 continue  # a HIT that nobody did
@@ -501,13 +486,13 @@ class MappedJudgments(TableJudgments):
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
             return None
-        words = self.how.values.get("value" if name == "expected" else name)
-        if words and name in ("value", "expected"):
-            if str(text) not in words:
-                raise _problem(record, name, text, f"one of {', '.join(words)}")
-            text = words[str(text)]
-        elif words:
-            text = words.get(str(text).lower(), words.get("*"))
+        answers = self.how.values.get("value" if name == "expected" else name)
+        if answers and name in ("value", "expected"):
+            if str(text) not in answers:
+                raise _problem(record, name, text, f"one of {', '.join(answers)}")
+            text = answers[str(text)]
+        elif answers:
+            text = answers.get(str(text).lower(), answers.get("*"))
         if name in TIMES and text is not None:
             try:
                 return parse_time(str(text), self._zone).isoformat()
@@ -541,7 +526,6 @@ class MappedJudgments(TableJudgments):
 
     def _marks(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
         """Return the marked errors of a row as the answer of a unit, with its score if it has one."""
-        how = self.how.spans
         marks = values.get("marks")
         if marks is None:
             marks = values.get("spans", [])
@@ -549,12 +533,13 @@ class MappedJudgments(TableJudgments):
             if not isinstance(marks, list) or not all(isinstance(mark, dict) for mark in marks):
                 raise record.problem("spans", quoted(marks), "a list of marked errors")
         text = str(values.get("first_text", ""))
-        spans = [span for mark in marks if (span := self._span(mark, how, text)) is not None]
+        spans = [span for mark in marks if (span := self._span(mark, text)) is not None]
         score = _score(values.get("score"))
         return {"spans": spans} if score is None else {"spans": spans, "score": score}
 
-    def _span(self, mark: Mapping[str, Any], how: Mapping[str, Any], text: str) -> dict[str, Any] | None:
+    def _span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
         """Return a mark in our keys; None for the mark that says that there is no error."""
+        how = self.how.spans
         severity, category = (self._word(name, look_up(mark, str(how.get(name, name)))) for name in MARKS[:2])
         if not severity or category == "":
             return None
@@ -643,12 +628,12 @@ def guessed(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
     """Return our column -> the one of ``names`` that is probably meant, each once."""
     left = {re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower()): name for name in reversed(list(names))}
     synonyms = _synonyms()
-    found: dict[str, str] = {}
-    for mine in sorted(wanted, key=lambda name: re.sub("_", "", name) not in left):
+    guesses: dict[str, str] = {}
+    for mine in sorted(wanted, key=lambda name: name.replace("_", "") not in left):
         for synonym in (mine.replace("_", ""), *synonyms.get(mine, ())):
-            if synonym in left and mine not in found:
-                found[mine] = left.pop(synonym)
-    return found
+            if synonym in left and mine not in guesses:
+                guesses[mine] = left.pop(synonym)
+    return guesses
 
 
 @cache

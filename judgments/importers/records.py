@@ -788,9 +788,7 @@ def named_cells(
     return dict(zip(names, cells, strict=True))
 
 
-def read_csv(
-    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
-) -> Iterator[Record]:
+def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Detect comma, semicolon, tab or bar."""
     lines = read_lines(path, encoding=encoding, newline="")
     number, text, separators = 1, next((text for _, text in lines), ""), SEPARATORS

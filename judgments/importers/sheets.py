@@ -28,9 +28,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_head, un
 ROWS_AT_ONCE = 256
 
 
-def read_table(
-    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
-) -> Iterator[Record]:
+def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Read CSV, JSON lines, a JSON list, an Excel workbook or Parquet, whatever the file is."""
     return reader_of(path, encoding)(path, columns, notes, encoding)
 
@@ -45,7 +43,7 @@ def reader_of(path: Path, encoding: str | None = None) -> RecordReader:
 
 
 def read_json_list(
-    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
 ) -> Iterator[Record]:
     """Yield the objects of a JSON document that is a list."""
     for key, number, value in read_document(path, encoding):
@@ -57,9 +55,7 @@ def read_json_list(
             raise ImportProblem(path, None, None, actual, "a list of objects")
 
 
-def read_workbook(
-    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
-) -> Iterator[Record]:
+def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the rows of the first sheet, whose first row is the header."""
     names: dict[int, str] = {}
     for number, cells in _rows(path):
@@ -102,16 +98,14 @@ def _readable(path: Path, expected: str, damage: tuple[type[Exception], ...]) ->
         raise unreadable(path, error) from error
 
 
-def read_parquet(
-    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
-) -> Iterator[Record]:
+def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the rows, numbered from 1; texts stay packed until their row comes."""
     import pyarrow as pa  # here, as few processes need it
     import pyarrow.parquet as pq
 
     check_head(HEAD + 1)
-    most = limits()
-    with _readable(path, "a Parquet file", (pa.ArrowException, KeyError)), pq.ParquetFile(path) as plain:
+    most, damage = limits(), (pa.ArrowException, KeyError, UnicodeDecodeError)
+    with _readable(path, "a Parquet file", damage), pq.ParquetFile(path) as plain:
         about, names = plain.metadata, plain.schema_arrow.names
         size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
         for actual, number, allowed in (
@@ -123,16 +117,17 @@ def read_parquet(
                 raise ImportProblem(path, None, None, f"{number:,} {actual}", f"at most {allowed:,}")
         renamed = columns.names_of(names)
         columns.check(renamed, path, None, notes)
-        number = 0
         texts = [
-            one.name for one in plain.schema_arrow if pa.types.is_string(one.type) and "." not in one.name
+            column.name
+            for column in plain.schema_arrow
+            if pa.types.is_string(column.type) and "." not in column.name
         ]
         with pq.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(ROWS_AT_ONCE):
-                for row in range(batch.num_rows):
-                    number += 1
-                    cells = (_plain(column[row].as_py()) for column in batch.columns)
-                    yield Record(path, number, dict(zip(renamed, cells, strict=True)))
+            batches = file.iter_batches(ROWS_AT_ONCE)
+            rows = ((batch.columns, row) for batch in batches for row in range(batch.num_rows))
+            for number, (cells, row) in enumerate(rows, 1):
+                values = (_plain(column[row].as_py()) for column in cells)
+                yield Record(path, number, dict(zip(renamed, values, strict=True)))
 
 
 _PLAIN: dict[type, Callable[[Any], Any]] = {

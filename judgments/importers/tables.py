@@ -237,9 +237,7 @@ class Taken:
     images_alone: bool = False
 
     def of(self, records: RecordReader) -> RecordReader:
-        def read(
-            path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None = None
-        ) -> Iterator[Record]:
+        def read(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             if self.columns:
                 yield from self._from_columns(records, path, wanted, encoding)
             elif self.only is None:
