@@ -129,12 +129,10 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
         ]
         return args
     before = args.get("mapping") or {}
-    named = chosen(table.names, values)
-    if args["format"] in TABLE_FORMATS:  # columns with our names need no mapping
-        named = {mine: name for mine, name in named.items() if mine != name.lower()}
+    table.chosen = chosen(table.names, values)
     words = values.get("words", "").strip()
     args["mapping"] = {
-        "columns": named,
+        "columns": table.foreign() if args["format"] in TABLE_FORMATS else table.chosen,
         "values": parse_pairs(words, Path(gettext("Answers in words")), "", "left=1,right=2")
         if words
         else {},

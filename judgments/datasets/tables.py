@@ -44,6 +44,10 @@ class Table:
         """Return whether the columns have our names already."""
         return set(REQUIRED[use]) <= {name.lower() for name in self.names}
 
+    def foreign(self) -> dict[str, str]:
+        """Return the chosen columns that a reader does not know by their names."""
+        return {mine: source for mine, source in self.chosen.items() if mine != source.lower()}
+
 
 def table_of(
     path: Path, format: str, *, use: str, encoding: str = "", offered: Mapping[str, str] | None = None

@@ -13,7 +13,7 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from common.amounts import thousands
-from judgments.datasets.tables import table_of
+from judgments.datasets.tables import Table, table_of
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem
 from judgments.importers.flickr8k import TOKEN_FILE
 from judgments.importers.records import Columns, Record
@@ -209,15 +209,16 @@ def understand(
             )
             break
         try:
-            chosen = encoding or likely_encoding(file)
-            mapping = _columns_of(file, name, chosen, maps, tables)
-            parts_of_file, _ = _parts_of(
-                file, root, chosen, partial(progress, number / len(files), name), mapping
-            )
+            part = _whole(file, root, encoding or likely_encoding(file))
+            if part.format not in TABLE_FORMATS:
+                parts.append(part)
+                continue
+            if (table := _table_of(file, part, maps)) is not None:
+                tables[name] = asdict(table)
+                part = replace(part, columns_named=table.foreign())
+            parts += _table_parts(file, part, partial(progress, number / len(files), name))[0]
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
-            continue
-        parts += [replace(part, encoding=chosen, columns_named=mapping) for part in parts_of_file]
     parts = _with_roles(parts)[:MOST_PARTS]
     if more := problems[MOST_PROBLEMS:]:
         problems[MOST_PROBLEMS:] = [gettext("So it is with %(n)s more files.") % {"n": thousands(len(more))}]
@@ -244,9 +245,8 @@ def understand(
     )
     if pictures and people is not None:
         images: set[str] = set()
-        if (root / people.file).is_file():  # again: all files' names would take a lot of memory
-            go_on = partial(progress, 1.0, people.file)
-            _, images = _parts_of(root / people.file, root, people.encoding, go_on, people.columns_named)
+        if people.format in TABLE_FORMATS:  # again: all files' names would take a lot of memory
+            _, images = _table_parts(root / people.file, people, partial(progress, 1.0, people.file))
         _match_pictures(understood, pictures, images)
     return understood
 
@@ -258,58 +258,41 @@ def _is_of_a_set(file: Path) -> bool:
     return file.suffix == ".txt" and file.name != TOKEN_FILE and (file.parent / TOKEN_FILE).exists()
 
 
-def _columns_of(
-    file: Path,
-    name: str,
-    encoding: str,
-    maps: Mapping[str, Mapping[str, str]],
-    tables: dict[str, dict[str, Any]],
-) -> dict[str, str]:
-    """Return what the columns of a table are taken for, if they have other names than ours; note its first rows."""
-    format = _format_of(file, read_head(file, HEAD, encoding=encoding).lstrip())
-    if format not in TABLE_FORMATS or file.name == "references.jsonl":
-        return {}
-    table = table_of(file, format, use="dataset", encoding=encoding, offered=maps.get(name, maps.get("")))
-    if name not in maps and "image" in map(str.lower, table.names):
-        return {}
-    others = set(table.names) - set(table.chosen.values())
-    if name in maps:
-        table.chosen = dict(maps[name])
-    elif others and OF_PEOPLE.fullmatch(table.chosen.get("caption", "")):
-        del table.chosen["caption"]  # the other columns are captions too
-    tables[name] = asdict(table)
-    return {mine: source for mine, source in table.chosen.items() if mine != source.lower()}
-
-
-def _format_of(file: Path, head: str) -> str:
-    """Return the format of a table, or "coco"."""
-    if packed := PACKED.get(file.suffix.lower()):
-        return packed
-    if head.startswith("["):
-        return "coco" if '"image_id"' in head else "json"
-    if (
-        head.startswith("{")
-        and file.suffix.lower() == ".json"
-        and re.search(r'"(images|annotations)"\s*:', head)
-    ):
-        return "coco"
-    return "jsonl" if head.startswith("{") else "csv"
-
-
-def _parts_of(
-    file: Path, root: Path, encoding: str, go_on: Callable[[], None], mapping: Mapping[str, str]
-) -> tuple[list[Part], set[str]]:
-    name, folder = str(file.relative_to(root)), str(file.parent.relative_to(root))
+def _whole(file: Path, root: Path, encoding: str) -> Part:
+    """Return a file, or the published set that it stands for, as one part of the upload."""
+    part = Part(file=str(file.relative_to(root)), encoding=encoding)
+    folder = str(file.parent.relative_to(root))
     if file.name == TOKEN_FILE:
-        return [Part(file=folder, format="flickr8k")], set()
+        return replace(part, file=folder, format="flickr8k")
     if file.name == "references.jsonl" and (file.parent / "pairs.jsonl").exists():
-        return [Part(file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")], set()
+        return replace(part, file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")
+    suffix = file.suffix.lower()
+    if suffix in PACKED:
+        return replace(part, format=PACKED[suffix])
     head = read_head(file, HEAD, encoding=encoding).lstrip()
-    if (format := _format_of(file, head)) == "coco":
-        of_system = head.startswith("[")
-        part = Part(file=name, format="coco", role=SYSTEM if of_system else PEOPLE)
-        return [replace(part, system=file.stem) if of_system else part], set()
-    return _table_parts(file, name, format, encoding, go_on, mapping)
+    if head.startswith("["):
+        if '"image_id"' in head:
+            return replace(part, format="coco", role=SYSTEM, system=file.stem)
+        return replace(part, format="json")
+    if not head.startswith("{"):
+        return replace(part, format="csv")
+    is_coco = suffix == ".json" and re.search(r'"(images|annotations)"\s*:', head)
+    return replace(part, format="coco" if is_coco else "jsonl")
+
+
+def _table_of(file: Path, part: Part, maps: Mapping[str, Mapping[str, str]]) -> Table | None:
+    """Return what the columns of a table are taken for, if they were chosen or have other names than ours."""
+    offered = maps.get(part.file, maps.get(""))
+    table = table_of(file, part.format, use="dataset", encoding=part.encoding, offered=offered)
+    if part.file in maps:
+        table.chosen = dict(maps[part.file])
+        return table
+    if "image" in map(str.lower, table.names):
+        return None
+    others = set(table.names) - set(table.chosen.values())
+    if others and OF_PEOPLE.fullmatch(table.chosen.get("caption", "")):
+        del table.chosen["caption"]  # the other columns are captions too
+    return table
 
 
 @dataclass(slots=True)
@@ -326,26 +309,23 @@ class _Tally:
         elif not caption.isascii() and self.rows[-1][1].isascii():  # shows whether the encoding is right
             self.rows[-1] = (image, caption[:300])
 
-    def part(self, **fields: Any) -> Part:
-        return Part(images=len(self.images), captions=self.captions, rows=tuple(self.rows), **fields)
+    def part(self, table: Part, **fields: Any) -> Part:
+        """Return the part of a table that was counted."""
+        return replace(
+            table, images=len(self.images), captions=self.captions, rows=tuple(self.rows), **fields
+        )
 
 
-def _table_parts(
-    file: Path,
-    name: str,
-    format: str,
-    encoding: str,
-    go_on: Callable[[], None],
-    mapping: Mapping[str, str],
-) -> tuple[list[Part], set[str]]:
-    records = TABLE_FORMATS[format]
-    if mapping:
-        records = ColumnMapping(columns=mapping).reader(records)
+def _table_parts(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[list[Part], set[str]]:
+    """Return the sources of a table's captions, and the names of its images."""
+    records = TABLE_FORMATS[table.format]
+    if table.mapping is not None:
+        records = table.mapping.reader(records)
     tallies: defaultdict[tuple[str, str], _Tally] = defaultdict(_Tally)
     images: set[str] = set()
     columns: list[str] = []
     wanted = Columns(("image",), tuple(ABOUT - {"image"}), loose=True)
-    for number, record in enumerate(records(file, wanted, ImportNotes(), encoding)):
+    for number, record in enumerate(records(file, wanted, ImportNotes(), table.encoding)):
         if number >= MOST_RECORDS:
             break
         if number % ROWS_A_REPORT == 0:
@@ -359,17 +339,17 @@ def _table_parts(
     if _is_wide(columns):
         wide = [column for _, column in tallies if column]
         people = [column for column in wide if OF_PEOPLE.fullmatch(column)]
-        if not people and "text" in columns:
-            parts = [tallies["", ""].part(file=name, format=format)]
-            return parts + _systems(wide, tallies, name, format), images
         parts = [
-            _joined([tallies["", column] for column in people]).part(
-                file=name, format=format, columns=tuple(people)
-            )
+            tallies["", column].part(table, role=SYSTEM, system=column, columns=(column,))
+            for column in wide
+            if column not in people
         ]
-        return (parts if people else []) + _systems(
-            [column for column in wide if column not in people], tallies, name, format
-        ), images
+        if people:
+            whole = _joined([tallies["", column] for column in people])
+            parts.insert(0, whole.part(table, columns=tuple(people)))
+        elif "text" in columns:
+            parts.insert(0, tallies["", ""].part(table))
+        return parts, images
     unused = tuple(column for column in columns if column not in ABOUT)[:MOST_SYSTEMS]
     systems = [system for system, _ in tallies]
     if len(systems) > MOST_SYSTEMS:
@@ -377,11 +357,10 @@ def _table_parts(
             file, None, "system", f"{len(systems)} systems", f"at most {MOST_SYSTEMS} in a file"
         )
     if systems == [""]:
-        return [tallies["", ""].part(file=name, format=format, role="", unused=unused)], images
+        return [tallies["", ""].part(table, role="", unused=unused)], images
     return [
         tally.part(
-            file=name,
-            format=format,
+            table,
             role=SYSTEM if system else PEOPLE,
             system=system,
             only=system,
@@ -394,15 +373,6 @@ def _table_parts(
 def _is_wide(columns: Sequence[str]) -> bool:
     """Return whether columns, not rows, hold the captions of an image."""
     return "caption" not in columns and bool(set(columns) - ABOUT)
-
-
-def _systems(
-    columns: Sequence[str], tallies: Mapping[tuple[str, str], _Tally], name: str, format: str
-) -> list[Part]:
-    return [
-        tallies["", column].part(file=name, format=format, role=SYSTEM, system=column, columns=(column,))
-        for column in columns
-    ]
 
 
 def _tally(record: Record, columns: Sequence[str], tallies: dict[tuple[str, str], _Tally]) -> None:
