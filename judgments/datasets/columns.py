@@ -38,6 +38,10 @@ def leave_pending(kind: str, args: Mapping[str, Any], table: Table) -> None:
     uploads.job_file(args["upload"]).write_text(json.dumps(values))
 
 
+def _has_columns(kind: str, args: Mapping[str, Any]) -> bool:
+    return kind in REQUIRED and args["format"] in (*TABLE_FORMATS, *layouts())
+
+
 @contextmanager
 def problems_left(job: Job, path: Path) -> Iterator[None]:
     """Leave the problems of an import's file with the upload, to be put right on a page."""
@@ -46,13 +50,13 @@ def problems_left(job: Job, path: Path) -> Iterator[None]:
         yield
     except ImportProblem as problem:
         args, table = job.args, Table()
-        if job.kind in REQUIRED and args["format"] in (*TABLE_FORMATS, *layouts()):
+        if _has_columns(job.kind, args):
             with suppress(ImportProblem):
                 table = table_of(path, args["format"], use=job.kind, encoding=args.get("encoding", ""))
         if mapping := args.get("mapping"):
             table.chosen = mapping["columns"]
-        found = problem.problems if isinstance(problem, ImportProblems) else (problem,)
-        table.problems = [_as_row(one, path) for one in found[:MOST_LISTED]]
+        problems = problem.problems if isinstance(problem, ImportProblems) else (problem,)
+        table.problems = [_as_row(each, path) for each in problems[:MOST_LISTED]]
         leave_pending(job.kind, args, table)
         raise
 
@@ -69,7 +73,7 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
 
     What is not read in a request, or not readable, is left to the import's job, which says what is wrong.
     """
-    if kind not in REQUIRED or args["format"] not in (*TABLE_FORMATS, *layouts()):
+    if not _has_columns(kind, args):
         return False
     with uploads.open_upload(args["upload"]) as files:
         try:
@@ -91,16 +95,13 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
 def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """Return what a page shows of a table: its columns, each with the names that it may have here, and its rows."""
     before = args.get("mapping") or {}
-    named = {source: mine for mine, source in table.chosen.items()}
-    columns = [{"name": name, "chosen": named.get(name, "")} for name in table.names]
-    words = ", ".join(f"{word}={text}" for word, text in before.get("values", {}).items())
-    zone = before.get("zone", "")
+    names = {source: mine for mine, source in table.chosen.items()}
     return {
-        "columns": columns,
+        "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
         "rows": table.rows,
         "wanted": WANTED.get(kind, ()),
-        "words": words,
-        "zone": zone,
+        "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
+        "zone": before.get("zone", ""),
     }
 
 
@@ -130,12 +131,10 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
         return args
     before = args.get("mapping") or {}
     table.chosen = chosen(table.names, values)
-    words = values.get("words", "").strip()
+    answers, field = values.get("words", "").strip(), Path(gettext("Answers in words"))
     args["mapping"] = {
         "columns": table.foreign() if args["format"] in TABLE_FORMATS else table.chosen,
-        "values": parse_pairs(words, Path(gettext("Answers in words")), "", "left=1,right=2")
-        if words
-        else {},
+        "values": parse_pairs(answers, field, "", "left=1,right=2") if answers else {},
         "zone": values.get("zone", "").strip(),
         "fixes": _with(before.get("fixes", {}), next(iter(fixes.values()), {})),
     }

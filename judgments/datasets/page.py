@@ -644,15 +644,13 @@ class DatasetAdmin(QuorumAdmin):
                 messages.error(request, str(error))
             else:
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        args, table = waiting["args"], columns.Table(**waiting["table"])
+        table = columns.Table(**waiting["table"])
         context = {
             **self.admin_site.each_context(request),
             "title": gettext("Put it right") if table.problems else gettext("What the columns are"),
-            "table": columns.offered(waiting["kind"], args, table),
+            "table": columns.offered(waiting["kind"], waiting["args"], table),
             "problems": table.problems,
-            "args": args,
-            "takes_good_rows": waiting["kind"] == "import_judgments",
-            "takes_words": waiting["kind"] == "import_judgments",
+            "of_judgments": waiting["kind"] == "import_judgments",
         }
         return TemplateResponse(request, "judgments/columns.html", context)
 

@@ -30,16 +30,9 @@ ROWS_AT_ONCE = 256
 
 def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Read CSV, JSON lines, a JSON list, an Excel workbook or Parquet, whatever the file is."""
-    return reader_of(path, encoding)(path, columns, notes, encoding)
-
-
-def reader_of(path: Path, encoding: str | None = None) -> RecordReader:
     head = read_head(path, READ_AT_ONCE, encoding=encoding).lstrip()
-    if head.startswith("PK\x03\x04"):
-        return read_workbook
-    if head.startswith("PAR1"):
-        return read_parquet
-    return read_json_list if head.startswith("[") else read_json_lines if head.startswith("{") else read_csv
+    read = next((reader for start, reader in _BY_START.items() if head.startswith(start)), read_csv)
+    return read(path, columns, notes, encoding)
 
 
 def read_json_list(
@@ -130,6 +123,12 @@ def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str
                 yield Record(path, number, dict(zip(renamed, values, strict=True)))
 
 
+_BY_START: dict[str, RecordReader] = {
+    "PK\x03\x04": read_workbook,
+    "PAR1": read_parquet,
+    "[": read_json_list,
+    "{": read_json_lines,
+}
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     bytes: lambda value: None,  # a picture
     Decimal: float,

@@ -45,20 +45,19 @@ def add_mapping(parser: ArgumentParser) -> None:
 
 
 def mapping_of(options: dict[str, Any]) -> ColumnMapping | None:
-    path, pairs = options["path"], {name: options[name] for name in ("map", "values", "zone")}
+    columns, answers, zone = (options[name] or "" for name in ("map", "values", "zone"))
     if (file := options["mapping"]) is not None:
-        if any(pairs.values()):
+        if columns or answers or zone:
             raise ImportProblem(file, None, "--mapping", "other options beside it", "the file alone")
         return read_mapping(file)
-    if not any(pairs.values()):
+    if not (columns or answers or zone):
         return None
-    columns = parse_pairs(pairs["map"], path, "--map") if pairs["map"] else {}
-    words = (
-        parse_pairs(pairs["values"], path, "--values", "pairs such as left=1,right=2")
-        if pairs["values"]
-        else {}
+    path, example = options["path"], "pairs such as left=1,right=2"
+    return ColumnMapping(
+        columns=parse_pairs(columns, path, "--map") if columns else {},
+        values=parse_pairs(answers, path, "--values", example) if answers else {},
+        zone=zone,
     )
-    return ColumnMapping(columns=columns, values=words, zone=pairs["zone"] or "")
 
 
 @contextmanager
