@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from judgments.importers import TABLE_FORMATS, ColumnMapping, layouts, read_table
 from judgments.importers.mapping import NAMES, first_rows, guessed
 from judgments.importers.tables import CANDIDATE_COLUMNS, DATASET_COLUMNS
+from judgments.importers.textio import as_cell
 
 MOST_COLUMNS = 60  # of a file that are shown
 LONGEST_SHOWN = 120  # characters of a cell
@@ -62,10 +61,5 @@ def table_of(
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
     wanted = [name for name in WANTED[use] if name not in how.columns]
     known = offered if offered and set(offered.values()) <= set(names) else guessed(names, wanted)
-    cells = [[_shown(row.get(name)) for name in names] for row in rows]
+    cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
     return Table(names, cells, dict(known))
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-    return text[:LONGEST_SHOWN]

@@ -52,6 +52,13 @@ def _folder(upload: str) -> Path:
     return _root() / upload
 
 
+def _stored_folder(upload: str) -> Path:
+    folder = _folder(upload)
+    if not folder.is_dir():
+        raise UploadRefused(gettext("The uploaded files are gone; please upload them again."))
+    return folder
+
+
 def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) -> str:
     """Store an upload for its job; return its name. Raise UploadRefused for an unusable archive or file name."""
     files = list(files)
@@ -147,9 +154,7 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Files
     Raises:
         UploadRefused: the upload is gone, an archive is unusable, or the block found a problem in a file.
     """
-    folder = _folder(upload)
-    if not folder.is_dir():
-        raise UploadRefused(gettext("The uploaded files are gone; please upload them again."))
+    folder = _stored_folder(upload)
     with tempfile.TemporaryDirectory(dir=folder, prefix="unpacked-") as scratch:
         work = Path(scratch)
         try:
@@ -180,9 +185,7 @@ def open_upload_without_pictures(
     Raises:
         UploadRefused: the upload is gone, or an archive is unusable.
     """
-    folder = _folder(upload)
-    if not folder.is_dir():
-        raise UploadRefused(gettext("The uploaded files are gone; please upload them again."))
+    folder = _stored_folder(upload)
     with tempfile.TemporaryDirectory(dir=folder, prefix="looked-") as scratch:
         root, pictures = Path(scratch), []
         for file in sorted((folder / "files").iterdir()):

@@ -35,7 +35,7 @@ from judgments.importers.records import (
     read_number,
     read_text,
 )
-from judgments.importers.textio import ImportProblem, csv_line, guard_formula, unguard_formula
+from judgments.importers.textio import ImportProblem, as_cell, csv_line, guard_formula, unguard_formula
 from judgments.kinds import KINDS, Kind
 
 Captions = Mapping[str, str]  # id -> text
@@ -220,16 +220,10 @@ class BadRows:
     def _add(self, record: Record, problem: ImportProblem) -> None:
         self._notes.count("bad-row")
         cells = (record.line, str(problem), *(record.values.get(column) for column in JUDGMENT_COLUMNS))
-        self._lines.append(csv_line(guard_formula(_as_cell(cell)) for cell in cells))
+        self._lines.append(csv_line(guard_formula(as_cell(cell)) for cell in cells))
 
     def write(self) -> None:
         write_lines(self._path, self._lines)
-
-
-def _as_cell(value: object) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _unguarded(record: Record) -> Record:

@@ -27,20 +27,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from common.incoming import load_json
 from judgments.drawing.material import candidate_key, content_key
+from judgments.importers import nested
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.nested import (
-    button_groups,
-    chosen,
-    exploded,
-    flat,
-    labels,
-    look_up,
-    marked,
-    marked_in,
-    members,
-    pairs_of,
-    plain,
-)
 from judgments.importers.records import (
     JUDGMENT_COLUMNS,
     MOST_SHOWN,
@@ -205,7 +193,7 @@ class ColumnMapping(BaseModel):
         def items(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             for record in how.reader(read)(path, columns, notes, encoding):
                 values = {name: record.values.get(name) for name in self.dataset}
-                plain_texts = {name: marked(v)[0] for name, v in values.items() if isinstance(v, str)}
+                plain_texts = {name: nested.marked(v)[0] for name, v in values.items() if isinstance(v, str)}
                 yield replace(record, values={**values, **plain_texts} if self.merge else values)
 
         return items
@@ -260,9 +248,10 @@ class _Reading:
                 opened = self.opened(how.fixed(record))
                 if not self.example:
                     self._check_header(record, opened)
-                for values in exploded(opened, how.rows):
+                for values in nested.exploded(opened, how.rows):
                     if any(
-                        re.search(rule, str(look_up(values, name) or "")) for name, rule in how.skip.items()
+                        re.search(rule, str(nested.look_up(values, name) or ""))
+                        for name, rule in how.skip.items()
                     ):
                         self.notes.count("skipped-row")
                         continue
@@ -276,23 +265,23 @@ class _Reading:
         name = how.rest
         try:
             if how.rest and isinstance(cells := values.pop(how.rest, None), list):
-                values |= pairs_of(list(map(unguard_formula, cells)), how.sparse)
+                values |= nested.pairs_of(list(map(unguard_formula, cells)), how.sparse)
             for name in how.json_in:
                 if isinstance(cell := values.get(name), str) and cell.strip():
-                    for column, value in members(cell, name[: name.rfind(".") + 1]):
+                    for column, value in nested.members(cell, name[: name.rfind(".") + 1]):
                         if values.setdefault(column, value) != value:
                             raise ValueError(f"the field {column!r} twice with different values")
         except ValueError as error:
             raise record.problem(name, str(error), "what the layout has there") from None
         if how.buttons:
             if self.groups is None or record.line is None:
-                self.groups = button_groups(record.values, how.buttons, how.sparse)
+                self.groups = nested.button_groups(record.values, how.buttons, how.sparse)
             for name, buttons in self.groups.items():
                 states = {value: values.get(column, "") for value, column in buttons}
-                if (state := chosen(states, flags=how.buttons == ".")) is not None:
+                if (state := nested.chosen(states, flags=how.buttons == ".")) is not None:
                     values.setdefault(name, state)
         if how.labels:
-            values |= labels(look_up(values, how.labels))
+            values |= nested.labels(nested.look_up(values, how.labels))
         return values
 
     def _check_header(self, record: Record, values: Mapping[str, Any]) -> None:
@@ -326,10 +315,10 @@ class _Reading:
         """Yield a record in our columns for each judgment of a row."""
         values = dict(record.values)
         for path, (name, value) in self.how.named.items():
-            entries = look_up(values, path)
+            entries = nested.look_up(values, path)
             for entry in entries if isinstance(entries, list) else ():
                 if isinstance(entry, dict) and isinstance(entry.get(name), str):
-                    values[entry[name]] = plain(entry.get(value))
+                    values[entry[name]] = nested.plain(entry.get(value))
         records = [self._ours(replace(record, values=values), number) for number in self._numbers(values)]
         for judgment in records:
             if len(records) > 1:  # a time shared by several answers belongs to none of them
@@ -342,7 +331,9 @@ class _Reading:
         numbered = [source for source in chain.from_iterable(self.sources.values()) if NUMBER in source]
 
         def are_there(number: int) -> bool:
-            return any(look_up(values, name.replace(NUMBER, str(number))) is not None for name in numbered)
+            return any(
+                nested.look_up(values, name.replace(NUMBER, str(number))) is not None for name in numbered
+            )
 
         return takewhile(are_there, count(0 if are_there(0) else 1)) if numbered else (0,)
 
@@ -368,9 +359,9 @@ class _Reading:
 
     def _cell(self, record: Record, source: str) -> Any:
         if "{" not in source or source in record.values:
-            return look_up(record.values, source)
+            return nested.look_up(record.values, source)
         cells = {
-            name: record.file.parent.name if name == FOLDER else look_up(record.values, name)
+            name: record.file.parent.name if name == FOLDER else nested.look_up(record.values, name)
             for name in _IN_BRACES.findall(source)
         }
         if any(cell is None or cell == "" for cell in cells.values()):
@@ -466,7 +457,7 @@ class MappedJudgments(TableJudgments):
         if isinstance(values.get("image"), str):
             values["image"] = self._image(values["image"])
         if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
-            text = marked(str(values["first_text"]))[0]
+            text = nested.marked(str(values["first_text"]))[0]
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
         if self.how.empty:
             values.setdefault("first_text", self.how.empty)
@@ -482,7 +473,7 @@ class MappedJudgments(TableJudgments):
         return super()._row(replace(record, values=ours, textual=True), captions)
 
     def _typed(self, record: Record, name: str, value: Any) -> Any:
-        value = value if name in ("answer", "spans", "content", "marks") else plain(value)
+        value = value if name in ("answer", "spans", "content", "marks") else nested.plain(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
             return None
@@ -499,7 +490,10 @@ class MappedJudgments(TableJudgments):
             except ValueError:
                 raise _problem(record, name, text, TIME_EXPECTED) from None
         if name in self.how.scale and isinstance(text, int | float):
-            return text * self.how.scale[name]
+            try:
+                return text * self.how.scale[name]
+            except OverflowError:  # a whole number of hundreds of digits
+                raise _problem(record, name, text, "a number") from None
         return text
 
     def _image(self, text: str) -> str:
@@ -540,13 +534,15 @@ class MappedJudgments(TableJudgments):
     def _span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
         """Return a mark in our keys; None for the mark that says that there is no error."""
         how = self.how.spans
-        severity, category = (self._word(name, look_up(mark, str(how.get(name, name)))) for name in MARKS[:2])
+        severity, category = (
+            self._word(name, nested.look_up(mark, str(how.get(name, name)))) for name in MARKS[:2]
+        )
         if not severity or category == "":
             return None
         if "first_text" in mark:
-            start, end = marked_in(str(mark["first_text"] or ""), text) or (None, None)
+            start, end = nested.marked_in(str(mark["first_text"] or ""), text) or (None, None)
         else:
-            start, end = (look_up(mark, str(how.get(name, name))) for name in ("start", "end"))
+            start, end = (nested.look_up(mark, str(how.get(name, name))) for name in ("start", "end"))
             if type(start) is not int:
                 start = end = None
             elif how.get("inclusive") and type(end) is int:
@@ -616,10 +612,10 @@ def first_rows(
     """Return the first rows as the mapping sees them, by column or path."""
     reading = _Reading(how, path, Columns((), NAMES), ImportNotes(), alone=True)
     rows = (
-        dict(flat(values))
+        dict(nested.flat(values))
         for file in reading.files()
         for record in read(file, reading.raw, reading.notes, encoding)
-        for values in exploded(reading.opened(record), how.rows)
+        for values in nested.exploded(reading.opened(record), how.rows)
     )
     return list(islice(rows, FIRST_ROWS))
 

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any
 
 from common.incoming import TooDeep, load_json
+from judgments.importers.textio import as_cell
 
 BETWEEN = "|"  # several answers
 KEY = "key"  # of the object that rows come from
@@ -119,7 +120,7 @@ def members(text: str, prefix: str) -> Iterator[tuple[str, str]]:
         if not isinstance(part, dict):
             raise ValueError("JSON that is no object of answers")
         if set(part) == {"name", "value"} and isinstance(part["name"], str):
-            yield prefix + part["name"], _text(part["value"])
+            yield prefix + part["name"], as_cell(part["value"])
         else:
             yield from _flat(prefix, part)
 
@@ -128,17 +129,11 @@ def _flat(prefix: str, inner: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in inner.items():
         path = f"{prefix}{name}"
         if not isinstance(value, dict):
-            yield path, _text(value)
+            yield path, as_cell(value)
             continue
         if (buttons := _true_flags(value)) is not None:
             yield path, buttons
         yield from _flat(f"{path}.", value)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:

@@ -31,7 +31,14 @@ from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInf
 from common.amounts import counted
 from common.incoming import Excess, JSONStream, TooDeep, check_depth, limits, load_json
 from judgments.design.tables import PAIR_KINDS
-from judgments.importers.textio import ImportNotes, ImportProblem, Refusals, read_chunks, read_lines
+from judgments.importers.textio import (
+    ImportNotes,
+    ImportProblem,
+    Refusals,
+    as_cell,
+    read_chunks,
+    read_lines,
+)
 
 # The database's limit; a longer name would fail there without naming its place.
 NAME_LIMIT = 200
@@ -98,11 +105,7 @@ class Record:
         problem = ImportProblem(self.file, self.line, where, actual, expected)
         if column and self.line is not None and not self.path:
             name = re.split(r"[.\[]", column)[0]
-            value = self.values.get(name)
-            shown = (
-                value if isinstance(value, str) else "" if value is None else json.dumps(value, default=str)
-            )
-            problem.cell = self.origins.get(name, name), shown[:MOST_SHOWN]
+            problem.cell = self.origins.get(name, name), as_cell(self.values.get(name))[:MOST_SHOWN]
         return problem
 
     def get(self, column: str) -> Any:
@@ -624,26 +627,12 @@ def read_json_lines(
         yield Record(path, number, values)
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise ValueError("a key twice")
-    return values
-
-
-_decode = JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique).decode
-
-
 def parse_json(text: str, path: Path, line: int | None) -> object:
     """Refuse NaN, Infinity and repeated keys."""
     try:
         check_depth(text)
         return _decode(text)
-    except (ValueError, RecursionError):
+    except (ImportProblem, ValueError, RecursionError):  # again, to say where
         with _json_problems(path, line):
             return load_json(text, **_refusing(path, line))
 
@@ -675,6 +664,9 @@ def _refusing(path: Path, line: int | None) -> dict[str, Any]:
         return values
 
     return {"parse_constant": refuse, "object_pairs_hook": unique}
+
+
+_decode = JSONDecoder(**_refusing(Path(), None)).decode
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -320,6 +321,13 @@ def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) ->
             actual += f" but looks like Windows-1252 ({letter!r} there)"
             expected += " (encoding=windows-1252); Excel writes UTF-8 where it saves as CSV UTF-8"
     return ImportProblem(path, number, None, actual, expected)
+
+
+def as_cell(value: object) -> str:
+    """Return a value of any type as a cell: texts as they are, nothing as an empty one, others as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def csv_line(cells: Iterable[object]) -> str:
