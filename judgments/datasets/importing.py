@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -139,6 +140,17 @@ class ImportSummary:
         return [f"{what} {self.what}: {outcome}.", *counts, *(f"  {note}" for note in self.notes)]
 
 
+@contextmanager
+def _stored_once(what: str, stored: str = "it") -> Iterator[None]:
+    """Raise DataConflict where another import has stored the same rows meanwhile."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise DataConflict(
+            f"{what} was not imported: another import stored {stored} at the same time; look at what is there."
+        ) from error
+
+
 def import_dataset(
     *,
     format: str,
@@ -196,33 +208,26 @@ def import_dataset(
         return ImportSummary(name, False, counts, notes)
     source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
     fingerprint = Fingerprint()
-    try:
-        with PictureCopy(name) as copy, transaction.atomic():
-            dataset = Dataset.objects.create(
-                name=name,
-                source_format=format,
-                attribution=attribution,
-                sharing=Dataset.Sharing.INSTALLATION if user is None else Dataset.Sharing.MEMBERS,
-            )
-            if user is not None:
-                DatasetRole.objects.create(
-                    dataset=dataset, user=user, role=DatasetRole.Role.OWNER, given_by=user
-                )
-            files = _store_rows(dataset, fingerprint.over(source.rows()), progress)
-            if not files:
-                raise DataConflict(f"{path} holds no captions; nothing was imported.")
-            _store_pairs(dataset, fingerprint.over(source.pairs()))
-            dataset.fingerprint = fingerprint.hexdigest()
-            dataset.notes = {"sentences": source.notes.sentences()}
-            dataset.save(update_fields=["fingerprint", "notes"])
-            remember_mapping(dataset, "dataset", mapping)
-            if images:
-                _attach_pictures(dataset, images, files, copy)
-            refresh_statistics(Item, Caption)
-    except IntegrityError as error:
-        raise DataConflict(
-            f"Dataset {name!r} was not imported: another import stored it at the same time; look at what is there."
-        ) from error
+    with _stored_once(f"Dataset {name!r}"), PictureCopy(name) as copy, transaction.atomic():
+        dataset = Dataset.objects.create(
+            name=name,
+            source_format=format,
+            attribution=attribution,
+            sharing=Dataset.Sharing.INSTALLATION if user is None else Dataset.Sharing.MEMBERS,
+        )
+        if user is not None:
+            DatasetRole.objects.create(dataset=dataset, user=user, role=DatasetRole.Role.OWNER, given_by=user)
+        files = _store_rows(dataset, fingerprint.over(source.rows()), progress)
+        if not files:
+            raise DataConflict(f"{path} holds no captions; nothing was imported.")
+        _store_pairs(dataset, fingerprint.over(source.pairs()))
+        dataset.fingerprint = fingerprint.hexdigest()
+        dataset.notes = {"sentences": source.notes.sentences()}
+        dataset.save(update_fields=["fingerprint", "notes"])
+        remember_mapping(dataset, "dataset", mapping)
+        if images:
+            _attach_pictures(dataset, images, files, copy)
+        refresh_statistics(Item, Caption)
     return ImportSummary(
         name,
         True,
@@ -419,34 +424,29 @@ def import_candidates(
         return ImportSummary(system, False, {"captions": there.outputs.annotations().count()})
     fingerprint = Fingerprint()
     stored = 0
-    try:
-        with transaction.atomic():
-            row_system = System.objects.create(
-                dataset=row_dataset, name=system, owner=user, private=user is not None
-            )
-            for batch in batched(fingerprint.over(rows), ROWS_AT_ONCE):
-                captions = store_candidates(row_dataset, {row.text for row in batch})
-                Output.objects.bulk_create(
-                    Output(
-                        system=row_system,
-                        item_id=items[row.image],
-                        caption_id=captions[row.text],
-                        rank=row.rank or 1,
-                        score=row.score,
-                    )
-                    for row in batch
+    with _stored_once(f"System {system!r}"), transaction.atomic():
+        row_system = System.objects.create(
+            dataset=row_dataset, name=system, owner=user, private=user is not None
+        )
+        for batch in batched(fingerprint.over(rows), ROWS_AT_ONCE):
+            captions = store_candidates(row_dataset, {row.text for row in batch})
+            Output.objects.bulk_create(
+                Output(
+                    system=row_system,
+                    item_id=items[row.image],
+                    caption_id=captions[row.text],
+                    rank=row.rank or 1,
+                    score=row.score,
                 )
-                stored += len(batch)
-                progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
-            if not stored:
-                raise DataConflict(f"{path} holds no captions; nothing was imported.")
-            row_system.fingerprint = fingerprint.hexdigest()
-            row_system.save(update_fields=["fingerprint"])
-            remember_mapping(row_dataset, "import_candidates", mapping)
-    except IntegrityError as error:
-        raise DataConflict(
-            f"System {system!r} was not imported: another import stored it at the same time; look at what is there."
-        ) from error
+                for row in batch
+            )
+            stored += len(batch)
+            progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
+        if not stored:
+            raise DataConflict(f"{path} holds no captions; nothing was imported.")
+        row_system.fingerprint = fingerprint.hexdigest()
+        row_system.save(update_fields=["fingerprint"])
+        remember_mapping(row_dataset, "import_candidates", mapping)
     return ImportSummary(system, True, {"captions": stored}, source.notes.sentences())
 
 
@@ -530,20 +530,15 @@ def import_rankings(
     notes = ImportNotes()
     runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)
     lists = stored = 0
-    try:
-        with transaction.atomic():
-            # Serialise imports that change what is known of a dataset's systems.
-            locked = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
-            for name, run in sorted(runs.items()):
-                rows = run.in_order(depth, notes)
-                lists += sum(rank == 1 for _, _, rank, _ in rows)
-                stored += _store_run(locked, name, task, rows, user)
-                progress(0.9, f"{stored:,} ranked items")
-            refresh_statistics(Output)
-    except IntegrityError as error:
-        raise DataConflict(
-            f"{path} was not imported: another import stored the same systems at the same time; look at what is there."
-        ) from error
+    with _stored_once(str(path), "the same systems"), transaction.atomic():
+        # Serialise imports that change what is known of a dataset's systems.
+        locked = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
+        for name, run in sorted(runs.items()):
+            rows = run.in_order(depth, notes)
+            lists += sum(rank == 1 for _, _, rank, _ in rows)
+            stored += _store_run(locked, name, task, rows, user)
+            progress(0.9, f"{stored:,} ranked items")
+        refresh_statistics(Output)
     counts = {"systems": len(runs), "lists": lists, "ranked items": stored}
     return ImportSummary(", ".join(sorted(runs)), stored > 0, counts, notes.sentences())
 
