@@ -236,9 +236,9 @@ def _count_rows(study: Study) -> dict[str, int]:
 
 
 def _create_imported_study(slug: str, dataset: str, protocol: str, keys: Mapping[str, Any]) -> Study:
-    own = {"slug": slug, "dataset": dataset, "protocol": protocol}
+    required = {"slug": slug, "dataset": dataset, "protocol": protocol}
     try:
-        design = make_design({"name": slug, "controls": {"threshold": 0.0}, **keys, **own})
+        design = make_design({"name": slug, "controls": {"threshold": 0.0}, **keys, **required})
     except DesignError as error:
         if keys:
             raise

@@ -22,11 +22,11 @@ RATED = "filename,source,output,hypothesis,Annotator,Rating\na.jpg,Ein Hund,A do
 
 @pytest.fixture
 def dataset() -> Dataset:
-    made = Dataset.objects.create(name="toy", source_format="jsonl", sharing="installation")
+    row = Dataset.objects.create(name="toy", source_format="jsonl", sharing="installation")
     Item.objects.bulk_create(
-        Item(dataset=made, name=name, position=at) for at, name in enumerate(("a.jpg", "b.jpg"))
+        Item(dataset=row, name=name, position=at) for at, name in enumerate(("a.jpg", "b.jpg"))
     )
-    return made
+    return row
 
 
 def send(
@@ -58,8 +58,8 @@ GUESSED = {"column-0": "image", "column-2": "first_text", "column-4": "worker", 
 def test_columns_are_guessed_shown_with_the_first_rows_and_put_right_in_place(
     designer: Client, dataset: Dataset
 ) -> None:
-    asked = judgments(designer, dataset).headers["Location"]
-    page = designer.get(asked)
+    address = judgments(designer, dataset).headers["Location"]
+    page = designer.get(address)
     shown = words(page)
     assert "Ein Hund" in shown
     assert not Job.objects.exists()
@@ -68,15 +68,15 @@ def test_columns_are_guessed_shown_with_the_first_rows_and_put_right_in_place(
         "filename": "image", "source": "", "output": "first_text", "hypothesis": "", "Annotator": "worker",
         "Rating": "value",
     }  # fmt: skip
-    job = job_of(designer.post(asked, GUESSED))
+    job = job_of(designer.post(address, GUESSED))
     assert job.state == Job.State.FAILED
     assert "f.csv, line 3, Rating (value): found 9, expected" in job.error
     assert not Judgment.objects.exists()
-    told = designer.get(reverse("admin:judgments_job_change", args=[job.pk]))
-    assert asked in told.content.decode()
-    page = designer.get(asked)
+    job_page = designer.get(reverse("admin:judgments_job_change", args=[job.pk]))
+    assert address in job_page.content.decode()
+    page = designer.get(address)
     assert 'name="fix-0" value="9"' in page.content.decode()
-    assert job_of(designer.post(asked, GUESSED | {"fix-0": "4"})).state == Job.State.DONE
+    assert job_of(designer.post(address, GUESSED | {"fix-0": "4"})).state == Job.State.DONE
     assert set(Judgment.objects.values_list("value", flat=True)) == {3, 4}
     # the choice is offered for the next file of the dataset
     other = RATED.replace("Rating", "Stars").replace("Annotator", "Rating")
@@ -89,17 +89,17 @@ def test_columns_are_guessed_shown_with_the_first_rows_and_put_right_in_place(
 def test_right_rows_come_in_and_the_others_are_offered_as_a_file_when_asked(
     designer: Client, dataset: Dataset
 ) -> None:
-    asked = judgments(designer, dataset).headers["Location"]
-    job = job_of(designer.post(asked, GUESSED | {"good_rows": "on"}))
+    address = judgments(designer, dataset).headers["Location"]
+    job = job_of(designer.post(address, GUESSED | {"good_rows": "on"}))
     assert list(Judgment.objects.values_list("value", flat=True)) == [3]
-    place = reverse("admin:judgments_job_bad_rows", args=[job.pk])
-    assert place in designer.get(reverse("admin:judgments_job_change", args=[job.pk])).content.decode()
-    sent: Any = designer.get(place)
+    download = reverse("admin:judgments_job_bad_rows", args=[job.pk])
+    assert download in designer.get(reverse("admin:judgments_job_change", args=[job.pk])).content.decode()
+    sent: Any = designer.get(download)
     (row,) = csv.DictReader(io.StringIO(b"".join(sent.streaming_content).decode()))
     assert (row["line"], row["value"]) == ("3", "9")
     designer.force_login(User.objects.create_superuser("other"))
-    assert designer.get(place).status_code == 404
-    assert designer.get(asked).status_code == 302
+    assert designer.get(download).status_code == 404
+    assert designer.get(address).status_code == 302
 
 
 def test_a_workbook_waits_for_its_columns_until_a_job_has_read_it(
@@ -108,10 +108,12 @@ def test_a_workbook_waits_for_its_columns_until_a_job_has_read_it(
     content = table_in("xlsx", tmp_path, [["a.jpg", *TABLE[0][1:]], ["b.jpg", *TABLE[1][1:]]]).read_bytes()
     job = job_of(send(designer, dataset, "candidates", content, "s.xlsx", format="xlsx", system="GPT-4"))
     assert job.state == Job.State.FAILED
-    asked = reverse("admin:judgments_dataset_columns", args=[job.args["upload"]])
-    page = designer.get(asked)
+    address = reverse("admin:judgments_dataset_columns", args=[job.args["upload"]])
+    page = designer.get(address)
     assert [column["name"] for column in page.context["table"]["columns"]] == HEADER
-    assert job_of(designer.post(asked, {"column-0": "image", "column-1": "caption"})).state == Job.State.DONE
+    assert (
+        job_of(designer.post(address, {"column-0": "image", "column-1": "caption"})).state == Job.State.DONE
+    )
     assert {output.caption.text for output in Output.objects.filter(system__name="GPT-4")} == {
         "A pier.",
         "A dog.",
@@ -120,11 +122,11 @@ def test_a_workbook_waits_for_its_columns_until_a_job_has_read_it(
 
 def test_words_and_layouts_are_taken_on_the_page(designer: Client, dataset: Dataset) -> None:
     text = "HITId,AssignmentId,WorkerId,Input.image,Answer.fits\nH,A,W,a.jpg,yes\nH,B,V,a.jpg,no\n"
-    asked = judgments(designer, dataset, text, format="mturk", protocol="relevance").headers["Location"]
-    names = [column["name"] for column in designer.get(asked).context["table"]["columns"]]
+    address = judgments(designer, dataset, text, format="mturk", protocol="relevance").headers["Location"]
+    names = [column["name"] for column in designer.get(address).context["table"]["columns"]]
     sent = {f"column-{names.index('Input.image')}": "image", f"column-{names.index('Answer.fits')}": "value"}
-    assert designer.post(asked, sent | {"words": "yes"}).status_code == 200
-    assert job_of(designer.post(asked, sent | {"words": "yes=1, no=0"})).state == Job.State.DONE
+    assert designer.post(address, sent | {"words": "yes"}).status_code == 200
+    assert job_of(designer.post(address, sent | {"words": "yes=1, no=0"})).state == Job.State.DONE
     assert set(Judgment.objects.values_list("value", flat=True)) == {0, 1}
     assert Study.objects.get().hits.count() == 1
 
@@ -155,9 +157,9 @@ def test_problems_of_a_dataset_are_put_right_in_place_too(designer: Client) -> N
     job = job_of(designer.post(add, {"upload": page.context["upload"], "name": "mine", "role-0": "people"}))
     assert "line 2, split" in job.error
     assert "line 4, caption" in job.error
-    asked = reverse("admin:judgments_dataset_columns", args=[job.args["upload"]])
-    assert len(designer.get(asked).context["problems"]) == 2
-    assert job_of(designer.post(asked, {"fix-0": "dev", "fix-1": "A hen"})).state == Job.State.DONE
+    address = reverse("admin:judgments_dataset_columns", args=[job.args["upload"]])
+    assert len(designer.get(address).context["problems"]) == 2
+    assert job_of(designer.post(address, {"fix-0": "dev", "fix-1": "A hen"})).state == Job.State.DONE
     assert set(Caption.objects.values_list("text", flat=True)) == {"A dog", "A cat", "A hen"}
 
 

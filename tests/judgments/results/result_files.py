@@ -51,8 +51,10 @@ def row_with(**changes: str) -> dict[str, str]:
 
 def csv_text(*rows: Mapping[str, str], without: tuple[str, ...] = ()) -> str:
     """The rows as the requester pages write them: every cell in quotes, a column for each name in any row."""
-    own = dict.fromkeys(name for row in rows for name in row if name not in (*COLUMNS, "Approve", "Reject"))
-    names = [name for name in (*COLUMNS, *own, "Approve", "Reject") if name not in without]
+    columns = dict.fromkeys(
+        name for row in rows for name in row if name not in (*COLUMNS, "Approve", "Reject")
+    )
+    names = [name for name in (*COLUMNS, *columns, "Approve", "Reject") if name not in without]
     stream = io.StringIO()
     writer = csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(names)

@@ -122,7 +122,7 @@ def test_a_list_of_names_and_values_is_taken_apart_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "problem"),
     [
         ("[{", "text that is not JSON"),
         ("7", "no object of answers"),
@@ -130,8 +130,8 @@ def test_a_list_of_names_and_values_is_taken_apart_too() -> None:
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_json_that_cannot_be_answers_is_refused(text: str, found: str) -> None:
-    with pytest.raises(ValueError, match=found):
+def test_json_that_cannot_be_answers_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
         read(Answer__taskAnswers=text)
 
 

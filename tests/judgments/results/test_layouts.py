@@ -154,14 +154,14 @@ def test_potato_s_lines_are_named_by_their_folder_and_its_tables_have_columns_of
 ) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "annotated_instances.jsonl").write_text(json.dumps(POTATO) + "\n")
-    words = {"yes": 1, "no": 0}
-    (row,) = judged("potato", tmp_path, columns={"value": "fits"}, values=words)
+    answers = {"yes": 1, "no": 0}
+    (row,) = judged("potato", tmp_path, columns={"value": "fits"}, values=answers)
     assert (row.unit, row.worker, row.value, row.seconds) == ("i1", "ann", 1, 4.5)
     (row,) = judged("potato", tmp_path, columns={"value": "grade.value"})
     assert row.value == 4
     table = tmp_path / "all.tsv"
     table.write_text("user\tinstance_id\tfits:::yes\tfits:::no\nben\ti1\t\tno\n")
-    (row,) = judged("potato", table, columns={"value": "fits"}, values=words)
+    (row,) = judged("potato", table, columns={"value": "fits"}, values=answers)
     assert (row.worker, row.value) == ("ben", 0)
 
 
@@ -182,17 +182,17 @@ def workbook(path: Path, rows: list[list[Any]], *, entry: str = "") -> Path:
     shared: list[str] = []
 
     def cell(at: int, number: int, value: Any) -> str:
-        place = f"{chr(65 + at)}{number}"
+        reference = f"{chr(65 + at)}{number}"
         if value is None:
             return ""
         if isinstance(value, bool):
-            return f'<c r="{place}" t="b"><v>{int(value)}</v></c>'
+            return f'<c r="{reference}" t="b"><v>{int(value)}</v></c>'
         if isinstance(value, int | float):
-            return f'<c r="{place}"><v>{value}</v></c>'
+            return f'<c r="{reference}"><v>{value}</v></c>'
         if at % 2:
-            return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+            return f'<c r="{reference}" t="inlineStr"><is><t>{value}</t></is></c>'
         shared.append(value)
-        return f'<c r="{place}" t="s"><v>{len(shared) - 1}</v></c>'
+        return f'<c r="{reference}" t="s"><v>{len(shared) - 1}</v></c>'
 
     lines = [
         f'<row r="{number}">{"".join(cell(at, number, value) for at, value in enumerate(row))}</row>'
@@ -243,7 +243,8 @@ def table_in(form: str, folder: Path, rows: list[list[Any]] = TABLE, header: lis
 def test_any_table_comes_in_by_saying_what_its_columns_are(tmp_path: Path, form: str) -> None:
     path = table_in(form, tmp_path)
     exact = {
-        name: next(one for one in HEADER if one.lower() == column.lower()) for name, column in COLUMNS.items()
+        name: next(heading for heading in HEADER if heading.lower() == column.lower())
+        for name, column in COLUMNS.items()
     }
     mapping = ColumnMapping(columns=exact)
     rows = list(open_judgments(form, path, protocol="graded", mapping=mapping).judgments())
