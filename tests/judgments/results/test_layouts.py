@@ -324,6 +324,20 @@ def test_hostile_workbooks_are_refused_in_a_sentence(tmp_path: Path, make: Any, 
         list(open_dataset("xlsx", path).references())
 
 
+def test_a_damaged_text_of_parquet_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "bad.parquet"
+    pq.write_table(pa.table({"image": ["a.jpg"], "caption": pa.array([b"\x80"]).view(pa.string())}), path)
+    with pytest.raises(ImportProblem, match="expected a Parquet file"):
+        list(open_dataset("parquet", path).references())
+
+
+def test_a_time_of_hundreds_of_digits_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "annotated_instances.jsonl"
+    path.write_text(json.dumps(POTATO | {"behavioral_data": {"total_time_ms": 10**400}}))
+    with pytest.raises(ImportProblem, match="total_time_ms: found 1000"):
+        judged("potato", path, columns={"value": "fits"}, values={"yes": 1, "no": 0})
+
+
 FILES = {
     "label-studio": json.dumps(LABELLED).encode(),
     "pearmut": json.dumps(PEARMUT).encode(),
