@@ -33,6 +33,7 @@ from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Study, StudyRole
 from judgments.studies.generation import withdraw_control
 from tests.annotation.leasing import claimed
+from tests.doors import signed_in
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.studies import make_dataset as small_dataset
 from tests.studies import make_dataset, make_study, make_worker, with_worker
@@ -273,8 +274,7 @@ def test_the_designer_sees_the_alarm_the_suspects_and_how_each_item_fared() -> N
     first = study.units.filter(control=True).order_by("position")[0]
     worker, _ = make_worker(study)
     work(study, worker, right(study))
-    designer = Client()
-    designer.force_login(User.objects.create_superuser("designer"))
+    designer = signed_in(User.objects.create_superuser("designer"))
     address = reverse("admin:judgments_study_controls", args=[study.pk])
     shown = " ".join(designer.get(address).content.decode().split())
     assert "<b>1 participant</b> has met every check question within reach" in shown
@@ -306,8 +306,7 @@ def test_striking_is_offered_to_designers_of_studies_with_hits_of_their_own(
     made.answer(made.hit("h1", [control]), "w-1", [4])
     person = User.objects.create_user("person", is_staff=True)
     StudyRole.objects.create(study=made.study, user=person, role=role)
-    browser = Client()
-    browser.force_login(person)
+    browser = signed_in(person)
     page = browser.get(reverse("admin:judgments_study_controls", args=[made.study.pk]))
     strike = reverse("admin:judgments_study_do", args=[made.study.pk, "strike"])
     assert [entry["unit"].key for group in page.context["groups"] for entry in group.items] == ["c1"]
@@ -328,8 +327,7 @@ def test_control_items_of_best_worst_lists_are_told_and_shown() -> None:
     )
     rehearse(study=study, crowd=Crowd(workers=5, spammers=0.2, drop_outs=0, seed=1))
     assert {answer.control_kind for answer in control_answers(study)} == {"reference", "degraded", "repeated"}
-    designer = Client()
-    designer.force_login(User.objects.create_superuser("designer"))
+    designer = signed_in(User.objects.create_superuser("designer"))
     shown = designer.get(reverse("admin:judgments_study_controls", args=[study.pk])).content.decode()
     unit = study.units.filter(control_kind="degraded")[0]
     assert all(option["text"] in shown for option in unit.content["options"])

@@ -19,6 +19,7 @@ from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study, picture_bytes
 from tests.annotation.posting import KINDS, submit, work_of
 from tests.crowd import first_answers
+from tests.doors import signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -132,8 +133,7 @@ def test_staff_with_a_role_see_pictures_and_nobody_else_does(django_user_model: 
         user = django_user_model.objects.create_user(name, is_staff=is_staff)
         if has_role:
             give_role(study=study, user=user, role="viewer")
-        client = Client()
-        client.force_login(user)
+        client = signed_in(user)
         for address in (f"/pictures/{assignment.pk}/1/", f"/pictures/preview/{item.pk}/"):
             response = client.get(address)
             assert response.status_code == status

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 
 from evaluation.models import Challenge, Submission
 from evaluation.results.challenges.challenges import make_challenge
@@ -77,13 +76,6 @@ def staff(name: str, *permissions: str) -> User:
     user = User.objects.create_user(name, is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     return user
-
-
-def signed_in(user: User) -> Client:
-    """Their browser."""
-    browser = Client()
-    browser.force_login(user)
-    return browser
 
 
 def submit(

@@ -137,6 +137,12 @@ class StudyOf:
         )  # fmt: skip
         return assignment
 
+    def judge_texts(self, texts: Sequence[str], answers: Mapping[str, Sequence[Any]]) -> None:
+        """One HIT of texts of a.jpg, and what each person answers to them."""
+        hit = self.hit("h1", [self.unit(f"u{n}", "a.jpg", first=text) for n, text in enumerate(texts)])
+        for name, values in answers.items():
+            self.answer(hit, name, values)
+
 
 def answered(study: Study, *given: Any) -> Study:
     """One worker for each of ``given``, who says the same of everything."""

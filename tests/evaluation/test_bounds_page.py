@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job
+from tests.doors import signed_in
 from tests.evaluation.reporting import IMAGES, words
 from tests.evaluation.studies import make_dataset
 
@@ -46,7 +47,6 @@ def test_bounds_of_a_dataset_are_computed_and_shown_on_a_page(designer: Client) 
     assert Job.objects.filter(kind="leave_one_out").count() == 1
 
     Dataset.objects.filter(pk=dataset.pk).update(sharing="members")
-    stranger = Client()
-    stranger.force_login(User.objects.create_user("stranger", is_staff=True))
+    stranger = signed_in(User.objects.create_user("stranger", is_staff=True))
     assert stranger.get(page).status_code in (403, 404)
     assert Client().get(page).status_code == 302

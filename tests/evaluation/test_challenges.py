@@ -25,13 +25,13 @@ from evaluation.results.challenges.submissions import (
 from judgments.access.tokens import create_token
 from judgments.jobs import run_job
 from judgments.models import Caption, Job
+from tests.doors import signed_in
 from tests.evaluation.challenging import (
     a_challenge,
     captions,
     file_of,
     participant,
     references,
-    signed_in,
     submit,
     work_off,
 )

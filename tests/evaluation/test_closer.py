@@ -53,9 +53,7 @@ def graded() -> StudyOf:
     """What people like best, A zebra, metrics like least."""
     made = StudyOf(make_dataset("graded-pets", IMAGES), "graded")
     texts = ["A zebra", "A brown dog .", "The dog is on the grass .", "A dog runs on grass"]
-    hit = made.hit("h1", [made.unit(f"u{number}", "a.jpg", first=text) for number, text in enumerate(texts)])
-    for name, values in (("w-1", [4, 3, 1, 2]), ("w-2", [4, 3, 1, 2])):
-        made.answer(hit, name, values)
+    made.judge_texts(texts, {"w-1": [4, 3, 1, 2], "w-2": [4, 3, 1, 2]})
     return evaluated(made)
 
 

@@ -20,6 +20,7 @@ from evaluation.results.comparing.studies import compare_studies
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
+from tests.doors import signed_in
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.fetching import questions
@@ -140,9 +141,7 @@ def viewer_of(study: Study) -> Client:
     """Somebody with a role in one study alone."""
     person = User.objects.create_user("viewer", is_staff=True)
     give_role(study=study, user=person, role="viewer")
-    client = Client()
-    client.force_login(person)
-    return client
+    return signed_in(person)
 
 
 def test_a_study_that_a_person_may_not_see_is_neither_offered_nor_compared(

@@ -169,10 +169,8 @@ def test_documents_are_the_images_of_the_judged_split() -> None:
 def test_single_grades_tau_c_own_captions_and_thresholds_are_read_besides() -> None:
     made = StudyOf(make_dataset("toy", REFERENCES), "graded")
     texts = ["a brown dog runs", "the dog runs over the park", "a cat over there", "two cats"]
-    hit = made.hit("h1", [made.unit(f"u{n}", "a.jpg", first=text) for n, text in enumerate(texts)])
     grades = {"alma": [4, 4, 2, 1], "bela": [3, 4, 2, 2]}
-    for name, own in grades.items():
-        made.answer(hit, name, own)
+    made.judge_texts(texts, grades)
     found = evaluate_study(
         study=made.study, metrics=["bleu-h13"], tau_c=True, single_grades=True, own_kept=True,
         people_at_least=[3.5, 2], metric_at_least=[0.5],
@@ -220,9 +218,7 @@ def graded(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> dict[st
     ]
     with rolled_back(django_db_blocker):
         made = StudyOf(make_dataset("toy", REFERENCES), "graded")
-        hit = made.hit("h1", [made.unit(f"u{n}", "a.jpg", first=text) for n, text in enumerate(texts)])
-        made.answer(hit, "alma", [4, 4, 3, 2, 1, 1])
-        made.answer(hit, "bela", [4, 3, 3, 2, 2, 1])
+        made.judge_texts(texts, {"alma": [4, 4, 3, 2, 1, 1], "bela": [4, 3, 3, 2, 2, 1]})
         found = evaluate_study(study=made.study, metrics=["bleu-h13", "bleu-1"])
         scores = MetricScore.objects.filter(metric="bleu-h13").order_by("pk").values_list("first", flat=True)
         return {**found, "scores": list(scores)}
@@ -259,9 +255,7 @@ def test_kappa_is_given_on_a_grid_of_thresholds(graded: dict[str, Any]) -> None:
 def test_relevance_is_held_against_the_share_of_yes() -> None:
     study = StudyOf(make_dataset("toy", REFERENCES), "relevance")
     texts = ["the dog runs", "a dog", "two cats", "nothing"]
-    hit = study.hit("h1", [study.unit(f"u{place}", "a.jpg", first=text) for place, text in enumerate(texts)])
-    for name, values in (("alma", [1, 1, 0, 0]), ("bela", [1, 1, 1, 0]), ("clara", [1, 0, 0, 0])):
-        study.answer(hit, name, values)
+    study.judge_texts(texts, {"alma": [1, 1, 0, 0], "bela": [1, 1, 1, 0], "clara": [1, 0, 0, 0]})
     found = evaluate_study(study=study.study, metrics=["bleu-h13"])["metrics"]["bleu-h13"]
     assert {cell["people_at_least"] for cell in found["kappa"]} == {0.33, 0.66, 1.0}
     # people order 1, 2/3, 1/3, 0; the metric 1, 1, 0, 0: four concordant pairs, two tied in the metric

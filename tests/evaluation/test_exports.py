@@ -154,9 +154,7 @@ def test_qrels_name_the_image_as_query_or_the_caption(relevance: StudyOf, tmp_pa
 
 def test_mean_grades_become_whole_relevance(tmp_path: Path) -> None:
     study = StudyOf(make_dataset("toy", REFERENCES), "graded")
-    hit = study.hit("h1", [study.unit(f"u{place}", "a.jpg", first=f"c {place}") for place in range(4)])
-    study.answer(hit, "alma", [1, 1, 3, 4])
-    study.answer(hit, "bela", [1, 2, 4, 4])
+    study.judge_texts([f"c {n}" for n in range(4)], {"alma": [1, 1, 3, 4], "bela": [1, 2, 4, 4]})
     found = exported(study, tmp_path / "out", "qrels").read_text().split()[3::4]
     assert found == ["0", "0", "2", "3"]  # means 1, 1.5, 3.5 and 4; a half goes down
 

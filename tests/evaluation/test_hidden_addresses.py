@@ -13,8 +13,8 @@ from evaluation.models import Challenge
 from judgments.access.roles import give_dataset_role
 from judgments.models import Caption, Item, Study
 from tests.annotation.casting import joined, make_dataset, make_study
-from tests.doors import key_of
-from tests.evaluation.challenging import SECRET, a_challenge, participant, signed_in, staff, submit, work_off
+from tests.doors import key_of, signed_in
+from tests.evaluation.challenging import SECRET, a_challenge, participant, staff, submit, work_off
 from tests.strangers import addresses
 
 pytestmark = pytest.mark.django_db

@@ -26,6 +26,7 @@ from judgments.design.reading import make_design
 from judgments.models import Study
 from judgments.studies.studies import change_design, create_study
 from tests.annotation.casting import make_dataset as make_shapes
+from tests.doors import signed_in
 from tests.evaluation.challenging import (
     SECRET,
     a_challenge,
@@ -33,7 +34,6 @@ from tests.evaluation.challenging import (
     file_of,
     participant,
     references,
-    signed_in,
     staff,
     submit,
     work_off,

@@ -40,6 +40,7 @@ from evaluation.results.judges.prompts import Question, instructions_of, picture
 from judgments.access.roles import give_role
 from judgments.models import Item, Study, StudyEvent, Unit
 from judgments.studies.studies import design_of, kind_of
+from tests.doors import signed_in
 from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
 from tests.studies import make_dataset, make_study
 
@@ -433,8 +434,7 @@ def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
     assert all(0.8 < one["coverage"] <= 1 for one in judge["savings"])
     assert found["people"]["agreement"]["n"] > 0
 
-    client = Client()
-    client.force_login(User.objects.create_superuser("lead"))
+    client = signed_in(User.objects.create_superuser("lead"))
     page = client.get(f"/admin/judgments/study/{study.pk}/judges/").content.decode()
     assert "Not tested: no person judged 30 or more" in page
     assert "chooses the text that is shown first" in page
@@ -534,6 +534,5 @@ def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
     viewer = User.objects.create_user("vera", is_staff=True)
     give_role(study=study, user=viewer, role="viewer")
     import_judge(study=study, name="c", answers=answers_in(study, [1] * 100))
-    left = Client()
-    left.force_login(viewer)
+    left = signed_in(viewer)
     assert left.delete(f"/api/judges/{Judge.objects.get().pk}/").status_code == 403

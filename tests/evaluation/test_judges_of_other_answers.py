@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.test import Client
 from pytest_django import Settings
 
 from evaluation.errors import EvaluationError
@@ -23,6 +22,7 @@ from evaluation.results.judges.prompts import instructions_of, read_reply
 from evaluation.statistics.judges import alternative_annotator_test
 from judgments.models import HIT, Output, System
 from judgments.studies.studies import design_of, kind_of
+from tests.doors import signed_in
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.fakes.chat import KEY, FakeChat, fake_chat
 
@@ -206,8 +206,7 @@ def test_a_judge_names_the_best_of_several_in_both_orders(chat: FakeChat, tmp_pa
 
 
 def _page(study: StudyOf, name: str) -> str:
-    client = Client()
-    client.force_login(User.objects.create_superuser("lead"))
+    client = signed_in(User.objects.create_superuser("lead"))
     return client.get(f"/admin/judgments/study/{study.study.pk}/{name}/").content.decode()
 
 

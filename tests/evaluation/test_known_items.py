@@ -15,6 +15,7 @@ from judgments.models import Study, Unit
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import design_of
 from tests.annotation.test_control_items import right, work
+from tests.doors import signed_in
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -87,8 +88,7 @@ def test_the_page_offers_them_to_designers_alone(django_assert_max_num_queries: 
     assert stranger.get(address).status_code == 302
     do = reverse("admin:judgments_study_do", args=[draft.pk, "take-known"])
     assert stranger.post(do, {"chosen": "1"}).status_code == 302
-    designer = Client()
-    designer.force_login(User.objects.create_superuser("designer"))
+    designer = signed_in(User.objects.create_superuser("designer"))
     shown = designer.get(address).content.decode()
     ticks = shown.count('name="chosen"')
     assert ticks >= 3

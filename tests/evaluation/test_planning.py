@@ -27,6 +27,7 @@ from judgments.design.reading import make_design
 from judgments.jobs import run_job
 from judgments.models import CandidatePair, Job, Study, System
 from judgments.studies.studies import create_study
+from tests.doors import signed_in
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.judgments.desk import do, page
 
@@ -241,11 +242,9 @@ def test_a_wrong_assumption_is_said_and_what_was_typed_stays(designer: Client) -
 def test_who_may_add_no_study_has_no_such_page_and_nobody_sees_anothers_plan(designer: Client) -> None:
     designer.post(first_page(), alone())
     assert run_job(Job.objects.get().pk)
-    other = Client()
-    other.force_login(User.objects.create_user("clerk", is_staff=True))
+    other = signed_in(User.objects.create_user("clerk", is_staff=True))
     assert other.get(first_page()).status_code == 403
-    boss = Client()
-    boss.force_login(User.objects.create_superuser("boss"))
+    boss = signed_in(User.objects.create_superuser("boss"))
     assert (
         "Nothing is simulated yet" in boss.get(f"{first_page()}?plan={Job.objects.get().pk}").content.decode()
     )

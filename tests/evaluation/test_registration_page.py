@@ -16,7 +16,7 @@ from evaluation.planning.registration.plans import plan_hash
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent
-from tests.doors import Answer, Call, by_command, by_page
+from tests.doors import Answer, Call, by_command, by_page, signed_in
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.evaluation.test_registration import registered
 from tests.studies import make_study
@@ -85,8 +85,7 @@ def as_form(plan: dict[str, Any]) -> dict[str, str]:
 
 def at_each_door(study: Study, user: User, plan: dict[str, Any], folder: Path) -> dict[str, Answer]:
     """Ask to register a plan, {} for that of the study file, at every door in turn."""
-    client = Client()
-    client.force_login(user)
+    client = signed_in(user)
     page = by_page(study, Call("register", "", "", as_form(plan)), user)
     body = {"study": study.slug} | ({"plan": plan} if plan else {})
     answer = client.post("/api/registrations/", body, content_type="application/json")

@@ -184,8 +184,7 @@ def test_where_people_score_no_captions_the_figure_says_why_it_has_no_ceiling(of
 def test_a_single_vote_a_unit_leaves_the_correlation_without_a_ceiling() -> None:
     made = StudyOf(make_dataset("pets", IMAGES), "graded")
     texts = ["A dog runs on grass", "Blue cars", "A dog", "The dog runs"]
-    units = [made.unit(f"u{number}", "a.jpg", first=text) for number, text in enumerate(texts)]
-    made.answer(made.hit("h1", units), "w-1", [4, 1, 3, 4])
+    made.judge_texts(texts, {"w-1": [4, 1, 3, 4]})
     found = plots(build_report(made.study, metrics=["bleu-1", "rouge-l"]))
     assert levels(found["correlation"]) == {"chance"}
     for name in ("correlation", "kappa", "metric-correlation-rho"):

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
 from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from judgments.access.roles import give_role
 from judgments.models import Job, SavedPreset, Study
-from tests.doors import Answer, Call, by_command, by_http, by_page
+from tests.doors import Answer, Call, by_command, by_http, by_page, signed_in
 from tests.evaluation.studies import three_pairs
 
 pytestmark = pytest.mark.django_db
@@ -35,8 +34,7 @@ def study(settings: Settings, tmp_path: Path) -> Study:
 
 def by_http_named(study: Study, call: Call, user: User) -> Answer:
     """Post to a resource whose body names the study."""
-    client = Client()
-    client.force_login(user)
+    client = signed_in(user)
     body = {**call.values, "study": study.slug}
     answer = client.post(f"/api/{call.http}/", body, content_type="application/json")
     done = answer.status_code in (201, 202)

@@ -183,10 +183,7 @@ def test_further_readings_are_asked_for_on_the_page_and_shown_beside_the_usual_f
 def test_graded_studies_show_how_metrics_order_captions(study: Study, designer: Client) -> None:
     made = StudyOf(study.dataset, "graded")
     texts = ["A dog runs .", "A brown dog .", "Cars .", "The dog is on the grass ."]
-    units = [made.unit(f"u{number}", "a.jpg", first=text) for number, text in enumerate(texts)]
-    hit = made.hit("h1", units)
-    for name, values in (("w-1", [4, 3, 1, 4]), ("w-2", [4, 3, 1, 3]), ("w-3", [4, 4, 1, 3])):
-        made.answer(hit, name, values)
+    made.judge_texts(texts, {"w-1": [4, 3, 1, 4], "w-2": [4, 3, 1, 3], "w-3": [4, 4, 1, 3]})
     aggregate_study(study=made.study)
     evaluate_study(study=made.study, metrics=["bleu-1"], tau_c=True, single_grades=True)
     response = designer.get(address(made.study))

@@ -13,6 +13,7 @@ from annotation.models import Assignment
 from judgments.models import Study
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.crowds.framing import PREVIEW, SITE, Turker, study_at_mturk
+from tests.doors import signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -129,8 +130,7 @@ def test_the_ticket_names_the_worker_whatever_cookie_comes_along(study: Study) -
     assert response.status_code == 200
     assert work.form.split("/work/")[1] in response.content.decode()
     staff = User.objects.create_superuser("root")
-    client = Client()
-    client.force_login(staff)
+    client = signed_in(staff)
     assert client.get(work.at()).status_code == 200
     assert Assignment.objects.filter(study=study).count() == 1
 

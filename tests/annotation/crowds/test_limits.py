@@ -36,7 +36,7 @@ from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import approved_ada, study_at_mturk
 from tests.annotation.crowds.panels import panel_study
 from tests.annotation.test_erasure import all_text
-from tests.doors import key_of
+from tests.doors import key_of, signed_in
 from tests.installations import Installation
 
 pytestmark = pytest.mark.django_db
@@ -266,8 +266,7 @@ def test_an_order_about_somebody_who_is_erased_names_nobody_and_pays_nobody(
 def test_the_page_shows_limits_and_requests_and_confirms(
     study: Study, olga: User, asked: SpendingRequest
 ) -> None:
-    client = Client()
-    client.force_login(confirmer())
+    client = signed_in(confirmer())
     shown = client.get(PAGE)
     text = shown.content.decode()
     assert (shown.status_code, "0.60\xa0USD" in text, "olga" in text, study.slug in text) == (
@@ -279,16 +278,14 @@ def test_the_page_shows_limits_and_requests_and_confirms(
     decide = reverse("admin:annotation_spendingrequest_decide", args=[asked.pk, "confirm"])
     assert client.post(decide).status_code == 302
     assert CrowdCall.objects.get(kind="bonus").reserved_cents == 60
-    stranger = Client()
-    stranger.force_login(olga)
+    stranger = signed_in(olga)
     assert (stranger.get(PAGE).status_code, stranger.post(decide).status_code) == (403, 403)
 
 
 def test_an_owner_of_the_installation_sets_limits_as_amounts(
     study: Study, olga: User, ada: CrowdSession
 ) -> None:
-    client = Client()
-    client.force_login(User.objects.create_superuser("root"))
+    client = signed_in(User.objects.create_superuser("root"))
     client.post(f"{PAGE}add/", {"account": olga.pk, "currency": "USD", "day_cents": "1.10"})
     assert set(SpendingLimit.objects.values_list("account__username", "day_cents")) == {
         ("olga", 110),

@@ -20,6 +20,7 @@ from judgments.studies.studies import design_of
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.crowds.panel_files import HEADER, completed, done, line
 from tests.annotation.crowds.panels import ADA, BOB, do_page, panel_study, session, start
+from tests.doors import signed_in
 from tests.judgments.desk import do, page, words
 
 pytestmark = pytest.mark.django_db
@@ -136,8 +137,7 @@ def test_a_large_list_is_read_by_a_job_and_its_ids_do_not_stay(
     assert "Booked: 1 approved" in words(designer.post(do(study, "book-list"), booked, follow=True))
     address = f"{page(study, 'panel')}?job={Job.objects.get().pk}"
     assert "please upload it again" in words(designer.get(address))
-    other = Client()
-    other.force_login(User.objects.create_superuser("other"))
+    other = signed_in(User.objects.create_superuser("other"))
     assert other.get(address).status_code == 404
 
 
@@ -223,8 +223,7 @@ def test_who_may_only_look_sees_the_list_and_changes_nothing() -> None:
     close_study(study=study)
     reader = User.objects.create_user("reader", is_staff=True)
     reader.user_permissions.add(Permission.objects.get(codename="view_study"))
-    client = Client()
-    client.force_login(reader)
+    client = signed_in(reader)
     shown = upload(study, client, "\n".join((HEADER, line(ADA, "APPROVED"))))
     assert shown.status_code == 200
     assert "Book it" not in shown.content.decode()

@@ -21,7 +21,7 @@ from judgments.jobs import enqueue, run_job
 from judgments.models import Job, Study, StudyRole
 from tests.annotation.crowds.panels import do_page, start
 from tests.annotation.crowds.prolific_panel import LOST, Panel, panel_study
-from tests.doors import key_of
+from tests.doors import key_of, signed_in
 from tests.fakes.prolific import Fault, ProlificEmulator
 from tests.judgments.desk import do, page, words
 
@@ -91,8 +91,7 @@ def test_the_file_is_for_those_who_may_change_the_study(described: Panel, design
         given, kept = (Client(headers=key_of(user)).get(address) for user in (owner, reviewer))
         given.close()
         assert (given.status_code, kept.status_code) == (200, 403)
-    browser = Client()
-    browser.force_login(reviewer)
+    browser = signed_in(reviewer)
     assert browser.get(f"{page(study, 'download')}?job={job}").status_code == 403
     assert "demographics" not in browser.get(page(study, "exports")).content.decode()
     assert "demographics" in designer.get(page(study, "exports")).content.decode()
