@@ -316,6 +316,38 @@ def test_no_circle_of_modules() -> None:
     assert list(circles(arrows)) == []
 
 
+def test_no_package_gives_a_name_of_its_folders_to_something_else() -> None:
+    """Python imports a folder of data like a package, and its name in the package is the folder from then on."""
+    hidden = [
+        f"{name}.{folder.name}"
+        for name, path, tree in modules()
+        if path.name == "__init__.py"
+        for folder in path.parent.iterdir()
+        if folder.is_dir() and not (folder / "__init__.py").exists() and folder.name in bound_names(tree)
+    ]
+    assert hidden == []
+    assert bound_names(ast.parse("from a import b as c\ndef d(): pass\ne: int = 1\nf = 1")) == {
+        "c",
+        "d",
+        "e",
+        "f",
+    }
+
+
+def bound_names(tree: ast.Module) -> set[str]:
+    """Return the names that a module's top level binds."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
 def circles(arrows: dict[str, set[str]]) -> Iterator[list[str]]:
     """Yield every set of modules that import each other (Tarjan's strongly connected components)."""
     index: dict[str, int] = {}

@@ -14,7 +14,7 @@ from annotation.rehearsal.rehearsal import CAREFUL, SortReport
 from common.commands import QuorumCommand, progress_bar
 from common.files import check_place, write_json
 from judgments.design.reading import toml_values
-from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, layouts
+from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS
 from judgments.management.base import OperationCommand
@@ -73,7 +73,7 @@ class ImportJudgments(QuorumCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *layouts()])
+        parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()])
         parser.add_argument("path", type=Path)
         parser.add_argument("--dataset", required=True)
         parser.add_argument("--study", required=True, help="slug of the study to make")

@@ -15,7 +15,7 @@ from common.incoming import BeyondHead, load_json
 from judgments.datasets import uploads
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.tables import REQUIRED, WANTED, Table, table_of
-from judgments.importers import TABLE_FORMATS, ImportProblem, layouts
+from judgments.importers import TABLE_FORMATS, ImportProblem, read_layouts
 from judgments.importers.mapping import parse_pairs
 from judgments.importers.textio import ImportProblems
 from judgments.models import Job
@@ -39,7 +39,7 @@ def leave_pending(kind: str, args: Mapping[str, Any], table: Table) -> None:
 
 
 def _has_columns(kind: str, args: Mapping[str, Any]) -> bool:
-    return kind in REQUIRED and args["format"] in (*TABLE_FORMATS, *layouts())
+    return kind in REQUIRED and args["format"] in (*TABLE_FORMATS, *read_layouts())
 
 
 @contextmanager

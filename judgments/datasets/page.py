@@ -51,7 +51,13 @@ from judgments.datasets.understanding import (
     Understood,
     as_understood,
 )
-from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS, layouts
+from judgments.importers import (
+    CANDIDATE_FORMATS,
+    DATASET_FORMATS,
+    JUDGMENT_FORMATS,
+    TABLE_FORMATS,
+    read_layouts,
+)
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, PublishedPair, Study, System
@@ -72,7 +78,7 @@ FORMAT_TITLES = {
     "json": gettext_noop("JSON: a list of objects"),
     "xlsx": gettext_noop("Excel (.xlsx): the first sheet"),
     "parquet": gettext_noop("Parquet"),
-    **{name: how.title for name, how in layouts().items()},
+    **{name: how.title for name, how in read_layouts().items()},
     "annotation": gettext_noop("Captions ranked for an image: qid is an image, docid the id of a caption"),
     "search": gettext_noop("Images ranked for a caption: qid is the id of a caption, docid an image"),
     "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
@@ -346,7 +352,7 @@ class RankingsForm(UploadForm):
 
 
 class JudgmentsForm(UploadForm):
-    formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS, *layouts())
+    formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts())
     job = "import_judgments"
     title = gettext_noop("Import judgments")
     lead = gettext_noop("Judgments about {dataset} that were collected elsewhere.")

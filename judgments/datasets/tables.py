@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judgments.importers import TABLE_FORMATS, ColumnMapping, layouts, read_table
+from judgments.importers import TABLE_FORMATS, ColumnMapping, read_layouts, read_table
 from judgments.importers.mapping import NAMES, first_rows, guessed
 from judgments.importers.tables import CANDIDATE_COLUMNS, DATASET_COLUMNS
 from judgments.importers.textio import as_cell
@@ -56,7 +56,7 @@ def table_of(
     Args:
         offered: our column -> the file's, of the last mapping; it counts if the file has all of them.
     """
-    how = layouts().get(format, ColumnMapping())
+    how = read_layouts().get(format, ColumnMapping())
     rows = first_rows(how, TABLE_FORMATS.get(format, read_table), path, encoding or None)
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
     wanted = [name for name in WANTED[use] if name not in how.columns]

@@ -10,7 +10,7 @@ from judgments.importers.coco import CocoDataset
 from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mapping import ColumnMapping, MappedJudgments, layouts
+from judgments.importers.mapping import ColumnMapping, MappedJudgments, read_layouts
 from judgments.importers.records import (
     CandidateSource,
     DatasetSource,
@@ -43,10 +43,10 @@ __all__ = [
     "DatasetSource",
     "ImportProblem",
     "JudgmentSource",
-    "layouts",
     "open_candidates",
     "open_dataset",
     "open_judgments",
+    "read_layouts",
     "read_pairs",
     "read_runs",
 ]
@@ -67,7 +67,7 @@ DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     **{name: partial(TableDataset, records=read) for name, read in TABLE_FORMATS.items()},
     **{
         name: partial(TableDataset, records=how.items_reader(read_table))
-        for name, how in layouts().items()
+        for name, how in read_layouts().items()
         if how.dataset
     },
     "inputs": InputTable,
@@ -154,16 +154,16 @@ def open_judgments(
     mapping: ColumnMapping | None = None,
     worker_name: Callable[[str], str] = str,
 ) -> JudgmentSource:
-    """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or `layouts`, as `open_dataset` does.
+    """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or of `read_layouts`, as `open_dataset` does.
 
     Args:
         protocol: chooses among a published set's judgments; else that of rows without one.
         mapping: of columns; in a layout, of those that it leaves open.
         worker_name: maps a worker's id in a file with foreign columns to the stored name.
     """
-    path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *layouts()), path)
-    if format in layouts() or (mapping is not None and mapping.columns and format in TABLE_FORMATS):
-        how = layouts().get(format, ColumnMapping())
+    path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
+    if format in read_layouts() or (mapping is not None and mapping.columns and format in TABLE_FORMATS):
+        how = read_layouts().get(format, ColumnMapping())
         how = how if mapping is None else how.joined(mapping)
         read = TABLE_FORMATS.get(format, read_table)
         return MappedJudgments(path, how, read, protocol=protocol, encoding=encoding, worker_name=worker_name)

@@ -1,7 +1,7 @@
 """A declared mapping from a file's columns to ours, and the layouts of other platforms, which are such mappings.
 
-A file of `layouts` is one layout. Its keys are the fields of `ColumnMapping`; `names.toml` has the names that columns
-have elsewhere, by which they are guessed.
+A file of the folder `layouts` is one layout. Its keys are the fields of `ColumnMapping`; `names.toml` has the names
+that columns have elsewhere, by which they are guessed.
 
 A source of a column is a column of the file, a path into nested records (``data.image``; ``*`` is the only member),
 or a text that names columns in braces. ``{n}`` counts 0, 1, 2, ... where a row holds several judgments, and
@@ -600,7 +600,7 @@ def read_mapping(path: Path) -> ColumnMapping:
 
 
 @cache
-def layouts() -> dict[str, ColumnMapping]:
+def read_layouts() -> dict[str, ColumnMapping]:
     """Return name -> layout of another platform's files."""
     files = sorted(LAYOUTS.glob("*.toml"))
     return {file.stem: read_mapping(file) for file in files if file.stem != "names"}

@@ -20,10 +20,10 @@ from judgments.importers import (
     TABLE_FORMATS,
     ColumnMapping,
     ImportProblem,
-    layouts,
     open_candidates,
     open_dataset,
     open_judgments,
+    read_layouts,
 )
 from judgments.importers.records import CreditedRow, JudgmentRow, ReferenceRow
 
@@ -389,7 +389,7 @@ NESTED = st.recursive(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("form", layouts())
+@pytest.mark.parametrize("form", read_layouts())
 @settings(max_examples=60, deadline=None)
 @given(records=st.lists(st.dictionaries(
     st.sampled_from(("annotations", "annotation", "item", "esa_spans", "tgt", "esa_score", "id", "label_annotations",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judgments.importers import ColumnMapping, ImportProblem, layouts, open_judgments
+from judgments.importers import ColumnMapping, ImportProblem, open_judgments, read_layouts
 from judgments.importers.records import Columns, JudgmentRow, read_csv
 from judgments.importers.textio import ImportNotes, guard_formula
 from tests.judgments.results.result_files import OLD_ROW, csv_file, csv_text, old_header, old_line, row_with
@@ -146,7 +146,7 @@ def test_ten_times_the_rows_take_no_more_memory(tmp_path: Path) -> None:
     def peak_of(count: int) -> int:
         path = csv_file(tmp_path, *(row_with(AssignmentId=f"3A{number}") for number in range(count)))
         tracemalloc.start()
-        records = layouts()["mturk"].reader(read_csv, alone=True)
+        records = read_layouts()["mturk"].reader(read_csv, alone=True)
         assert sum(1 for _ in records(path, Columns(()), ImportNotes(), None)) == count
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

@@ -8,7 +8,7 @@ from evaluation.presentation.content import Estimate
 from evaluation.reports.replication.running import Run
 from evaluation.results.error_spans.domains import rank_systems
 from evaluation.results.error_spans.scores import Judged, score_segments
-from judgments.importers import layouts
+from judgments.importers import read_layouts
 from judgments.importers.records import Columns
 from judgments.importers.sheets import read_table
 from judgments.importers.textio import ImportNotes
@@ -27,7 +27,7 @@ OWN = {
 def analyse(run: Run) -> None:
     if not run.has(DATA):
         return
-    layout = layouts()["appraise"]
+    layout = read_layouts()["appraise"]
     read = layout.model_copy(update={"columns": {**layout.columns, **OWN}}).reader(read_table, alone=True)
     by_pair: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for wave in range(WAVES):  # the same segment in two waves is judged twice
