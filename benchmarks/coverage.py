@@ -37,8 +37,8 @@ from evaluation.statistics.agreement import (
     agreement,
     ratings_of_judgments,
 )
-from evaluation.statistics.clustering import NAIVE, share_of_rows
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.inference import NAIVE, share_of_rows
 from evaluation.statistics.meta import (
     accuracy_difference,
     grouped_correlation,

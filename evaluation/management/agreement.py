@@ -27,9 +27,8 @@ from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from evaluation.results.consensus import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments
-from evaluation.statistics.clustering import NAIVE
+from evaluation.statistics.inference import NAIVE, RESAMPLES
 from evaluation.statistics.inputs import StatisticsError
-from evaluation.statistics.resampling import RESAMPLES
 from judgments.kinds import KINDS
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())

@@ -22,7 +22,7 @@ from evaluation.results.aggregation import compute_aggregation, consensus_of
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs
 from evaluation.results.meta_evaluation import compute_evaluation, pair_texts, value_of_unit
 from evaluation.results.metric_figures import PairTexts, References
-from evaluation.statistics.clustering import NAIVE, ClusterColumns
+from evaluation.statistics.inference import NAIVE, ClusterColumns
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study

@@ -46,7 +46,7 @@ from evaluation.results.consensus import (
 )
 from evaluation.results.disagreement.worker_models import worker_model
 from evaluation.results.rankings import JudgedTexts, audit_filter, judged_systems, rankings_of
-from evaluation.statistics.clustering import NAIVE
+from evaluation.statistics.inference import NAIVE
 from judgments.drawing.stopping import describe_stopping
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study

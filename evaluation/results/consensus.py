@@ -39,7 +39,8 @@ from evaluation.statistics.agreement import (
     alpha_of_parts,
     ratings_of_judgments,
 )
-from evaluation.statistics.clustering import (
+from evaluation.statistics.inference import (
+    CONFIDENCE,
     ITEM,
     NAIVE,
     RATER,
@@ -51,7 +52,6 @@ from evaluation.statistics.clustering import (
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.power import components_of_clusters
-from evaluation.statistics.resampling import CONFIDENCE
 from judgments.kinds import Consensus, IncludedJudgment, Kind
 from judgments.kinds.base import ConsensusColumns
 

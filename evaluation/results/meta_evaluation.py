@@ -43,7 +43,7 @@ from evaluation.results.readings import (
     tau_c_with_interval,
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, winners_named
-from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns
+from evaluation.statistics.inference import ITEM, NAIVE, ClusterColumns
 from evaluation.statistics.meta import PeoplesWinners, accuracy_by_references, kinds_of, random_subsets
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study

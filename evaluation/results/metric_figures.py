@@ -15,8 +15,8 @@ from evaluation.errors import EvaluationError, as_sentence
 from evaluation.numeric.arrays import places_in
 from evaluation.numeric.signatures import parse
 from evaluation.statistics.agreement import kappa_grid
-from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns, share_of_rows
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.inference import CONFIDENCE, ITEM, NAIVE, ClusterColumns, share_of_rows
 from evaluation.statistics.meta import (
     GroupedCorrelationResult,
     Halves,
@@ -25,7 +25,6 @@ from evaluation.statistics.meta import (
     halves_of_votes,
     metric_winners,
 )
-from evaluation.statistics.resampling import CONFIDENCE
 from judgments.design.tables import PAIR_KINDS
 
 if TYPE_CHECKING:

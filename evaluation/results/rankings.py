@@ -16,6 +16,7 @@ from evaluation.data.provenance import json_float
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, Proposals
 from evaluation.presentation.content import percent, percent_number
 from evaluation.results.consensus import values_at
+from evaluation.statistics.inference import CONFIDENCE, Estimate, bootstrap, percentile_interval
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.ranking import (
     JudgedRankings,
@@ -25,7 +26,6 @@ from evaluation.statistics.ranking import (
     recall_at_k,
     success_at_k,
 )
-from evaluation.statistics.resampling import CONFIDENCE, Estimate, bootstrap, percentile_interval
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.kinds import Consensus, RelevanceScale
 

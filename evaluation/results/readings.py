@@ -16,8 +16,8 @@ import numpy as np
 from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.clustering import ClusterColumns
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.inference import ClusterColumns, Inference
 from evaluation.statistics.inputs import ROUNDING
 from evaluation.statistics.meta import (
     PeoplesWinners,
@@ -30,7 +30,6 @@ from evaluation.statistics.meta import (
     soft_accuracy_of_comparisons,
 )
 from evaluation.statistics.meta.pairwise import CALIBRATE
-from evaluation.statistics.results import Inference
 
 DRAWS = 10  # random subsets of references of each size
 SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}

@@ -13,7 +13,7 @@ from evaluation.statistics import (
     ranking,
     significance,
 )
-from evaluation.statistics.results import VERSION, statistic_of
+from evaluation.statistics.inference import VERSION, statistic_of
 
 MODULES = (
     agreement,

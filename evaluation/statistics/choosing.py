@@ -19,7 +19,17 @@ from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation import item_response
-from evaluation.statistics.clustering import FEWEST, ITEM, too_few
+from evaluation.statistics.inference import (
+    CONFIDENCE,
+    FEWEST,
+    ITEM,
+    Inference,
+    Seed,
+    check_confidence,
+    generator_of,
+    signed,
+    too_few,
+)
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -33,8 +43,6 @@ from evaluation.statistics.inputs import (
     refuse_values,
     same_length,
 )
-from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
-from evaluation.statistics.results import Inference, signed
 
 METHODS = ("disagreement", "information")
 # An item that seems useless is still this probable, in parts of what an even draw would give it: no weight of an item

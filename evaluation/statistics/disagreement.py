@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.aggregation.worker_models import Answers, climb
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -35,7 +36,6 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.results import Result, signed
 
 CORRECTIONS = ("dirichlet", "miller-madow", "none")
 

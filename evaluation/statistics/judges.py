@@ -16,15 +16,22 @@ import scipy  # its parts load when they are first used; scipy.stats alone takes
 from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.clustering import (
+from evaluation.statistics.inference import (
+    CONFIDENCE,
     ITEM,
     NAIVE,
     ClusterColumns,
     Clusters,
+    Inference,
+    Result,
+    Seed,
+    check_confidence,
     column_codes,
     columns_of,
+    generator_of,
     renumbered,
     share_interval,
+    signed,
 )
 from evaluation.statistics.inputs import (
     BadOption,
@@ -40,9 +47,7 @@ from evaluation.statistics.inputs import (
     refuse_values,
     same_length,
 )
-from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
-from evaluation.statistics.results import Inference, Result, signed
-from evaluation.statistics.significance.paired_tests import LEVEL, adjusted_p_values
+from evaluation.statistics.significance import LEVEL, adjusted_p_values
 
 ACCURACY, RMSE = "accuracy", "rmse"
 SCORINGS = (ACCURACY, RMSE)

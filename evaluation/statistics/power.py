@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Floats, Ints
 from evaluation.numeric.parallel import map_parts
-from evaluation.statistics.clustering import ITEM, RATER, Clusters
+from evaluation.statistics.inference import ITEM, RATER, Clusters, Result, signed, streams
 from evaluation.statistics.inputs import (
     BadOption,
     BadValue,
@@ -29,9 +29,7 @@ from evaluation.statistics.inputs import (
     same_length,
     score_vector,
 )
-from evaluation.statistics.resampling import streams
-from evaluation.statistics.results import Result, signed
-from evaluation.statistics.significance.intervals import wilson_interval
+from evaluation.statistics.significance import wilson_interval
 
 LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean
 LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -30,7 +31,6 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.results import Result, signed
 
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]

@@ -31,8 +31,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
-from evaluation.statistics.significance import bootstrap_interval
-from evaluation.statistics.significance.intervals import ScoreSummary, summary_of_scores
+from evaluation.statistics.significance import ScoreSummary, bootstrap_interval, summary_of_scores
 from judgments.drawing.controls import divide_images
 from judgments.drawing.material import Batch, Group, Material, UnitSpec, content_key, draw_images, rng_for
 from judgments.kinds.base import (

@@ -18,7 +18,7 @@ from evaluation.statistics.agreement import (
     alpha_of_parts,
     ratings_of_judgments,
 )
-from evaluation.statistics.clustering import Clusters, Spread, share_interval
+from evaluation.statistics.inference import Clusters, Spread, share_interval
 from evaluation.statistics.inputs import BadOption, BadValue
 from evaluation.statistics.meta import accuracy_by_references, halves_of_votes, paired_correlation_test
 from evaluation.statistics.power import variance_components

@@ -18,9 +18,8 @@ from evaluation.statistics.agreement import (
     ratings_of_judgments,
     threshold_kappa,
 )
-from evaluation.statistics.clustering import Clusters, renumbered, share_of_rows, spread_of_mean
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.correlation.coefficients import COEFFICIENTS, Patterns, correlation_influences
+from evaluation.statistics.correlation import COEFFICIENTS, Patterns, correlation, correlation_influences
+from evaluation.statistics.inference import Clusters, renumbered, share_of_rows, spread_of_mean
 from evaluation.statistics.inputs import BadOption, BadShape
 from evaluation.statistics.meta import halves_of_votes, pair_accuracy
 from evaluation.statistics.power import variance_components

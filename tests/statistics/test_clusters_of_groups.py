@@ -7,8 +7,8 @@ import pytest
 from scipy.special import stdtr
 
 from evaluation.statistics.aggregation import best_worst_scores, unit_medians
-from evaluation.statistics.clustering import share_of_rows, spread_of_mean
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.inference import share_of_rows, spread_of_mean
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import (
     grouped_correlation,
@@ -17,8 +17,7 @@ from evaluation.statistics.meta import (
     pair_credits,
     pairwise_accuracy,
 )
-from evaluation.statistics.significance import bootstrap_interval, randomization_test
-from evaluation.statistics.significance.intervals import summary_of_scores
+from evaluation.statistics.significance import bootstrap_interval, randomization_test, summary_of_scores
 
 ITEMS, EACH = 40, 6
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.statistics.correlation import COEFFICIENTS, correlation
-from evaluation.statistics.correlation.grouped import long_table, system_means
 from evaluation.statistics.inputs import BadValue
 from evaluation.statistics.meta import grouped_correlation
+from evaluation.statistics.meta.grouped import long_table, system_means
 from tests.statistics import plain_differences
 
 ROWS = st.lists(

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import kendalltau
 
 from evaluation.statistics.correlation import COEFFICIENTS
+from evaluation.statistics.inference import coin_tosses
 from evaluation.statistics.meta import grouped_correlation, paired_correlation_test
-from evaluation.statistics.resampling import coin_tosses
 
 GROUPINGS = ("none", "item", "system", "system-level")
 

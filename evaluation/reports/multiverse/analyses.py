@@ -37,9 +37,8 @@ from evaluation.statistics.aggregation import (
     unit_medians,
     weighted_vote,
 )
-from evaluation.statistics.clustering import ITEM, NAIVE, Clusters
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.correlation.coefficients import correlation_influences
+from evaluation.statistics.correlation import correlation, correlation_influences
+from evaluation.statistics.inference import ITEM, NAIVE, Clusters
 from evaluation.statistics.meta import metric_winners, pair_credits, random_subsets
 from judgments.kinds import Consensus, Kind
 from judgments.kinds.base import ConsensusColumns

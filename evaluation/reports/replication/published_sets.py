@@ -19,9 +19,8 @@ from evaluation.reports.replication.verdicts import describe_estimate
 from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
-from evaluation.statistics.clustering import ITEM, share_of_rows
+from evaluation.statistics.inference import CONFIDENCE, ITEM, share_of_rows
 from evaluation.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets
-from evaluation.statistics.resampling import CONFIDENCE
 from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.records import ReferenceRow

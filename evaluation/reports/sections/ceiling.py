@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from evaluation.data.judgment_sets.records import Floats, Ints, UnitRow
 from evaluation.data.provenance import json_float
 from evaluation.presentation.content import Estimate
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.correlation.coefficients import Patterns
+from evaluation.statistics.correlation import Patterns, correlation
+from evaluation.statistics.inference import CONFIDENCE, bootstrap, percentile_interval
 from evaluation.statistics.meta import wilson_interval
-from evaluation.statistics.resampling import CONFIDENCE, bootstrap, percentile_interval
 
 SPLITS = 100
 FEWEST = 2  # judgments that have others

@@ -43,8 +43,8 @@ from evaluation.results.verdict import (
     winners_named,
 )
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
-from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.inference import ITEM, NAIVE
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
 from judgments.design.tables import PAIR_KINDS
 

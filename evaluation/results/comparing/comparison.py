@@ -32,10 +32,9 @@ from evaluation.statistics.agreement import (
     kappa_grid,
     kappa_interval,
 )
-from evaluation.statistics.clustering import ITEM, NAIVE, RATER
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.inference import ITEM, NAIVE, RATER, RESAMPLES
 from evaluation.statistics.inputs import one_of
-from evaluation.statistics.resampling import RESAMPLES
 
 
 @dataclass(frozen=True, slots=True)

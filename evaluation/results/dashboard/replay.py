@@ -16,8 +16,8 @@ from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.data.provenance import as_json
 from evaluation.results.consensus import alpha_of_ratings, rater_deletions, ratings_by_image
 from evaluation.results.verdict import correlation_verdict, pair_verdict, winners_named
-from evaluation.statistics.clustering import ITEM, NAIVE, RATER
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.inference import ITEM, NAIVE, RATER
 from evaluation.statistics.meta import PeoplesWinners
 
 CHECKPOINTS = 20

@@ -26,7 +26,6 @@ from evaluation.results.disagreement.predictions import (
     read_predictions,
 )
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
-from evaluation.statistics.clustering import ITEM, spread_of_mean
 from evaluation.statistics.disagreement import (
     SoftLabels,
     divergence,
@@ -36,8 +35,8 @@ from evaluation.statistics.disagreement import (
     rater_groups,
     soft_labels,
 )
+from evaluation.statistics.inference import CONFIDENCE, ITEM, spread_of_mean
 from evaluation.statistics.inputs import StatisticsError, encode
-from evaluation.statistics.resampling import CONFIDENCE
 from judgments.access.roles import Person, Right, has_right
 from judgments.cached_figures import Figures, FiguresPending, add_figures, cached_figures
 from judgments.kinds import KINDS

@@ -24,8 +24,7 @@ from evaluation.presentation.content import Dots, Estimate, Panel, Section, Tabl
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.verdict import join_names, leaders_by_intervals
 from evaluation.statistics.aggregation import standardised_mean
-from evaluation.statistics.clustering import ITEM, spread_of_mean
-from evaluation.statistics.resampling import CONFIDENCE
+from evaluation.statistics.inference import CONFIDENCE, ITEM, spread_of_mean
 from evaluation.statistics.significance import adjusted_p_values
 from judgments.cached_figures import Figures, add_figures
 from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, Mqm, value_of

@@ -30,7 +30,7 @@ from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.judges.prompts import check_kind, has_orders
 from evaluation.statistics.aggregation.voting import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 from evaluation.statistics.agreement import alpha_of_judgments
-from evaluation.statistics.clustering import ITEM, Clusters, renumbered, share_of_rows
+from evaluation.statistics.inference import CONFIDENCE, ITEM, Clusters, renumbered, share_of_rows
 from evaluation.statistics.judges import (
     ACCURACY,
     EPSILON,
@@ -41,7 +41,6 @@ from evaluation.statistics.judges import (
     prediction_powered_mean,
     savings_curve,
 )
-from evaluation.statistics.resampling import CONFIDENCE
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.best_worst import BEST
 from judgments.kinds.spans.answers import f1

@@ -39,7 +39,7 @@ from evaluation.metrics.scoring import (
 from evaluation.numeric.arrays import Floats
 from evaluation.results.leave_one_out import WG16_METRICS, WG16_TOKENIZER
 from evaluation.statistics.correlation import kendall_tau_b
-from evaluation.statistics.significance.intervals import ScoreSummary, deviation_of, summary_of_scores
+from evaluation.statistics.significance import ScoreSummary, deviation_of, summary_of_scores
 
 WORDS = 10
 RESAMPLES = 1000

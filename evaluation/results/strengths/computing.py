@@ -34,8 +34,7 @@ from evaluation.statistics.aggregation import (
 )
 from evaluation.statistics.aggregation.strengths import MODELS
 from evaluation.statistics.aggregation.voting import preferences_of
-from evaluation.statistics.clustering import NAIVE, share_of_rows
-from evaluation.statistics.resampling import CONFIDENCE
+from evaluation.statistics.inference import CONFIDENCE, NAIVE, share_of_rows
 from judgments.design.tables import AnswerOptions
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of

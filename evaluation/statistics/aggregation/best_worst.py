@@ -36,15 +36,21 @@ from evaluation.statistics.aggregation.bradley_terry import (
     released,
     shares_of,
 )
-from evaluation.statistics.clustering import (
+from evaluation.statistics.correlation import group_coefficients
+from evaluation.statistics.inference import (
+    CONFIDENCE,
     NAIVE,
     ClusterColumns,
     Clusters,
+    Result,
+    Seed,
+    check_confidence,
     column_codes,
     columns_of,
+    generator_of,
     share_of_rows,
+    signed,
 )
-from evaluation.statistics.correlation.coefficients import group_coefficients
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
     BadShape,
@@ -55,8 +61,6 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
-from evaluation.statistics.results import Result, signed
 
 SPLITS = 100
 NO_HALVES = "no two items have answers in both halves, with scores that differ"

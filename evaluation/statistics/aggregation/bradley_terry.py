@@ -19,7 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation.voting import outcomes_of
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
+from evaluation.statistics.inference import (
+    CONFIDENCE,
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    Result,
+    check_confidence,
+    columns_of,
+    quantile_of,
+    signed,
+)
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
     BadShape,
@@ -32,8 +42,6 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.resampling import CONFIDENCE, check_confidence
-from evaluation.statistics.results import Result, signed
 
 # Part of the log-likelihood that is rounding.
 _ROUNDING = 1e-12
@@ -527,7 +535,7 @@ def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
 ) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
     """Return (K,) items, (N,) codes of both, (N,) outcomes 1, 2 or 0, and (3, K, K) counts by outcome."""
-    from evaluation.statistics.aggregation.kernels import tally
+    from evaluation.statistics.kernels import tally
 
     items, first_item, second_item = _encode_items(first, second, "first", "second")
     outcome = outcomes_of(winners)

@@ -15,6 +15,7 @@ import numpy as np
 from evaluation.numeric.arrays import Floats, ratio
 from evaluation.statistics.aggregation.voting import WorkerModel
 from evaluation.statistics.aggregation.worker_models import note_of, winners
+from evaluation.statistics.inference import signed
 from evaluation.statistics.inputs import (
     BadOption,
     check_cells,
@@ -25,7 +26,6 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.results import signed
 
 MODELS = ("full", "one-coin")
 
@@ -79,7 +79,7 @@ def dawid_skene(
     `model` is "full" (a confusion table a worker) or "one-coin". `smoothing` adds that many answers of each kind to
     every worker (one-coin: right ones, and as many for each wrong label).
     """
-    from evaluation.statistics.aggregation.kernels import expect, share_votes, sort_answers
+    from evaluation.statistics.kernels import expect, share_votes, sort_answers
 
     one_of(model, MODELS, "model")
     positive(max_iterations, "max_iterations")

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from evaluation.numeric.arrays import Floats, Ints, ratio
 from evaluation.statistics.aggregation.voting import WEIGHTLESS, judgment_weights
 from evaluation.statistics.agreement.kappa import at_least
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
     ROUNDING,
     encode,
@@ -25,7 +26,6 @@ from evaluation.statistics.inputs import (
     one_per_row,
     same_length,
 )
-from evaluation.statistics.results import Result, signed
 
 # H13 Table 1: the thresholds at which mean grades are reported.
 GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)

@@ -18,11 +18,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
-from evaluation.statistics.clustering import (
+from evaluation.statistics.inference import (
+    CONFIDENCE,
     NAIVE,
+    RESAMPLES,
     ClusterColumns,
     ClusteredInterval,
+    Result,
+    Seed,
+    bootstrap,
+    check_confidence,
+    generator_of,
+    percentile_interval,
     share_of_rows,
+    signed,
 )
 from evaluation.statistics.inputs import (
     BadShape,
@@ -34,16 +43,6 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.resampling import (
-    CONFIDENCE,
-    RESAMPLES,
-    Seed,
-    bootstrap,
-    check_confidence,
-    generator_of,
-    percentile_interval,
-)
-from evaluation.statistics.results import Result, signed
 
 TIE_RULES = ("half", "no-win", "set-aside")
 NOTHING_DECIDED = "{} has no comparison that counts"

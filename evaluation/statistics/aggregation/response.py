@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.aggregation.worker_models import climb
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
     BadOption,
     above_zero,
@@ -28,7 +29,6 @@ from evaluation.statistics.inputs import (
     refuse_values,
     same_length,
 )
-from evaluation.statistics.results import Result, signed
 
 PRIORS = ("weak", "none")
 

@@ -34,7 +34,19 @@ from evaluation.statistics.aggregation.bradley_terry import (
     groups_of,
     maximise,
 )
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
+from evaluation.statistics.inference import (
+    CONFIDENCE,
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    Result,
+    Seed,
+    check_confidence,
+    columns_of,
+    generator_of,
+    quantile_of,
+    signed,
+)
 from evaluation.statistics.inputs import (
     BadShape,
     BadValue,
@@ -46,8 +58,6 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
-from evaluation.statistics.results import Result, signed
 
 MODELS = ("adjacent", "cumulative")
 MOST_LEVELS = 10

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.statistics.inference import Result, Seed, generator_of, signed
 from evaluation.statistics.inputs import (
     BadOption,
     BadValue,
@@ -29,8 +30,6 @@ from evaluation.statistics.inputs import (
     refuse_values,
     same_length,
 )
-from evaluation.statistics.resampling import Seed, generator_of
-from evaluation.statistics.results import Result, signed
 
 TIE_RULES = ("none", "lowest", "random")
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.aggregation.voting import WorkerModel
+from evaluation.statistics.inference import signed
 from evaluation.statistics.inputs import (
     BadOption,
     above_zero,
@@ -25,7 +26,6 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.results import signed
 
 ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
 ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"

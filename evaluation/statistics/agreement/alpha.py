@@ -44,6 +44,7 @@ from evaluation.statistics.agreement.ratings import (
     ratings_of,
     ratings_of_judgments,
 )
+from evaluation.statistics.inference import RaterSampling, Sampling, signed
 from evaluation.statistics.inputs import (
     DuplicateJudgment,
     encode,
@@ -51,7 +52,6 @@ from evaluation.statistics.inputs import (
     one_of,
     same_length,
 )
-from evaluation.statistics.results import RaterSampling, Sampling, signed
 
 # Columns of units, parts, workers and values.
 Parts = tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
@@ -134,7 +134,7 @@ class Alpha:
         return alpha_influences(ratings_of(data, numeric=self.level != "nominal"), self.level)
 
     def of_raters(self, ratings: Ratings) -> OfRaters:
-        from evaluation.statistics.agreement.kernels import all_distances
+        from evaluation.statistics.kernels import all_distances
 
         units = WeightedUnits(ratings)
         kind = distance_at(self.level)

@@ -23,25 +23,24 @@ import scipy  # its parts load when they are first used
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
 from evaluation.statistics.agreement.ratings import Patterns, Ratings, distance_at, positions_at, ratings_of
-from evaluation.statistics.clustering import (
+from evaluation.statistics.inference import (
+    CELLS,
+    CONFIDENCE,
     ITEM,
     NAIVE,
+    OVER,
     RATER,
+    RESAMPLES,
     ClusterColumns,
     Clusters,
+    Inference,
+    Options,
+    Seed,
     coefficient_interval,
+    pattern_weights,
     renumbered,
 )
 from evaluation.statistics.inputs import BadOption, one_of, positive
-from evaluation.statistics.resampling import (
-    CELLS,
-    CONFIDENCE,
-    OVER,
-    RESAMPLES,
-    Seed,
-    pattern_weights,
-)
-from evaluation.statistics.results import Inference, Options
 
 NO_PAIRS = "no unit has two judgments"
 CLUSTERED = (ITEM, RATER, "both", NAIVE)
@@ -103,7 +102,7 @@ class Compared:
 
 
 def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) -> Floats:
-    from evaluation.statistics.agreement.kernels import group_rows, judgment_distances
+    from evaluation.statistics.kernels import group_rows, judgment_distances
 
     groups = np.ascontiguousarray(groups)  # kernels are compiled once for each layout
     starts, apart = starts_of(np.bincount(groups)), np.empty(len(codes))
@@ -117,7 +116,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), with its distances D from the unit's other judgments, and
     all of the unit's distances P. At the ordinal level it also moves the ranks of the values above it.
     """
-    from evaluation.statistics.agreement.kernels import value_distances
+    from evaluation.statistics.kernels import value_distances
 
     kind = distance_at(level)
     values = len(ratings.labels)
@@ -426,7 +425,7 @@ class WeightedUnits:
         return sizes, sizes**2 - np.asarray(self._judged @ weights**2)
 
     def totals(self, weights: Floats, unit_weights: Floats) -> Floats:
-        from evaluation.statistics.agreement.kernels import value_sums  # numba loads when it is needed
+        from evaluation.statistics.kernels import value_sums  # numba loads when it is needed
 
         sums = np.zeros(self._values)
         value_sums(self._starts, self._codes, weights[self._raters], unit_weights, sums)
@@ -434,7 +433,7 @@ class WeightedUnits:
 
     def disagreement(self, weights: Floats, kind: int, positions: Floats) -> Floats:
         """Return (U,) sums of w_r w_s d over ordered pairs of answers."""
-        from evaluation.statistics.agreement.kernels import unit_disagreement
+        from evaluation.statistics.kernels import unit_disagreement
 
         apart, sizes, most = np.empty((3, self._judged.shape[0]))
         amounts = weights[self._raters]

@@ -40,8 +40,8 @@ from evaluation.statistics.agreement.ratings import (
     patterns_of,
     ratings_of,
 )
+from evaluation.statistics.inference import RaterSampling, signed
 from evaluation.statistics.inputs import BadOption, BadValue, encode, encode_with
-from evaluation.statistics.results import RaterSampling, signed
 
 ONE_CATEGORY = "every judgment names the same category; name the others in categories"
 
@@ -62,7 +62,7 @@ class Scale:
 
 
 def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> Scale:
-    from evaluation.statistics.agreement import kernels
+    from evaluation.statistics import kernels
 
     if weights not in WEIGHTS:
         raise BadOption(f"weights is {weights!r}, expected one of {', '.join(WEIGHTS)}")
@@ -219,7 +219,7 @@ class Gwet:
 
 
 def _percent_of_units(patterns: Patterns, scale: Scale) -> OfUnits:
-    from evaluation.statistics.agreement.kernels import unit_disagreement
+    from evaluation.statistics.kernels import unit_disagreement
 
     counts = patterns.counts
     apart, sizes, most = np.empty((3, counts.shape[0]))
@@ -251,7 +251,7 @@ def _percent_of_raters(units: WeightedUnits, scale: Scale) -> OfRaters:
 
 def _chance_factor(scale: Scale) -> float:
     """Return T_w / (q (q - 1)); nan for a single category, whatever was observed."""
-    from evaluation.statistics.agreement.kernels import all_distances
+    from evaluation.statistics.kernels import all_distances
 
     size = len(scale.positions)
     if size < 2:

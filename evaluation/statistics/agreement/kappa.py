@@ -32,12 +32,19 @@ from evaluation.statistics.agreement.coefficient import (
     alpha_influences,
 )
 from evaluation.statistics.agreement.ratings import Ratings, count_rows
-from evaluation.statistics.clustering import (
+from evaluation.statistics.inference import (
     NAIVE,
     Clusters,
+    Estimate,
+    Inference,
+    Options,
+    Result,
+    Sampling,
+    bootstrap,
     coefficient_interval,
     columns_of,
     share_of_rows,
+    signed,
 )
 from evaluation.statistics.inputs import (
     BadOption,
@@ -52,8 +59,6 @@ from evaluation.statistics.inputs import (
     one_per_row,
     same_length,
 )
-from evaluation.statistics.resampling import Estimate, bootstrap
-from evaluation.statistics.results import Inference, Options, Result, Sampling, signed
 
 WEIGHTS = (None, "linear", "quadratic")
 
@@ -157,7 +162,7 @@ class CohenKappa:
         )
 
     def influences(self, data: tuple[Iterable[Any], Iterable[Any]]) -> Influences | None:
-        from evaluation.statistics.agreement import kernels
+        from evaluation.statistics import kernels
 
         first, second, size = self._codes(data)
         if not len(first):

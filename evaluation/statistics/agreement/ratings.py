@@ -160,7 +160,7 @@ def positions_at(level: str, labels: NDArray[Any]) -> Floats:
 
 def distance_at(level: str) -> int:
     """Return the kind of `kernels.distance` at a level; the ordinal one is of mid-ranks."""
-    from evaluation.statistics.agreement import kernels
+    from evaluation.statistics import kernels
 
     return {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
 
@@ -267,7 +267,7 @@ def _of_numbers(matrix: Floats) -> Patterns:
 
 
 def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
-    from evaluation.statistics.agreement.kernels import unit_keys
+    from evaluation.statistics.kernels import unit_keys
 
     keys = np.zeros(matrix.shape[1], dtype=np.int64)
     answers = np.zeros(len(matrix), dtype=np.int64)

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from evaluation.numeric.arrays import Floats, Ints
+from evaluation.statistics.inference import CONFIDENCE, Inference, Options, Seed, signed
 from evaluation.statistics.inputs import BadShape, BadValue, encode, positive
-from evaluation.statistics.resampling import CONFIDENCE, Seed
-from evaluation.statistics.results import Inference, Options, signed
 
 NOBODY = "no text was read by two raters, so nobody can be held against anybody"
 NOTHING = "nobody marked a span in the texts that two raters read"

@@ -20,8 +20,8 @@ from evaluation.statistics.agreement.alpha import LEVELS, NO_VARIATION
 from evaluation.statistics.agreement.coefficient import NO_PAIRS
 from evaluation.statistics.agreement.kappa import WEIGHTS, check_weights
 from evaluation.statistics.agreement.ratings import Data, distance_at, positions_at, ratings_of
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import one_of
-from evaluation.statistics.results import Result, signed
 
 FIGURES = ("units", "percent", "kappa", "alpha")
 NO_PAIR = "no two raters judged a common unit"
@@ -51,7 +51,7 @@ class UnitAgreement(Result):
 @signed("agreement-by-unit")
 def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgreement:
     """Return the agreement on each unit; `level` is alpha's."""
-    from evaluation.statistics.agreement import kernels
+    from evaluation.statistics import kernels
 
     one_of(level, LEVELS, "level")
     ratings = ratings_of(reliability_data, numeric=level != "nominal")
@@ -121,7 +121,7 @@ def agreement_by_pair(
     reliability_data: Data, level: str = "nominal", weights: str | None = None
 ) -> PairAgreement:
     """Return percent agreement, kappa and alpha of every two raters; `level` is alpha's, `weights` kappa's."""
-    from evaluation.statistics.agreement.kernels import count_pairs, pair_figures
+    from evaluation.statistics.kernels import count_pairs, pair_figures
 
     one_of(level, LEVELS, "level")
     check_weights(weights)

@@ -1,12 +1,6 @@
 """How well a metric agrees with people: accuracy on pairs, correlation, clusters of systems."""
 
-from evaluation.statistics.correlation.grouped import (
-    GroupedCorrelationResult,
-    PairedCorrelationResult,
-    grouped_correlation,
-    paired_correlation_test,
-)
-from evaluation.statistics.correlation.vectors import CorrelationDifference, correlation_difference
+from evaluation.statistics.correlation import CorrelationDifference, correlation_difference
 from evaluation.statistics.meta.accuracy import (
     AccuracyDifference,
     AccuracyResult,
@@ -23,6 +17,12 @@ from evaluation.statistics.meta.accuracy import (
     random_subsets,
     winners_without_raters,
 )
+from evaluation.statistics.meta.grouped import (
+    GroupedCorrelationResult,
+    PairedCorrelationResult,
+    grouped_correlation,
+    paired_correlation_test,
+)
 from evaluation.statistics.meta.pairwise import (
     PairwiseAccuracyResult,
     SoftAccuracyResult,
@@ -31,9 +31,9 @@ from evaluation.statistics.meta.pairwise import (
     soft_accuracy_of_comparisons,
     soft_pairwise_accuracy,
 )
-from evaluation.statistics.significance.intervals import wilson_interval
-from evaluation.statistics.significance.paired_tests import (
+from evaluation.statistics.significance import (
     ClusterResult,
     clusters_of_p_values,
     system_clusters,
+    wilson_interval,
 )

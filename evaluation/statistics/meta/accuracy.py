@@ -20,18 +20,25 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.clustering import (
+from evaluation.statistics.inference import (
     FEWEST,
     NAIVE,
     RATER,
+    Clustering,
     Clusters,
+    Inference,
+    Options,
     RaterDeletions,
+    Result,
+    Seed,
     Spread,
     column_codes,
     columns_and_deletions,
     fixed_note,
+    generator_of,
     renumbered,
     share_interval,
+    signed,
 )
 from evaluation.statistics.inputs import (
     BadOption,
@@ -47,10 +54,7 @@ from evaluation.statistics.inputs import (
     same_length,
     score_vector,
 )
-from evaluation.statistics.resampling import Seed, generator_of
-from evaluation.statistics.results import Clustering, Inference, Options, Result, signed
-from evaluation.statistics.significance.intervals import wilson_interval
-from evaluation.statistics.significance.paired_tests import mcnemar_test
+from evaluation.statistics.significance import mcnemar_test, wilson_interval
 
 MOST_VOTES = 2_000  # of a pair
 

@@ -18,9 +18,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, share_of_rows
-from evaluation.statistics.correlation.coefficients import group_levels, owners
-from evaluation.statistics.correlation.vectors import paired_observations
+from evaluation.statistics.correlation import group_levels, owners, paired_observations
+from evaluation.statistics.inference import (
+    CONFIDENCE,
+    NAIVE,
+    RESAMPLES,
+    ClusterColumns,
+    Inference,
+    Options,
+    Result,
+    Seed,
+    coin_tosses,
+    generator_of,
+    share_of_rows,
+    signed,
+)
 from evaluation.statistics.inputs import (
     ROUNDING,
     BadOption,
@@ -35,8 +47,6 @@ from evaluation.statistics.inputs import (
     same_length,
     score_table,
 )
-from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed, coin_tosses, generator_of
-from evaluation.statistics.results import Inference, Options, Result, signed
 
 CALIBRATE = "calibrate"
 # Pairs whose gaps are sorted to find epsilon: at most this many, drawn at random where there are more.
@@ -174,7 +184,7 @@ class _Groups:
 
     def counts(self, epsilon: float) -> Floats:
         """Return (G, 5) pairs: concordant, discordant, tied by both, by the metric alone, by people alone."""
-        from evaluation.statistics.correlation.kernels import gap_sums
+        from evaluation.statistics.kernels import gap_sums
 
         if not len(self.scores):
             return np.zeros((len(self.sizes), 5))

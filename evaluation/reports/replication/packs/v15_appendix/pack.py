@@ -25,8 +25,8 @@ from evaluation.reports.replication.published_sets import (
 from evaluation.reports.replication.running import NO_TABLES, Run
 from evaluation.results.leave_one_out.operations import computable
 from evaluation.results.metric_figures import pair_kinds, score_texts
-from evaluation.statistics.clustering import ITEM
 from evaluation.statistics.correlation import spearman
+from evaluation.statistics.inference import ITEM
 from evaluation.statistics.meta import accuracy_by_references, metric_winners
 from evaluation.statistics.significance import mcnemar_test
 

@@ -16,15 +16,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
-from evaluation.statistics.clustering import (
-    NAIVE,
-    ClusterColumns,
-    Clusters,
-    coefficient_interval,
-    columns_of,
-    moving_together,
-)
-from evaluation.statistics.correlation.coefficients import (
+from evaluation.statistics.correlation import (
     COEFFICIENTS,
     Patterns,
     correlation_influences,
@@ -32,10 +24,28 @@ from evaluation.statistics.correlation.coefficients import (
     group_levels,
     kendall_groups,
     mid_ranks,
+    paired_observations,
     pearson_groups,
     taus,
 )
-from evaluation.statistics.correlation.vectors import paired_observations
+from evaluation.statistics.inference import (
+    ALTERNATIVES,
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    Inference,
+    Options,
+    Result,
+    Sampling,
+    Seed,
+    coefficient_interval,
+    coin_tosses,
+    columns_of,
+    count_extreme,
+    generator_of,
+    moving_together,
+    signed,
+)
 from evaluation.statistics.inputs import (
     ROUNDING,
     BadOption,
@@ -46,14 +56,6 @@ from evaluation.statistics.inputs import (
     same_length,
     score_vector,
 )
-from evaluation.statistics.resampling import (
-    ALTERNATIVES,
-    Seed,
-    coin_tosses,
-    count_extreme,
-    generator_of,
-)
-from evaluation.statistics.results import Inference, Options, Result, Sampling, signed
 
 GROUPINGS = ("none", "item", "system", "system-level")
 
@@ -430,7 +432,7 @@ class _Swapped:
         difference of the metrics, which swap their parts, the terms of both tosses cancel: each row adds its own
         term, with the sign of its toss.
         """
-        from evaluation.statistics.correlation.kernels import balances
+        from evaluation.statistics.kernels import balances
 
         codes = np.stack([self._first_codes, self._second_codes], axis=1)
         both = balances(np.repeat(self._rows, 2), codes.ravel(), int(self._levels[0]))

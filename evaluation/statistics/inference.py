@@ -1,33 +1,202 @@
-"""Intervals and tests for rows that share items and raters: one core for all statistics.
+"""Intervals and tests of all statistics: bootstrap, rows that share items and raters, options, signed results.
 
-An estimate's error is about the sum of its rows' influences. Its variance is that of random items, raters and cells
-(an item with a rater): sum_p s_p^2 T_p, with T_p the sum of squared sizes of the clusters of kind p. The s_p^2, none
-below zero, are those that expect the observed sums of squares of the clusters' influences (Henderson 1953, method 1).
-Degrees of freedom follow Satterthwaite (1946), with the effective number of clusters less one (Carter, Schnepel,
+Bootstrap by weights copies no data: equal units form a pattern, and a resample is a vector of how often each pattern
+was drawn.
+
+Clusters: an estimate's error is about the sum of its rows' influences. Its variance is that of random items, raters and
+cells (an item with a rater): sum_p s_p^2 T_p, with T_p the sum of squared sizes of the clusters of kind p. The s_p^2,
+none below zero, are those that expect the observed sums of squares of the clusters' influences (Henderson 1953, method
+1). Degrees of freedom follow Satterthwaite (1946), with the effective number of clusters less one (Carter, Schnepel,
 Steigerwald 2017). Where raters have no rows of their own, as their answers make a row's consensus together, they are
 known by `RaterDeletions`. See docs/statistics.md.
+
+A signature names the statistic, its input where there are several, and every option:
+`krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0`
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import scipy  # its parts load when they are first used
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
+from evaluation.numeric.parallel import Serial, map_parts
+from evaluation.numeric.signatures import GIVEN, Signature, Value
+from evaluation.statistics.inputs import (
+    ROUNDING,
+    BadOption,
+    BadShape,
+    BadValue,
+    encode,
+    is_real,
+    positive,
+    same_length,
+)
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+Seed = int | np.integer[Any] | np.random.Generator
+
+CONFIDENCE = 0.95
+
+RESAMPLES = 2000
+
+# What a bootstrap draws anew.
+OVER = ("units", "raters", "both")
+
+# Numbers held at once while resampling: 4 million doubles are 32 MB.
+CELLS = 4_000_000
+
+DRAWN_AT_ONCE = 32_768  # units, which the processor's cache holds
+
+BLOCK = 2000  # resamples of one stream of random numbers
+
+WORTH_PROCESSES = 1e8  # numbers, about a second of work
+
+Estimator = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    value: float
+    low: float
+    high: float
+
+
+def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
+    if isinstance(seed, np.random.Generator):
+        return seed, None
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise BadOption(f"seed is {seed!r}, expected a whole number from zero on or a numpy Generator")
+    return np.random.default_rng(int(seed)), int(seed)
+
+
+def check_confidence(value: float, name: str = "confidence") -> float:
+    if not (is_real(value) and 0 < value < 1):
+        raise BadOption(f"{name} is {value!r}, expected a number between 0 and 1")
+    return float(value)
+
+
+def pattern_weights(
+    frequency: Ints, resamples: int, generator: np.random.Generator, width: int = 1
+) -> Iterator[Floats]:
+    """Yield resamples in chunks of (chunk, P) float64: how often each pattern of `frequency` (P,) units was drawn.
+
+    `width` numbers are made per resample; chunks fit into memory.
+    """
+    total = int(frequency.sum())
+    patterns = len(frequency)
+    chunk = max(1, CELLS // max(patterns, width, 1))
+    owner = np.repeat(np.arange(patterns), frequency) if _by_unit(frequency) else None
+    alone = patterns == total  # each unit is a pattern
+    shares = frequency / total
+    for start in range(0, resamples, chunk):
+        size = min(chunk, resamples - start)
+        if owner is None:
+            yield generator.multinomial(total, shares, size=size).astype(np.float64)
+            continue
+        weights = np.empty((size, patterns))
+        rows = max(1, DRAWN_AT_ONCE // max(total, patterns))
+        for row in range(0, size, rows):
+            count = min(rows, size - row)
+            drawn = generator.integers(0, total, size=(count, total))
+            if not alone:
+                drawn = owner[drawn]
+            drawn += np.arange(0, count * patterns, patterns)[:, np.newaxis]
+            counts = np.bincount(drawn.ravel(), minlength=count * patterns)
+            weights[row : row + count] = counts.reshape(count, patterns)
+        yield weights
+
+
+def _by_unit(frequency: Ints) -> bool:
+    """Tell whether drawing unit by unit beats one binomial per pattern: nearly every unit is its own pattern."""
+    return len(frequency) * 4 > int(frequency.sum())
+
+
+def bootstrap(
+    statistic: Estimator,
+    frequency: Ints,
+    *,
+    resamples: int,
+    generator: np.random.Generator,
+    width: int = 1,
+) -> Floats:
+    """Return (resamples,) values of a statistic of resampled units, or rows of columns if it returns them.
+
+    Every BLOCK resamples have a stream of random numbers of their own (numpy's `BitGenerator.jumped`), so that the
+    values are the same whoever computes a block, and in whatever order.
+    """
+    positive(resamples, "resamples")
+    shared = statistic, frequency, width
+    bits = generator.bit_generator
+    if resamples <= BLOCK or not hasattr(bits, "jumped"):
+        return _draw_block(shared, (generator, resamples))
+    sizes = [min(BLOCK, resamples - start) for start in range(0, resamples, BLOCK)]
+    blocks = list(zip(streams(generator, len(sizes)), sizes, strict=True))
+    bits.state = bits.jumped(len(sizes)).state
+    numbers = resamples * max(int(frequency.sum()) if _by_unit(frequency) else len(frequency), width)
+    map_blocks = map_parts if numbers > WORTH_PROCESSES else Serial().map
+    return np.concatenate(list(map_blocks(_draw_block, shared, blocks)))
+
+
+def streams(generator: np.random.Generator, count: int) -> list[np.random.Generator]:
+    """Return generators of so many streams; the first goes on where ``generator`` is, which does not move."""
+    bits: Any = generator.bit_generator  # numpy's types know no `jumped`
+    return [np.random.Generator(bits.jumped(number)) for number in range(count)]
+
+
+def _draw_block(shared: tuple[Estimator, Ints, int], block: tuple[np.random.Generator, int]) -> Floats:
+    statistic, frequency, width = shared
+    generator, resamples = block
+    return np.concatenate(
+        [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]
+    )
+
+
+def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:
+    """Return low, high and the number of undefined (nan) draws, which are left out."""
+    defined = draws[~np.isnan(draws)]
+    left_out = len(draws) - len(defined)
+    if not len(defined):
+        return math.nan, math.nan, left_out
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    return float(low), float(high), left_out
+
+
+def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
+    """Count the drawn differences at least as extreme as the observed one, of scores up to `scale`."""
+    slack = ROUNDING * scale
+    if alternative == "two-sided":
+        return int((np.abs(drawn) >= abs(difference) - slack).sum())
+    if alternative == "greater":
+        return int((drawn >= difference - slack).sum())
+    return int((drawn <= difference + slack).sum())
+
+
+def coin_tosses(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
+    size = rows * columns
+    integers = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
+    return integers.view(np.uint8)[:size].reshape(rows, columns)
+
 
 NAIVE = "naive"
+
 ITEM, RATER = "item", "rater"
+
 # Fewer clusters do not show how much clusters differ.
 FEWEST = 5
 
 TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
+
 FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
 
 # How rows are clustered: "naive" (each row for itself), or (N,) columns by name, such as item and rater. Statistics of
@@ -425,3 +594,220 @@ def coefficient_interval(
     ends = [math.exp(min(middle + side * half, 700.0)) for side in (-1, 1)]
     low, high = ((end - 1) / (end + judges - 1) for end in ends)
     return low, high
+
+
+VERSION = "1.0"
+
+INDEPENDENT = "no clusters were named, so units are taken as independent"
+
+Parameters = ParamSpec("Parameters")
+
+Returned = TypeVar("Returned")
+
+DEFAULTS: Mapping[str, Any] = {
+    "confidence": CONFIDENCE,
+    "resamples": RESAMPLES,
+    "seed": 0,
+    "over": "units",
+    "clusters": NAIVE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What every result says besides its figures; see `evaluation.statistics` for the fields."""
+
+    seed: int | None = None
+    reason: str = ""
+    note: str = ""
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    signature: str = ""
+
+    def shared(self) -> dict[str, Any]:
+        """Return all fields, for a result that adds further ones."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference(Result):
+    """An interval, and how it was made; nan where there is none."""
+
+    low: float = math.nan
+    high: float = math.nan
+    confidence: float = CONFIDENCE
+    resamples: int = 0
+    undefined_resamples: int = 0
+
+
+class Sampling(TypedDict, total=False):
+    """The options of functions that return an interval, in the order of their signatures."""
+
+    confidence: float
+    resamples: int
+    seed: Seed
+    clusters: ClusterColumns
+
+
+class Clustering(TypedDict, total=False):
+    """Those of functions that resample nothing."""
+
+    confidence: float
+    clusters: ClusterColumns
+
+
+class RaterSampling(TypedDict, total=False):
+    """Those of coefficients that can resample raters as well."""
+
+    confidence: float
+    resamples: int
+    seed: Seed
+    over: str
+    clusters: ClusterColumns
+
+
+# By the annotation of a function's options.
+OPTIONS = {f"Unpack[{kind.__name__}]": kind for kind in (Sampling, Clustering, RaterSampling)}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Checked options of an interval."""
+
+    confidence: float
+    resamples: int
+    generator: np.random.Generator
+    seed: int | None
+    columns: Mapping[str, Iterable[Any]]
+
+    @classmethod
+    def of(cls, **options: Unpack[Sampling]) -> Options:
+        columns = columns_of(options.get("clusters", NAIVE))
+        confidence = check_confidence(options.get("confidence", CONFIDENCE))
+        generator, seed = generator_of(options.get("seed", 0))
+        return cls(confidence, options.get("resamples", RESAMPLES), generator, seed, columns)
+
+    @classmethod
+    def without_draws(cls, **options: Unpack[Clustering]) -> Options:
+        return replace(cls.of(resamples=0, **options), seed=None)
+
+    def undefined(self, reason: str = "") -> Inference:
+        return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
+
+    def resampled(self, statistic: Callable[[Floats], Floats], frequency: Ints, width: int = 1) -> Inference:
+        """Return the interval of a statistic of resampled units, by `resampling.bootstrap`."""
+        draws = bootstrap(
+            statistic, frequency, resamples=self.resamples, generator=self.generator, width=width
+        )
+        return self.drawn(draws)
+
+    def drawn(self, draws: Floats) -> Inference:
+        """Return the percentile interval of (B,) draws."""
+        low, high, undefined = percentile_interval(draws, self.confidence)
+        return replace(self.undefined(), low=low, high=high, undefined_resamples=undefined)
+
+    def clustered(self, clusters: Clusters, ends: tuple[float, float]) -> Inference:
+        """Return the interval with these ends, which the clusters gave."""
+        return Inference(
+            low=ends[0],
+            high=ends[1],
+            confidence=self.confidence,
+            seed=self.seed,
+            reason=clusters.reason,
+            note=clusters.note,
+            clusters=clusters.counts,
+        )
+
+    def of_difference(self, difference: float, influences: Floats, row: str) -> tuple[Inference, float]:
+        """Return the interval of t of a difference with (N,) influences, and its p; without columns rows are apart."""
+        rows = len(influences)
+        grouped = Clusters.of(self.columns or {row: range(rows)}, rows)
+        spread = grouped.spread(influences)
+        half = spread.half(self.confidence)
+        inference = self.clustered(grouped, (difference - half, difference + half))
+        return inference if self.columns else replace(inference, clusters={}), spread.p(difference)
+
+
+class Statistic(NamedTuple):
+    """A signed function's name, and the fields that distinguish functions of one name."""
+
+    name: str
+    fixed: Mapping[str, str]
+
+
+def statistic_of(thing: object) -> Statistic | None:
+    statistic = getattr(thing, "statistic", None)
+    return statistic if isinstance(statistic, Statistic) else None
+
+
+def signed(
+    name: str, *, data: tuple[str, ...] = (), **fixed: str
+) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+    """Add a signature to a function's result: a dataclass with a field `signature`, or a mapping of such.
+
+    Parameters with a default are part of the signature, except those named in `data`. `fixed` fields distinguish
+    functions of one name (`input="rows"`). Where the function takes clusters and the call names none, the result notes
+    what it assumes.
+    """
+
+    def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+        parameters = _signature_of(function)
+        options = [
+            key
+            for key, parameter in parameters.parameters.items()
+            if parameter.default is not parameter.empty and key not in data
+        ]
+
+        @functools.wraps(function)
+        def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+            bound = parameters.bind(*args, **kwargs)
+            assumes = "clusters" in parameters.parameters and "clusters" not in bound.arguments
+            result = function(*args, **kwargs)
+            bound.apply_defaults()
+            values = {key: _value(bound.arguments[key]) for key in options}
+            if values.get("clusters") == NAIVE:  # as before there were others
+                del values["clusters"]
+            note = INDEPENDENT if assumes and values.get("over", "units") == "units" else ""
+            return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
+
+        vars(wrapper).update(statistic=Statistic(name, fixed), __signature__=parameters)
+        return wrapper
+
+    return decorate
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature with the keys of `Sampling` and its like as parameters of their own."""
+    signature = inspect.signature(function)
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            parameters.append(parameter)
+            continue
+        options = OPTIONS[str(parameter.annotation)]
+        parameters += [
+            inspect.Parameter(key, parameter.KEYWORD_ONLY, default=DEFAULTS[key], annotation=annotation)
+            for key, annotation in options.__annotations__.items()
+        ]
+    return signature.replace(parameters=parameters)
+
+
+def _with_signature(result: Any, signature: str, note: str) -> Any:
+    if isinstance(result, Mapping):
+        return {key: _with_signature(entry, signature, note) for key, entry in result.items()}
+    if isinstance(result, Result) and note:
+        result = replace(result, note="; ".join(filter(None, (result.note, note))))
+    return replace(result, signature=signature)
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(_value(item) for item in value)
+    if isinstance(value, Mapping):
+        return "-".join([GIVEN, *map(str, value)])
+    return GIVEN

@@ -1,8 +1,10 @@
-"""Tests of systems' results on the same items.
+"""Whether a difference between two systems could be chance (H13 sections 4.2.1 and 4.2.2).
 
-McNemar 1947 (H13 section 4.2.1) for binary outcomes, Fisher's randomisation test (Fisher 1935; H13 section 4.2.2)
-for scores. Several p-values are adjusted by Holm 1979 or Benjamini, Hochberg 1995. Systems form clusters with
-ranges of ranks, as in WMT (Koehn 2012; Bojar et al. 2013).
+McNemar 1947 for binary outcomes, Fisher's randomisation test (Fisher 1935) for scores, Williams' test (Williams 1959,
+T2 of Steiger 1980; for metrics Graham, Baldwin 2014) for two correlations with people on the same observations.
+Several p-values are adjusted by Holm 1979 or Benjamini, Hochberg 1995. Systems form clusters with ranges of ranks, as
+in WMT (Koehn 2012; Bojar et al. 2013). Intervals: bootstrap of one sample (Efron 1979; BCa: Efron 1987), share (Wilson
+1927), and scores of captions, over captions and over their images (WG16 section 4).
 """
 
 from __future__ import annotations
@@ -17,21 +19,37 @@ import scipy  # its parts load when they are first used; scipy.stats alone takes
 from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Floats, Ints
-from evaluation.statistics.clustering import (
+from evaluation.statistics.correlation import pearson
+from evaluation.statistics.inference import (
+    ALTERNATIVES,
+    CELLS,
+    CONFIDENCE,
     NAIVE,
     ClusterColumns,
     Clusters,
+    Inference,
+    Options,
+    Result,
+    Seed,
     Spread,
+    bootstrap,
+    check_confidence,
+    coin_tosses,
     columns_of,
+    count_extreme,
+    generator_of,
     moving_together,
+    signed,
 )
 from evaluation.statistics.inputs import (
     ROUNDING,
+    BadOption,
     BadShape,
     BadValue,
     finite_vector,
     float_vector,
     floats_of,
+    is_real,
     one_of,
     one_per_row,
     positive,
@@ -40,29 +58,261 @@ from evaluation.statistics.inputs import (
     score_table,
     score_vector,
 )
-from evaluation.statistics.resampling import (
-    ALTERNATIVES,
-    CELLS,
-    Seed,
-    check_confidence,
-    coin_tosses,
-    count_extreme,
-    generator_of,
-)
-from evaluation.statistics.results import Result, signed
-from evaluation.statistics.significance.intervals import RowStatistic, row_statistic
+
+METHODS = ("percentile", "basic", "bca")
+
+# A bootstrap of single values is cheap, and its tails need many resamples.
+_RESAMPLES = 10_000
+
+# Drawing a count for each distinct value pays if it occurs so often.
+_FEW = 8
+
+TOO_FEW = "there are fewer than two values"
+
+ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot correct their bias"
+
+# A statistic takes (B, N) values and returns (B,).
+RowStatistic = Callable[[Floats], Floats]
+
+_ROW_STATISTICS: dict[str, RowStatistic] = {
+    "mean": lambda rows: rows.mean(axis=1),
+    "median": lambda rows: np.asarray(np.median(rows, axis=1), dtype=np.float64),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapResult(Inference):
+    statistic: str
+    value: float
+    standard_error: float
+    n: int
+    method: str
+
+
+@signed("bootstrap")
+def bootstrap_interval(
+    values: ArrayLike,
+    statistic: str | RowStatistic = "mean",
+    *,
+    method: str = "percentile",
+    confidence: float = CONFIDENCE,
+    resamples: int = _RESAMPLES,
+    seed: Seed = 0,
+) -> BootstrapResult:
+    """Return the interval of a statistic ("mean", "median", or a function of (B, N) to (B,)) of (N,) values.
+
+    `method` is "percentile", "basic" (2 t - t*_high to 2 t - t*_low), or "bca": the percentiles Phi(z0 + (z0
+    + z) / (1 - a (z0 + z))), with bias z0 and acceleration a (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
+    """
+    one_of(method, METHODS, "method")
+    options = Options.of(confidence=confidence, resamples=resamples, seed=seed)
+    positive(resamples, "resamples")
+    sample = score_vector(values, "values")
+    name, function = row_statistic(statistic)
+    n = len(sample)
+    value = low = high = error = math.nan
+    reason = "" if n > 1 else TOO_FEW
+    if n:
+        value = float(function(sample[np.newaxis])[0])
+    if n > 1:
+        draws = _draws(sample, name, function, resamples, options.generator)
+        tail = (1 - confidence) / 2
+        ends = np.array([tail, 1 - tail])
+        if method == "bca":
+            ends = _corrected_ends(draws, value, _left_out(sample, name, function), ends)
+            reason = ONE_SIDED if np.isnan(ends).any() else ""
+        if not reason:
+            low, high = (float(end) for end in np.quantile(draws, ends))
+        if method == "basic":
+            low, high = 2 * value - high, 2 * value - low
+        error = float(draws.std(ddof=1)) if resamples > 1 else math.nan
+    inference = replace(options.undefined(reason), low=low, high=high)
+    return BootstrapResult(name, value, error, n, method, **inference.shared())
+
+
+def _draws(
+    sample: Floats, name: str, function: RowStatistic, resamples: int, generator: np.random.Generator
+) -> Floats:
+    n = len(sample)
+    if name == "mean":
+        return _mean_draws(sample, resamples, generator)
+    if name == "median":
+        return _median_draws(np.sort(sample), resamples, generator)
+    chunk = max(1, CELLS // n)
+    parts = []
+    for start in range(0, resamples, chunk):
+        rows = generator.integers(0, n, size=(min(chunk, resamples - start), n))
+        parts.append(np.asarray(function(sample[rows]), dtype=np.float64))
+    return np.concatenate(parts)
+
+
+def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    n = len(sample)
+    levels, frequency = np.unique(sample, return_counts=True)
+    if len(levels) * _FEW <= n:  # such as grades: draw how often each occurs
+        return bootstrap(
+            lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
+            frequency.astype(np.int64),
+            resamples=resamples,
+            generator=generator,
+        )
+    from evaluation.statistics.kernels import drawn_sums
+
+    chunk = max(1, CELLS // n)
+    parts = []
+    for start in range(0, resamples, chunk):
+        size = (min(chunk, resamples - start), n)
+        parts.append(drawn_sums(sample, generator.integers(0, n, size=size, dtype=np.uint32)) / n)
+    return np.concatenate(parts)
+
+
+def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    """Return medians of resamples without drawing them: the k-th smallest of N uniform draws is Beta(k, N + 1 - k)."""
+    n = len(ordered)
+    middle = (n + 1) // 2
+    lower = generator.beta(middle, n + 1 - middle, resamples)
+    upper = lower
+    if n % 2 == 0:
+        upper = lower + (1 - lower) * generator.beta(1, n - middle, resamples)
+    places = np.minimum((np.stack([lower, upper]) * n).astype(np.int64), n - 1)
+    return np.asarray(ordered[places].mean(axis=0), dtype=np.float64)
+
+
+def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
+    n = len(sample)
+    if name == "mean":
+        return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
+    if name == "median":
+        ordered, half = np.sort(sample), n // 2
+        if n % 2 == 0:
+            return np.repeat([ordered[half], ordered[half - 1]], half)
+        below, middle, above = ordered[half - 1 : half + 2]
+        return np.repeat([(middle + above) / 2, (below + above) / 2, (below + middle) / 2], [half, 1, half])
+    left_out = np.empty(n)
+    chunk = max(1, CELLS // n)
+    for start in range(0, n, chunk):
+        rows = np.arange(start, min(start + chunk, n))
+        others = np.broadcast_to(sample, (len(rows), n))[np.arange(n) != rows[:, np.newaxis]]
+        left_out[rows] = function(others.reshape(len(rows), n - 1))
+    return left_out
+
+
+def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats) -> Floats:
+    """Return the quantiles that BCa reads instead of `ends`; nan if undefined."""
+    rounding = ROUNDING * max(abs(value), float(np.abs(draws).max()))
+    below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2
+    if not 0 < below < 1:
+        return np.full(2, np.nan)
+    bias = scipy.special.ndtri(below)
+    spread = left_out.mean() - left_out
+    # Scaled, so that no power overflows; without variation there is no acceleration.
+    largest = float(np.abs(spread).max())
+    spread = spread / largest if largest > rounding else np.zeros(1)
+    squares = float((spread**2).sum())
+    acceleration = float((spread**3).sum()) / (6 * squares**1.5) if squares else 0.0
+    shifted = bias + scipy.special.ndtri(ends)
+    room = 1 - acceleration * shifted
+    # Where the correction has no room left, it has reached the end of the resamples.
+    corrected = np.copysign(np.inf, shifted)
+    np.divide(shifted, room, out=corrected, where=room > 0)
+    return np.asarray(scipy.special.ndtr(bias + corrected), dtype=np.float64)
+
+
+def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
+    """Return the name and the function, which raises BadShape unless it returns one number a row."""
+    if isinstance(statistic, str):
+        return statistic, _ROW_STATISTICS[one_of(statistic, tuple(_ROW_STATISTICS), "statistic")]
+    if not callable(statistic):
+        raise BadOption(f"statistic is {statistic!r}, expected mean, median or a function of rows")
+    name = getattr(statistic, "__name__", "a function")
+    if name in ("mean", "median"):
+        name = f"{name} as given"  # only our mean and median have shorter ways to resample
+
+    def of_rows(rows: Floats) -> Floats:
+        values = np.asarray(statistic(rows), dtype=np.float64)
+        if values.shape != rows.shape[:1]:
+            raise BadShape(
+                f"statistic {name} gives the shape {values.shape} for {rows.shape[0]} rows of {rows.shape[1]}, "
+                f"expected one number a row (numpy's functions take axis=1)"
+            )
+        return values
+
+    return name, of_rows
+
+
+def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return Wilson's score interval of p = `successes` / n, which may be a mean of counts (Wilson 1927).
+
+    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the quantile of `confidence`.
+    """
+    check_confidence(confidence)
+    if not (is_real(successes) and is_real(n) and 0 <= successes <= n < math.inf):
+        raise BadOption(f"{successes!r} successes of {n!r}, expected between 0 and all")
+    if n == 0:
+        return math.nan, math.nan
+    z = float(scipy.special.ndtri(0.5 + confidence / 2))
+    share = successes / n
+    scale = 1 + z**2 / n
+    centre = (share + z**2 / (2 * n)) / scale
+    half = z / scale * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    # At the ends the formula gives 0 and 1 but for rounding.
+    low = 0.0 if successes == 0 else centre - half
+    high = 1.0 if successes == n else centre + half
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSummary:
+    """Scores of captions of some images.
+
+    micro: mean over captions. macro: mean of the images' means, with `low` and `high` over images (nan for one image).
+    deviation (with n - 1), median, least, most: over captions.
+    """
+
+    micro: float
+    macro: float
+    low: float
+    high: float
+    deviation: float
+    median: float
+    least: float
+    most: float
+
+
+def summary_of_scores(scores: Floats, means: Floats, *, resamples: int, seed: Seed) -> ScoreSummary:
+    interval = bootstrap_interval(means, resamples=resamples, seed=seed)
+    return ScoreSummary(
+        micro=float(scores.mean()),
+        macro=float(means.mean()),
+        low=interval.low,
+        high=interval.high,
+        deviation=deviation_of(scores),
+        median=float(np.median(scores)),
+        least=float(scores.min()),
+        most=float(scores.max()),
+    )
+
+
+def deviation_of(values: Floats) -> float:
+    """Return the standard deviation of (N,) values, with n - 1; nan for fewer than two."""
+    return float(values.std(ddof=1)) if values.size > 1 else math.nan
+
 
 NO_DISCORDANT = "the two outcomes never differ"
 
 # H13 assigns scores to the two systems anew this many times.
 REASSIGNMENTS = 100_000
+
 # Reassignments whose sums are kept at once: they fit into the fastest memory.
 _SUMS = 8192
+
 _Draw = Callable[[np.random.Generator, int], Floats]
 
 CORRECTIONS = ("holm", "benjamini-hochberg", "benjamini-yekutieli", "none")
+
 # One test a pair of systems: fewer reassignments than for a single test.
 _REASSIGNMENTS = 10_000
+
 LEVEL = 0.05
 
 
@@ -259,7 +509,7 @@ def _differences(
 
 def _mean_draw(differences: Floats, n: int) -> _Draw:
     # A swap turns the sign of the difference of an item, or of a cluster's sum.
-    from evaluation.statistics.significance.kernels import signed_sums
+    from evaluation.statistics.kernels import signed_sums
 
     turning = differences[differences != 0]
     # The last eight are filled up with zeros, which have no sign.
@@ -278,7 +528,7 @@ def _mean_draw(differences: Floats, n: int) -> _Draw:
 
 
 def _median_draw(first: Floats, second: Floats, owner: Ints | None) -> _Draw:
-    from evaluation.statistics.significance.kernels import median_differences
+    from evaluation.statistics.kernels import median_differences
 
     n = len(first)
     both = np.concatenate([first, second])
@@ -498,3 +748,83 @@ def _clustered(
         correction=correction,
         level=level,
     )
+
+
+# Rounded correlations may miss being a correlation matrix by so much.
+_ROUNDING = 1e-9
+
+
+FEWER_THAN_FOUR = "there are fewer than four observations"
+
+
+CONSTANT_SCORES = "{} scores have the same value throughout"
+
+
+SAME = "one metric is the other on another scale, so that nothing tells them apart"
+
+
+@dataclass(frozen=True, slots=True)
+class WilliamsResult(Result):
+    """Williams' t of the difference between two correlations with people; `between` is that of the metrics."""
+
+    first: float
+    second: float
+    between: float
+    n: int
+    t: float
+    degrees_of_freedom: int
+    p: float
+    p_first_higher: float
+    p_second_higher: float
+
+
+@signed("williams", input="scores")
+def williams_test(first: ArrayLike, second: ArrayLike, people: ArrayLike) -> WilliamsResult:
+    """Test whether two metrics' (N,) scores correlate differently (Pearson) with people's (N,) scores."""
+    columns = {"first": first, "second": second, "people": people}
+    vectors = {name: score_vector(values, name) for name, values in columns.items()}
+    n = same_length(**vectors)
+    constant = [name for name, vector in vectors.items() if n and np.all(vector == vector[0])]
+    if n < 4 or constant:
+        name = f"the {constant[0]}".replace("the people", "people's") if constant else ""
+        reason = FEWER_THAN_FOUR if n < 4 else CONSTANT_SCORES.format(name)
+        return _no_test(math.nan, math.nan, math.nan, n, reason)
+    first_scores, second_scores, human = vectors.values()
+    return williams_correlations(
+        pearson(first_scores, human), pearson(second_scores, human), pearson(first_scores, second_scores), n
+    )
+
+
+@signed("williams", input="correlations")
+def williams_correlations(first: float, second: float, between: float, n: int) -> WilliamsResult:
+    """Do Williams' test from r13 = `first`, r23 = `second`, r12 = `between` of `n` observations.
+
+    t = (r13 - r23) sqrt((n - 1)(1 + r12)) / sqrt(2 K (n - 1) / (n - 3) + (r13 + r23)^2 / 4 (1 - r12)^3), K =
+    1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, with n - 3 degrees of freedom.
+    """
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+        raise BadValue(f"n is {n!r}, expected a whole number from zero on")
+    for name, r in (("first", first), ("second", second), ("between", between)):
+        if not (is_real(r) and -1 - _ROUNDING <= r <= 1 + _ROUNDING):
+            raise BadValue(f"{name} is {r!r}, expected a correlation between -1 and 1")
+    r13, r23, r12 = (min(1.0, max(-1.0, float(r))) for r in (first, second, between))
+    determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    if determinant < -_ROUNDING:
+        raise BadValue(
+            f"correlations {r13:g}, {r23:g} and {r12:g} cannot occur together, expected those of one data set"
+        )
+    if n < 4:
+        return _no_test(r13, r23, r12, int(n), FEWER_THAN_FOUR)
+    if 1 - abs(r12) < _ROUNDING:
+        return _no_test(r13, r23, r12, int(n), SAME)
+    spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + (r13 + r23) ** 2 / 4 * (1 - r12) ** 3
+    gap = (r13 - r23) * math.sqrt((n - 1) * (1 + r12))
+    # Both metrics determine people's scores together: the gap has no error, and t no bound.
+    t = gap / math.sqrt(spread) if spread > 0 else math.copysign(math.inf, gap)
+    above, below = (float(tail) for tail in scipy.special.stdtr(n - 3, [-t, t]))
+    return WilliamsResult(r13, r23, r12, int(n), t, int(n) - 3, min(1.0, 2 * min(above, below)), above, below)
+
+
+def _no_test(first: float, second: float, between: float, n: int, reason: str) -> WilliamsResult:
+    nan = math.nan
+    return WilliamsResult(first, second, between, n, nan, n - 3, nan, nan, nan, reason=reason)

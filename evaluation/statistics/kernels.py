@@ -1,6 +1,9 @@
-"""Compiled loops of the agreement figures, imported where they are needed, because numba loads slowly.
+"""Compiled loops of the statistics, imported where they are needed, because numba loads slowly.
 
-Judgments are codes (N,) into ascending positions (V,) with amounts (V,) or (N,); starts bound each unit or group.
+Agreement: judgments are codes (N,) into ascending positions (V,) with amounts (V,) or (N,); starts bound each unit or
+group. Expectation maximisation: the answers of unit u are starts[u] to starts[u + 1]; each is one number, worker * L +
+given label. Randomisation and bootstrap: a coin is one bit, and eight items share a byte of coins: item 8 g + b is bit
+b of byte g.
 """
 
 import math
@@ -17,6 +20,7 @@ DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)
 
 # Levels of alpha, and weights of kappa.
 NOMINAL, ORDINAL, INTERVAL, RATIOS = range(4)
+
 PLAIN, LINEAR, QUADRATIC = range(3)
 
 # Compressed rows: starts, columns, values.
@@ -456,3 +460,325 @@ def _alpha(
         for code in occurring:
             expected += 2.0 * n * (first_counts[code] + second_counts[code]) * (at[code] - mean) ** 2
     return 1.0 - (n - 1.0) * observed / expected if expected > 0 else math.nan
+
+
+# Sums of logarithms are taken as the logarithm of a product, as long as that cannot overflow.
+_LARGE = 1e200
+
+
+@compiled
+def sort_answers(
+    units: Ints,
+    workers: Ints,
+    codes: Ints,
+    labels: int,
+    starts: Ints,
+    answers: Ints,
+) -> None:
+    """Fill `starts` (U + 1,), zeros at first, and `answers` (N,)."""
+    for row in range(len(units)):
+        starts[units[row] + 1] += 1
+    for unit in range(len(starts) - 1):
+        starts[unit + 1] += starts[unit]
+    next_free = starts[:-1].copy()
+    for row in range(len(units)):
+        unit = units[row]
+        answers[next_free[unit]] = workers[row] * labels + codes[row]
+        next_free[unit] += 1
+
+
+@compiled
+def share_votes(
+    starts: Ints,
+    answers: Ints,
+    posterior: Floats,
+    prior: Floats,
+    counts: Floats,
+) -> None:
+    """Fill `posterior` (U, L) with the shares of votes, `prior` (L,) and `counts` (W * L, L) with its sums.
+
+    All are zeros at first; `counts` sums by answer.
+    """
+    labels = len(prior)
+    for unit in range(len(posterior)):
+        votes = starts[unit + 1] - starts[unit]
+        for row in range(starts[unit], starts[unit + 1]):
+            posterior[unit, answers[row] % labels] += 1.0
+        for label in range(labels):
+            posterior[unit, label] /= votes
+            prior[label] += posterior[unit, label]
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            for label in range(labels):
+                counts[answer, label] += posterior[unit, label]
+
+
+@compiled
+def expect(
+    starts: Ints,
+    answers: Ints,
+    log_prior: Floats,
+    log_errors: Floats,
+    posterior: Floats,
+    prior: Floats,
+    counts: Floats,
+) -> tuple[float, float]:
+    """Do the E step in place; return the largest change of a probability, and the log-likelihood.
+
+    log_errors: (W * L, L) log-probability of an answer by true label. Sums as in `share_votes`.
+    """
+    labels = len(log_prior)
+    joint = np.empty(labels)
+    change = 0.0
+    log_likelihood = 0.0
+    evidence = 1.0
+    for unit in range(len(posterior)):
+        for label in range(labels):
+            joint[label] = log_prior[label]
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            for label in range(labels):
+                joint[label] += log_errors[answer, label]
+        # Relative to the most probable label, whose term is 1, no exponential overflows.
+        best = 0
+        for label in range(1, labels):
+            if joint[label] > joint[best]:
+                best = label
+        largest = joint[best]
+        total = 1.0
+        for label in range(labels):
+            if label != best:
+                joint[label] = math.exp(joint[label] - largest)
+                total += joint[label]
+        joint[best] = 1.0
+        log_likelihood += largest
+        evidence *= total
+        if evidence > _LARGE:
+            log_likelihood += math.log(evidence)
+            evidence = 1.0
+        for label in range(labels):
+            probability = joint[label] / total
+            change = max(change, abs(probability - posterior[unit, label]))
+            posterior[unit, label] = probability
+            prior[label] += probability
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            for label in range(labels):
+                counts[answer, label] += posterior[unit, label]
+    return change, log_likelihood + math.log(evidence)
+
+
+@compiled
+def tally(first: Ints, second: Ints, outcomes: Ints, table: Ints) -> int:
+    """Count each row's outcome, first and second item in `table` (3, K, K), zeros at first.
+
+    Return the first row with an item against itself, or -1.
+    """
+    for row in range(len(first)):
+        if first[row] == second[row]:
+            return row
+        table[outcomes[row], first[row], second[row]] += 1
+    return -1
+
+
+@compiled
+def weight_below(tree: Floats, column: int) -> float:
+    """Return the weight below a column of a binary indexed tree (Fenwick 1994)."""
+    below = 0.0
+    node = column
+    while node > 0:
+        below += tree[node]
+        node -= node & -node
+    return below
+
+
+@compiled
+def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
+    """Add a weight at column c of the tree, which is stored at c + 1."""
+    node = column + 1
+    while node <= levels:
+        tree[node] += weight
+        node += node & -node
+
+
+@compiled
+def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
+    """Return (G, 6) sums behind tau-b and tau-c of groups of weighted observations.
+
+    Group g holds observations starts[g] to starts[g + 1], ascending by `rows`; `columns` are codes below levels[g].
+    Sums: concordant less discordant pairs; weights; squared weights of equal rows, and of equal columns; different rows
+    and columns with a weight.
+    """
+    groups = starts.shape[0] - 1
+    sums = np.zeros((groups, 6))
+    most = 1
+    for group in range(groups):
+        most = max(most, levels[group])
+    tree = np.empty(most + 1)
+    totals = np.empty(most)
+    for group in range(groups):
+        size = levels[group]
+        tree[: size + 1] = 0.0
+        totals[:size] = 0.0
+        first, end = starts[group], starts[group + 1]
+        seen = 0.0
+        while first < end:
+            # Compare a run of equal rows with all that came before it.
+            stop = first
+            run = 0.0
+            while stop < end and rows[stop] == rows[first]:
+                weight = weights[stop]
+                if weight != 0.0:
+                    below = weight_below(tree, columns[stop])
+                    up_to = below + totals[columns[stop]]
+                    sums[group, 0] += weight * (below - (seen - up_to))
+                    run += weight
+                stop += 1
+            # Then enter the run itself.
+            for observation in range(first, stop):
+                weight = weights[observation]
+                if weight != 0.0:
+                    totals[columns[observation]] += weight
+                    add_weight(tree, size, columns[observation], weight)
+            seen += run
+            sums[group, 2] += run * run
+            if run > 0.0:
+                sums[group, 4] += 1.0
+            first = stop
+        sums[group, 1] = seen
+        for column in range(size):
+            sums[group, 3] += totals[column] * totals[column]
+            if totals[column] > 0.0:
+                sums[group, 5] += 1.0
+    return sums
+
+
+@compiled
+def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon: float) -> Floats:
+    """Return (G, 3) pairs whose scores differ by more than epsilon: concordant, discordant, tied by people.
+
+    Groups are as in `kendall_sums`, ascending by `scores`; `columns` are codes of people's scores.
+    """
+    groups = starts.shape[0] - 1
+    sums = np.zeros((groups, 3))
+    most = 1
+    for group in range(groups):
+        most = max(most, levels[group])
+    tree = np.empty(most + 1)
+    totals = np.empty(most)
+    for group in range(groups):
+        size = levels[group]
+        tree[: size + 1] = 0.0
+        totals[:size] = 0.0
+        entering = starts[group]
+        seen = 0.0
+        for observation in range(starts[group], starts[group + 1]):
+            while scores[observation] - scores[entering] > epsilon:  # it lies far enough below
+                totals[columns[entering]] += 1.0
+                add_weight(tree, size, columns[entering], 1.0)
+                seen += 1.0
+                entering += 1
+            below = weight_below(tree, columns[observation])
+            same = totals[columns[observation]]
+            sums[group, 0] += below
+            sums[group, 1] += seen - below - same
+            sums[group, 2] += same
+    return sums
+
+
+@compiled
+def balances(rows: Ints, columns: Ints, levels: int) -> Floats:
+    """Return (N,) the concordant less the discordant partners of each observation.
+
+    rows ascend; columns lie between 0 and `levels`.
+    """
+    n = len(rows)
+    balance = np.zeros(n)
+    for side in (1, -1):
+        tree = np.zeros(levels + 1)
+        total = 0.0
+        observation = 0 if side == 1 else n - 1
+        while 0 <= observation < n:
+            # Compare equal rows with all that came before, then enter them.
+            end = observation
+            while 0 <= end < n and rows[end] == rows[observation]:
+                below, up_to = weight_below(tree, columns[end]), weight_below(tree, columns[end] + 1)
+                balance[end] += side * (below - (total - up_to))
+                end += side
+            while observation != end:
+                add_weight(tree, levels, columns[observation], 1.0)
+                total += 1.0
+                observation += side
+    return balance
+
+
+Bytes = NDArray[np.uint8]
+
+
+@compiled
+def signed_sums(differences: Floats, coins: Bytes) -> Floats:
+    """Return (R,) sums of the (8 G,) differences, each with the sign of its coin; `coins` is (G, R) uint8.
+
+    The 256 sums of eight items are tabled: a reassignment reads one number for them.
+    """
+    groups, resamples = coins.shape
+    sums = np.zeros(resamples)
+    table = np.empty(256)
+    for group in range(groups):
+        # Table the sums of all 256 patterns of signs of eight items.
+        table[0] = 0.0
+        for bit in range(8):
+            table[0] -= differences[8 * group + bit]
+        for bit in range(8):
+            turned = 2 * differences[8 * group + bit]
+            width = 1 << bit
+            for pattern in range(width):
+                table[width + pattern] = table[pattern] + turned
+        for resample in range(resamples):
+            sums[resample] += table[coins[group, resample]]
+    return sums
+
+
+@compiled
+def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) -> Floats:
+    """Return (R,) differences of the sides' medians after the items that tossed 1 swapped their scores.
+
+    `values` are the (2 N,) scores of both sides, ascending, of `items` and `sides`; `coins` is (R, bytes). A side's
+    median is found where more than half of its scores have been passed.
+    """
+    resamples = coins.shape[0]
+    n = values.shape[0] // 2
+    upper = n // 2 + 1  # the median is the value at this rank, or its mean with the one before
+    even = n % 2 == 0
+    result = np.empty(resamples)
+    seen = np.empty(2, dtype=np.int64)
+    last = np.empty(2)
+    median = np.empty(2)
+    for resample in range(resamples):
+        seen[:] = 0
+        reached = 0
+        rank = 0
+        while reached < 2:
+            item = items[rank]
+            side = (coins[resample, item >> 3] >> (item & 7) & 1) ^ sides[rank]
+            value = values[rank]
+            seen[side] += 1
+            if seen[side] == upper:
+                median[side] = (last[side] + value) / 2 if even else value
+                reached += 1
+            last[side] = value
+            rank += 1
+        result[resample] = median[0] - median[1]
+    return result
+
+
+@compiled
+def drawn_sums(values: Floats, drawn: NDArray[np.uint32]) -> Floats:
+    resamples, n = drawn.shape
+    sums = np.zeros(resamples)
+    for resample in range(resamples):
+        total = 0.0
+        for draw in range(n):
+            total += values[drawn[resample, draw]]
+        sums[resample] = total
+    return sums
