@@ -29,7 +29,7 @@ from evaluation.statistics.meta import (
     pairwise_accuracy,
     soft_accuracy_of_comparisons,
 )
-from evaluation.statistics.meta.pairwise import CALIBRATE
+from evaluation.statistics.meta.grouped import CALIBRATE
 
 DRAWS = 10  # random subsets of references of each size
 SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}

@@ -20,13 +20,11 @@ from evaluation.statistics.meta.accuracy import (
 from evaluation.statistics.meta.grouped import (
     GroupedCorrelationResult,
     PairedCorrelationResult,
-    grouped_correlation,
-    paired_correlation_test,
-)
-from evaluation.statistics.meta.pairwise import (
     PairwiseAccuracyResult,
     SoftAccuracyResult,
     SoftComparisonsResult,
+    grouped_correlation,
+    paired_correlation_test,
     pairwise_accuracy,
     soft_accuracy_of_comparisons,
     soft_pairwise_accuracy,
