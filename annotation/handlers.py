@@ -6,10 +6,10 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from annotation import importing as importing
 from annotation.crowds import sync
 from annotation.crowds.panel.reconciling import ListProblem, read_submissions
-from annotation.importing import judgments as importing
-from annotation.models.privacy import erasure_committed
+from annotation.models.people import erasure_committed
 from annotation.privacy import retention
 from common.audit import acting_person
 from judgments.access.roles import require_editor

@@ -2,10 +2,10 @@
 
 from django.urls import path
 
-from annotation.crowds import hooks
+from annotation.crowds import views as crowd_views
 from annotation.crowds.mturk import views as mturk_views
 from annotation.crowds.panel import views as panel_views
-from annotation.privacy import participant_page
+from annotation.privacy import views as privacy_views
 from annotation.quality import review_page
 from annotation.quiz import views as quiz_views
 from annotation.views import joining, preview, work
@@ -18,8 +18,8 @@ urlpatterns = [
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),
-    path("s/<slug:slug>/consent/", participant_page.consent, name="consent"),
-    path("s/<slug:slug>/leave/", participant_page.leave_study, name="leave"),
+    path("s/<slug:slug>/consent/", privacy_views.consent, name="consent"),
+    path("s/<slug:slug>/leave/", privacy_views.leave_study, name="leave"),
     path("s/<slug:slug>/credits/", joining.credits, name="credits"),
     path("s/<slug:slug>/panel/", panel_views.entry, name="panel"),
     path("s/<slug:slug>/panel/end/", panel_views.end, name="panel-end"),
@@ -41,8 +41,8 @@ urlpatterns = [
     path("s/<slug:slug>/done/", work.done, name="done"),
     path("s/<slug:slug>/mturk/", mturk_views.arrive, name="mturk"),
     path("s/<slug:slug>/finish/", mturk_views.finish, name="finish"),
-    path("hooks/mturk/", hooks.mturk, name="mturk-hook"),
-    path("hooks/prolific/", hooks.prolific, name="prolific-hook"),
+    path("hooks/mturk/", crowd_views.mturk, name="mturk-hook"),
+    path("hooks/prolific/", crowd_views.prolific, name="prolific-hook"),
     path("look/<slug:key>/", preview.preview_design, name="look"),
     path("me/", joining.me, name="me"),
     path("me/resume/", joining.renew_resume, name="my-resume"),

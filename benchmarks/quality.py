@@ -201,8 +201,7 @@ def set_up() -> None:
 
 
 def rehearse_all(protocol: str) -> Outcome:
-    from annotation.rehearsal.people import Crowd
-    from annotation.rehearsal.rehearsal import rehearse
+    from annotation.rehearsal import Crowd, rehearse
     from judgments.models import Dataset
     from tests import studies
 
@@ -243,7 +242,7 @@ def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) 
 def _count(outcome: Outcome, study: Any) -> None:
     """Who was stopped when, from the rows that the rehearsal left."""
     from annotation.models import Case, Judgment
-    from annotation.rehearsal.people import Crowd, people_of
+    from annotation.rehearsal import Crowd, people_of
 
     notes = {name: value for name, value in study.notes["rehearsal"].items() if name != "owner"}
     sort_of = {person.worker.pk: person.sort or "careful" for person in people_of(study, Crowd(**notes))}

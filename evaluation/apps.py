@@ -10,7 +10,7 @@ class EvaluationConfig(AppConfig):
     verbose_name = "Evaluation"
 
     def ready(self) -> None:
-        from annotation.models.privacy import erasure_committed, ids_forgotten, person_erased
+        from annotation.models.people import erasure_committed, ids_forgotten, person_erased
         from judgments.jobs import HEAVY, INTERACTIVE, register, schedule
         from judgments.models.studies import pages_discarded, pages_in_use
 

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any, BinaryIO
 
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
+from annotation.rehearsal import Crowd
+from annotation.rehearsal import rehearse as let_crowd_answer
 from common.audit import acting_person
 from common.incoming import READ_AT_ONCE
 from evaluation.data.export.exporting import export_for_download

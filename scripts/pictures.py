@@ -87,8 +87,7 @@ def main() -> None:
 
 def watched_study() -> Study:
     """Return a copy of the demo's open study with a detector, answered by a simulated crowd with spammers."""
-    from annotation.rehearsal.people import Crowd
-    from annotation.rehearsal.rehearsal import rehearse
+    from annotation.rehearsal import Crowd, rehearse
     from evaluation.management.installation import FOLDER
     from judgments.design.reading import make_design, toml_values
     from judgments.models import Study

@@ -100,7 +100,7 @@ def read(path: Path) -> Iterator[str]:
     """Read a file in every way in which uploads are read; yield what is said."""
     from django.core.files.uploadedfile import UploadedFile
 
-    from annotation.crowds.mturk.documents import read_answers
+    from annotation.crowds.mturk.pages import read_answers
     from common.errors import QuorumError
     from judgments.datasets import uploads
     from judgments.datasets.pictures import picture_format

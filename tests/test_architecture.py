@@ -409,7 +409,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("evaluation.metrics.meteor", "evaluation.reports"),
         ),
         "json.loads": (
-            *("annotation.money.confirming", "annotation.privacy.retention", "evaluation.results.challenges.scoring"),
+            *("annotation.money.orders", "annotation.privacy.retention", "evaluation.results.challenges.scoring"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "evaluation.metrics.files"),
             *("evaluation.data.publishing.outside", "evaluation.data.releases", "evaluation.results.aggregation"),
             *("evaluation.numeric.signatures", "judgments.kinds.spans.answers", "judgments.studies.studies"),

@@ -1,1 +1,0 @@
-"""Rows of annotation in the admin. `pages` loads all pages."""

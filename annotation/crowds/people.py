@@ -23,7 +23,7 @@ from annotation.models import (
     RawId,
     Worker,
 )
-from annotation.models.privacy import ids_forgotten
+from annotation.models.people import ids_forgotten
 from common.errors import WrongState
 from judgments.models import Study
 from judgments.studies.log import note_event

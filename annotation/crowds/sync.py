@@ -43,6 +43,7 @@ from judgments.jobs import Progress, enqueue
 from judgments.models import Job, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
+from judgments.study_operations import FollowUp
 
 Status = CrowdSession.Status
 State = Publication.State
@@ -62,6 +63,15 @@ def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | No
     if soonest is not None and jobs.filter(created_at__gt=timezone.now() - soonest).exists():
         return None
     return enqueue(kind=SYNC, args={"study": study.slug}, user=by)
+
+
+def sync_if_calls_wait(study: Study, by: User | None) -> None:
+    if CrowdCall.objects.filter(study=study, state=CrowdCall.State.WAITING).exists():
+        ask_to_sync(study=study, by=by)
+
+
+# for what may be much: an HTTP call does not wait for the crowd either, the next sync asks it
+SYNC_LATER = FollowUp(now=lambda study: "", later=sync_if_calls_wait)
 
 
 def sync_what_is_due() -> list[str]:

@@ -1,27 +1,44 @@
 """Workers, assignments, judgments, quality control, crowds and money."""
 
-from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport, WrittenCaption
-from annotation.models.crowds import CrowdCall, CrowdSession, Demographics, Publication, RawId, Seat, at_crowd
-from annotation.models.money import (
-    Budget,
-    Commitment,
-    LedgerEntry,
-    MoneyRequest,
-    SpendingLimit,
-    SpendingRequest,
-)
-from annotation.models.privacy import ConsentVersion, Erasure, ErasureRequest
-from annotation.models.quality import (
+from annotation.models.assignments import (
     Adjudication,
     AppealNote,
+    AppendOnly,
+    Assignment,
     Case,
     Exclusion,
+    Judgment,
+    ProblemReport,
     QualityRule,
     QuizAttempt,
     StudyAlarm,
+    WrittenCaption,
+)
+from annotation.models.crowds import (
+    Budget,
+    Commitment,
+    CrowdCall,
+    CrowdSession,
+    Demographics,
+    LedgerEntry,
+    MoneyRequest,
+    Publication,
+    RawId,
+    Seat,
+    SpendingLimit,
+    SpendingRequest,
+    at_crowd,
+)
+from annotation.models.people import (
+    ConsentVersion,
+    Erasure,
+    ErasureRequest,
+    Invitation,
+    Participation,
+    Qualification,
+    Worker,
 )
 from annotation.models.webhooks import Webhook, WebhookDelivery
-from annotation.models.workers import Invitation, Participation, Qualification, Worker
 
 __all__ = [
     "Adjudication",

@@ -1,35 +1,375 @@
-"""Budgets and the ledger: reserved and spent money in whole cents, each move booked once.
+"""Budgets, limits above studies, and the ledger: money in whole cents, each move booked once.
 
 The database keeps a budget's counters within the budget; each change is a ledger entry with a unique key, written in
 the same transaction. So a repeated booking changes nothing, two publishers cannot both take the last cent, and the
 counters can be recomputed from the entries. Book inside a transaction.
 
-Orders stay within the budget and the limits above it (``annotation.money.limits``). Unasked payments of a crowd are
+Orders stay within the budget and the limits above it (``annotation.money.ledger``). Unasked payments of a crowd are
 booked all the same; the budget records the excess.
 
     reserved = the price of held slots and screen-outs of external HITs + reservations of open calls
     spent    = rewards of approved sessions + paid screen-outs + bonuses, fees included
+
+Limits say what an account and the installation may commit, and what a second person confirms. Committed is reserved or
+spent. It counts for the account that asks, not the study's owner: a limit bounds what a stolen password or a wrong
+script can spend, in whichever study. A day counts orders since midnight; released money counts again tomorrow, so that
+nobody makes room by closing studies. The check locks the installation's row, so that two orders at once cannot both
+pass.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime, time
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
+from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q, Sum, Value
+from django.db.models import F, Q, QuerySet, Sum, Value
 from django.db.models.functions import Greatest
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.people import installation_mark
-from annotation.models import Budget, Commitment, CrowdCall, CrowdSession, LedgerEntry, Publication
-from annotation.money.limits import one_order
+from annotation.models import (
+    Budget,
+    Commitment,
+    CrowdCall,
+    CrowdSession,
+    LedgerEntry,
+    Publication,
+    SpendingLimit,
+)
 from annotation.words import spell_cents
-from common.audit import current_act
-from common.errors import QuorumError, WrongState
+from common.audit import acting_person, current_act
+from common.errors import NotThere, QuorumError, WrongState
 from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
+
+MOST_SHOWN = 30
+
+P = ParamSpec("P")
+
+R = TypeVar("R")
+
+
+class OverLimit(QuorumError):
+    """The order exceeds a limit above the study; nothing was done."""
+
+    status = 409
+    title = "Beyond a limit"
+
+
+class NeedsConfirmation(QuorumError):
+    """The order is so large that a second person must confirm it; nothing was done."""
+
+    status = 409
+    title = "A second person must confirm"
+
+    def __init__(self, message: str, *, cents: int, currency: str) -> None:
+        super().__init__(message)
+        self.cents, self.currency = cents, currency
+
+
+@dataclass(slots=True)
+class Order:
+    """The sum that one account asks for at once."""
+
+    study: int
+    account: int | None
+    cents: int = 0
+    currency: str = ""
+
+    def add(self, currency: str, cents: int) -> None:
+        self.currency, self.cents = currency, self.cents + cents
+
+
+_order: ContextVar[Order | None] = ContextVar("order", default=None)
+
+_agreed: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
+
+
+@contextmanager
+def one_order(study: Study, account: int | None) -> Iterator[Order]:
+    """Treat reservations within the block as one order, in one transaction; an inner block joins the outer.
+
+    Raises:
+        OverLimit, NeedsConfirmation: everything within the block is rolled back.
+    """
+    outer = _order.get()
+    if outer is not None and outer.study == study.pk:
+        before, done = outer.cents, False
+        try:
+            yield outer
+            done = True
+        finally:
+            if not done:
+                outer.cents = before
+        return
+    if account is None:
+        person = acting_person()
+        account = person.pk if person is not None else None
+    order = Order(study.pk, account)
+    token = _order.set(order)
+    try:
+        with transaction.atomic():
+            yield order
+            if order.cents:
+                _check(order)
+    finally:
+        _order.reset(token)
+
+
+def as_one_order(service: Callable[P, R]) -> Callable[P, R]:
+    """Make a service with the arguments ``study`` and optionally ``by`` one order."""
+
+    @wraps(service)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        study, by = kwargs["study"], kwargs.get("by")
+        assert isinstance(study, Study)
+        with one_order(study, by.pk if isinstance(by, User) else None):
+            return service(*args, **kwargs)
+
+    return run
+
+
+@contextmanager
+def without_second_person(cents: int) -> Iterator[None]:
+    """Let an order of just this sum pass without a second person within the block."""
+    token = _agreed.set(cents)
+    try:
+        yield
+    finally:
+        _agreed.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A limit and the sum that counts towards it; ``whose`` and ``of`` name it."""
+
+    whose: str
+    of: str
+    limit_cents: int | None
+    committed_cents: int
+
+
+def bounds_of(currency: str, account: User | None) -> list[Bound]:
+    """Return the limits of the installation and of an account, with current commitments."""
+    rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
+    common = rows.get(None) or SpendingLimit()
+    bounds = [
+        Bound("this installation", "a day", common.day_cents, cents_committed_today(currency)),
+        Bound("this installation", "all time", common.total_cents, committed_cents(currency)),
+    ]
+    if account is not None:
+        limit, name = rows.get(account.pk), f"the account {account.get_username()}"
+        day = limit.day_cents if limit else common.account_day_cents
+        total = limit.total_cents if limit else common.account_total_cents
+        bounds += [
+            Bound(name, "a day", day, cents_committed_today(currency, account.pk)),
+            Bound(name, "all time", total, committed_cents(currency, account.pk)),
+        ]
+    return bounds
+
+
+def _limits(currency: str, account: int | None) -> QuerySet[SpendingLimit]:
+    return SpendingLimit.objects.filter(Q(account=None) | Q(account=account), currency=currency)
+
+
+def _check(order: Order) -> None:
+    """Raise if the order, which is booked in this transaction, exceeds a limit."""
+    if not SpendingLimit.objects.exists():
+        return
+    # the next order waits here, and then counts this one
+    lock = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
+    amount = spell_cents(order.cents, order.currency)
+    if lock is None:
+        raise OverLimit(
+            f"Nothing was done: this asks for {amount}, and this installation has limits, but none in "
+            f"{order.currency}; who manages its limits can set one."
+        )
+    account = User.objects.filter(pk=order.account).first() if order.account else None
+    for bound in bounds_of(order.currency, account):
+        if bound.limit_cents is not None and bound.committed_cents > bound.limit_cents:
+            before = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
+            raise OverLimit(
+                f"Nothing was done: the limit of {bound.whose} for {bound.of} is "
+                f"{spell_cents(bound.limit_cents, order.currency)}; {before} are committed, and this asks for {amount}."
+            )
+    _check_agreed(order, lock.confirm_cents)
+
+
+def _check_agreed(order: Order, above: int | None) -> None:
+    agreed = _agreed.get()
+    amount = spell_cents(order.cents, order.currency)
+    if agreed is not None and agreed != order.cents:
+        raise WrongState(
+            _("Nothing was done: %(agreed)s were asked for, and now it would take %(asked)s.")
+            % {"agreed": spell_cents(agreed, order.currency), "asked": amount}
+        )
+    if agreed is None and above is not None and order.cents > above:
+        raise NeedsConfirmation(
+            f"Nothing was done yet: this asks for {amount}, and a second person must confirm what is above "
+            f"{spell_cents(above, order.currency)}.",
+            cents=order.cents,
+            currency=order.currency,
+        )
+
+
+# Payments without work here, which an uploaded list names, and their return once the work is there. A made-up list must
+# not use up what others may spend, so they count for their study and the account that uploaded it.
+CLAIMED = ("unmatched", "matched")
+
+
+def committed_cents(currency: str, account: int | None = None) -> int:
+    """Return the reserved and spent cents of all, without what only a list claims, or of one account."""
+    if account is None:
+        sums = Budget.objects.filter(currency=currency).aggregate(
+            cents=Sum(F("reserved_cents") + F("spent_cents"))
+        )
+        claims = LedgerEntry.objects.filter(budget__currency=currency, what__in=CLAIMED)
+        claimed = claims.aggregate(cents=Sum("spent_cents"))["cents"] or 0
+        return (sums["cents"] or 0) - claimed
+    sums = Commitment.objects.filter(budget__currency=currency, account=account).aggregate(cents=Sum("cents"))
+    return sums["cents"] or 0
+
+
+def cents_committed_today(currency: str, account: int | None = None) -> int:
+    """Return the cents committed since midnight, without those returned by failed calls of today."""
+    rows = _of_today().filter(budget__currency=currency)
+    rows = rows.exclude(what__in=CLAIMED) if account is None else rows.filter(by=account)
+    return max(0, rows.aggregate(cents=Sum("moved"))["cents"] or 0)
+
+
+def _of_today() -> QuerySet[Any]:
+    midnight = timezone.make_aware(datetime.combine(timezone.localdate(), time.min))
+    rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
+    rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
+    given_back = Q(call__made_at__gte=midnight) | Q(what="matched")  # work that turned out to be paid already
+    return rows.filter(Q(moved__gt=0) | Q(moved__lt=0) & given_back)
+
+
+FOR_ALL = ("account_day_cents", "account_total_cents", "confirm_cents")
+
+SUMS = ("day_cents", "total_cents", *FOR_ALL)
+
+SEE_LIMITS = "annotation.view_spendinglimit"
+
+SET_LIMITS = (SEE_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
+
+
+def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | None]) -> None:
+    if account is not None and any(sums.get(name) is not None for name in FOR_ALL):
+        raise WrongState(_("What holds for each account belongs to the limits of the installation."))
+
+
+@transaction.atomic
+def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None) -> SpendingLimit:
+    """Set all limits of an account, or of the installation (""), in one currency; missing ones limit nothing."""
+    whose = User.objects.filter(username=account, is_staff=True).first() if account else None
+    if account and whose is None:
+        raise NotThere(
+            _("Nothing was changed: there is no account of staff %(account)r.") % {"account": account[:80]}
+        )
+    refuse_rules_of_one_account(whose, sums)
+    lock_row(currency)
+    row, created = SpendingLimit.objects.update_or_create(
+        account=whose, currency=currency, defaults={name: sums.get(name) for name in SUMS}
+    )
+    listed = ", ".join(f"{name} {sums.get(name)}" for name in SUMS)
+    message = f"{listed} ({current_act().door})"
+    flag = ADDITION if created else CHANGE
+    LogEntry.objects.log_actions(by.pk, [row], flag, message, single_object=True)  # as the page does
+    return row
+
+
+def lock_row(currency: str) -> None:
+    """Create the installation's row, which orders lock, and lock it."""
+    SpendingLimit.objects.get_or_create(account=None, currency=currency)
+    SpendingLimit.objects.select_for_update().get(account=None, currency=currency)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSpending:
+    """The commitments and limits of an account, or of the installation (``account`` is "").
+
+    Attributes:
+        limit: row id of its own limit, None if it has none.
+    """
+
+    account: str
+    currency: str
+    today_cents: int
+    day_cents: int | None
+    committed_cents: int
+    total_cents: int | None
+    confirm_cents: int | None = None
+    limit: int | None = None
+
+
+def spending_by_account() -> list[AccountSpending]:
+    """Return the installation and the accounts that commit most or have limits, for each currency."""
+    shares = Commitment.objects.filter(account__isnull=False).order_by()
+    limited = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
+    of_today = _of_today().filter(by__isnull=False).order_by()
+    accounts = {
+        *shares.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")[:MOST_SHOWN],
+        *of_today.values_list("by").annotate(n=Sum("moved")).order_by("-n")[:MOST_SHOWN],
+    }
+    pks = {pk for pk, _ in accounts} | set(limited.values_list("account", flat=True)[:MOST_SHOWN])
+    sums: dict[tuple[str, int | None], int] = {
+        (currency, account): cents
+        for currency, account, cents in shares.filter(account__in=pks)
+        .values_list("budget__currency", "account")
+        .annotate(Sum("cents"))
+        if cents
+    }
+    today: dict[tuple[str, int | None], int] = {
+        (currency, account): max(0, cents)
+        for currency, account, cents in of_today.filter(by__in=pks)
+        .values_list("budget__currency", "by")
+        .annotate(Sum("moved"))
+    }
+    limits = {
+        (row.currency, row.account_id): row
+        for row in SpendingLimit.objects.filter(Q(account=None) | Q(account__in=pks))
+    }
+    names = dict(User.objects.filter(pk__in=pks).values_list("pk", "username"))
+    currencies = {
+        *Budget.objects.order_by().values_list("currency", flat=True).distinct(),
+        *(key[0] for key in limits),
+    }
+    rows = []
+    for currency in sorted(currencies):
+        common = limits.get((currency, None)) or SpendingLimit(currency=currency)
+        sums[currency, None], today[currency, None] = (
+            committed_cents(currency),
+            cents_committed_today(currency),
+        )
+        for pk, name in [(None, ""), *sorted(names.items(), key=lambda pair: pair[1])]:
+            key = (currency, pk)
+            if key not in limits and key not in sums and key not in today:
+                continue
+            limit = limits.get(key) if pk else common
+            rows.append(
+                AccountSpending(
+                    account=name,
+                    currency=currency,
+                    today_cents=today.get(key, 0),
+                    day_cents=limit.day_cents if limit else common.account_day_cents,
+                    committed_cents=sums.get(key, 0),
+                    total_cents=limit.total_cents if limit else common.account_total_cents,
+                    confirm_cents=None if pk else common.confirm_cents,
+                    limit=limit.pk if limit else None,
+                )
+            )
+    return rows
 
 
 class OverBudget(QuorumError):
@@ -175,7 +515,7 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
 
     Raises:
         OverBudget: the budget does not have it.
-        OverLimit, NeedsConfirmation: see ``annotation.money.limits``.
+        OverLimit, NeedsConfirmation: see ``annotation.money.ledger``.
     """
     if not cents or call.reserved_cents:
         return

@@ -13,8 +13,7 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import call_key, settle_session, write_message
 from annotation.models import CrowdCall, CrowdSession
 from annotation.money.costs import pay_of_sessions
-from annotation.money.ledger import OverBudget
-from annotation.money.limits import as_one_order, one_order
+from annotation.money.ledger import OverBudget, as_one_order, one_order
 from annotation.words import spell_cents
 from common.errors import WrongState
 from judgments.models import Study

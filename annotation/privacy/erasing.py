@@ -65,7 +65,7 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.models.assignments import LIVE_STATES
-from annotation.models.privacy import person_erased
+from annotation.models.people import person_erased
 from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots

@@ -2,13 +2,13 @@
 
 The promise is in the frozen design, so that nobody changes it afterwards; a reopened study counts from its last
 closing. Answers stay, texts too. Unpaid people stay known until they are paid. The list of erasures, without names,
-repeats them after a copy was restored.
+repeats them after a copy was restored. The operations on personal data are here too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,14 +21,18 @@ from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
+from rest_framework import serializers
 
 from annotation.crowds.people import forget_raw_ids
 from annotation.models import Assignment, Case, Erasure, ErasureRequest, Participation, QualityRule, Worker
+from annotation.privacy.consent import change_consent
 from annotation.privacy.erasing import (
     Erased,
     cannot_be_erased_now,
     end_identities,
     erase_person,
+    erasure_of,
+    find_person,
     keep_erasure,
     mark_of,
     people_of,
@@ -38,15 +42,20 @@ from annotation.quality.flags import unpause_worker
 from annotation.work.claims import release_slots
 from annotation.work.joining import find_worker, require_participation
 from common.errors import QuorumError, WrongState
+from common.parameters import Parameters, Reason
 from common.rows import batched
+from judgments.access.roles import Right
 from judgments.jobs import enqueue
 from judgments.models import Job, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
+from judgments.study_operations import Outcome, operation
 
 JOB = "end_retention"
+
 REMINDED = timedelta(days=14)  # before the end
+
 BATCH_SIZE = 50  # people in a transaction, in which nobody else writes to SQLite
 
 
@@ -277,3 +286,115 @@ def _read(path: Path) -> list[dict[str, Any]]:
             f"{path} is no list of erasures; expected lines of `erase_person --list`. Nothing was changed."
         )
     return rows
+
+
+LONGEST_NAME = 200
+
+WORKER = "Name or pseudonym, or the crowd’s own id."
+
+
+class EraseRequest(Parameters):
+    """The person, and what goes with them."""
+
+    worker = serializers.CharField(max_length=LONGEST_NAME, label="Participant", help_text=WORKER)
+    way = serializers.ChoiceField(
+        choices=Erasure.Way.choices,
+        required=False,
+        initial=Erasure.Way.IDENTITY.value,
+        label="What is erased",
+        help_text="Only who they are (identity, the default), or their judgments as well (all).",
+    )
+    withdraw = serializers.BooleanField(
+        default=False,
+        label="Remove the files of releases from this server",
+        help_text="Also remove the files of releases from this server; their versions and hashes stay.",
+    )
+    confirm = serializers.CharField(
+        max_length=LONGEST_NAME,
+        label="Type the name again",
+        help_text="The same name again: nothing can be brought back.",
+    )
+
+
+@operation("erase-person", "Erase a person", parameters=EraseRequest, right=Right.OWN, scope="workers")
+def erase(
+    *,
+    study: Study,
+    by: User | None,
+    worker: str,
+    confirm: str,
+    way: str = Erasure.Way.IDENTITY,
+    withdraw: bool = False,
+) -> Outcome:
+    """Remove a person's identity from a study, for good. Their judgments stay without a name, or go as well."""
+    if confirm.strip() != worker.strip():
+        raise WrongState(pgettext("staff", "Nothing was erased: the name typed again is another one."))
+    person = find_person(study, worker)
+    if person is None:
+        before = erasure_of(study, worker)
+        assert before is not None
+        message = pgettext("staff", "Nothing was changed: the person was erased already, on %(day)s.")
+        return Outcome(message % {"day": before.at.date().isoformat()}, Erased(before, already=True))
+    request = request_of(study, person)
+    done = erase_person(
+        study=study,
+        worker=person,
+        way=way,
+        withdraw=withdraw,
+        by=by,
+        asked_at=request.asked_at if request else None,
+    )
+    message = pgettext(
+        "staff",
+        "The person is erased. Receipt, shown once: %(receipt)s. Give it to the person: it proves which rows of "
+        "published releases were theirs.",
+    )
+    return Outcome(message % {"receipt": done.receipt}, done)
+
+
+class DeclineRequest(Reason):
+    """Whose request is declined."""
+
+    worker = serializers.CharField(max_length=LONGEST_NAME, help_text=WORKER)
+
+
+@operation(
+    "decline-erasure",
+    "Decline a request to be erased",
+    parameters=DeclineRequest,
+    right=Right.OWN,
+    scope="workers",
+)
+def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
+    """Decline a participant's request. They read the reason on their own page."""
+    decline(study=study, name=worker, why=why, by=by)
+    return Outcome(pgettext("staff", "The request is declined; the person reads why."))
+
+
+class ConsentRequest(Reason):
+    """The new text, in full, and in other languages of the participants' pages."""
+
+    consent = serializers.CharField(
+        max_length=20_000,
+        trim_whitespace=False,
+        style={"base_template": "textarea.html"},
+        label="Consent",
+        help_text="The new text; it may use Markdown.",
+    )
+    translations = serializers.DictField(
+        child=serializers.CharField(max_length=20_000, allow_blank=True, trim_whitespace=False),
+        required=False,
+        help_text="By language; a language that is left out shows the text above.",
+    )
+
+
+@operation("change-consent", "Change the consent text", parameters=ConsentRequest)
+def change(
+    *, study: Study, by: User | None, consent: str, why: str, translations: Mapping[str, str] | None = None
+) -> Outcome:
+    """Make a new version of the consent text. Participants agree to it before they begin another page of work."""
+    version = change_consent(study=study, text=consent, translations=translations, why=why, by=by)
+    if version is None:
+        return Outcome(pgettext("staff", "The text is the same as before; nothing was changed."))
+    message = pgettext("staff", "The consent text has version %(n)s. Who comes back is asked again.")
+    return Outcome(message % {"n": version.number}, version)

@@ -15,9 +15,9 @@ from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
 
 from annotation.crowds import backend_of
-from annotation.crowds.operations import SYNC_LATER
+from annotation.crowds.sync import SYNC_LATER
 from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
-from annotation.money.confirming import confirmable
+from annotation.money.orders import confirmable
 from annotation.quality import flags, reviews
 from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES

@@ -30,7 +30,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.assignments import AssignmentQuerySet
-from annotation.money.limits import as_one_order
+from annotation.money.ledger import as_one_order
 from annotation.money.payments import ENDED, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, describe_evidence

@@ -20,7 +20,7 @@ from annotation.models import Assignment, Judgment, Participation, QualityRule, 
 from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlAnswer, control_answers
 from annotation.quality.detectors import RULES, make_rule
-from annotation.quality.detectors.agreement import ControlAccuracy
+from annotation.quality.detectors.answers import ControlAccuracy
 from annotation.quality.detectors.base import (
     MOST_OTHERS_TEXTS,
     NAN,

@@ -1,1 +1,0 @@
-"""The workers' pages: plain forms; scripts add keys, autosave and timing."""

@@ -30,27 +30,42 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
+from rest_framework import serializers
 
 from annotation.crowds.people import installation_mark
 from annotation.models import Assignment, Exclusion, Webhook, WebhookDelivery, Worker
 from annotation.models.assignments import LEASED_STATES
 from annotation.models.webhooks import COMPLETED, EVENTS, EXCLUDED, PING, SUBMITTED
 from common.errors import DataConflict, DesignError, NotThere, WrongState
+from common.parameters import Parameters
 from judgments.models import Study
 from judgments.studies.log import note_event
+from judgments.study_operations import Outcome, operation, row_of
 
 SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
+
 POST_SECONDS = 5.0  # for a whole attempt
+
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: reaches any IPv4 address
+
 GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # RFC 4291, 2.4
+
 PRIVATE_NAMES = (".localhost", ".localdomain", ".local", ".internal", ".intranet", ".lan", ".home.arpa")
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
 MOST_WEBHOOKS = 10  # webhooks per study
+
 State = WebhookDelivery.State
+
 ATTEMPTS = 10  # over about a day and a half
+
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
+
 AT_ONCE = 200  # messages per round
+
 GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
+
 GONE = 410  # Standard Webhooks: the endpoint wants no more messages
 
 
@@ -535,3 +550,72 @@ def _pause(rng: random.Random, times: int) -> float:
     """Return a pause that grows fourfold with each failure, with jitter between half and all of it."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
     return rng.uniform(longest / 2, longest)
+
+
+class WebhookRequest(Parameters):
+    """A new webhook."""
+
+    url = serializers.CharField(max_length=500, help_text="https://")
+    events = serializers.ListField(
+        child=serializers.ChoiceField(choices=list(EVENTS)),
+        min_length=1,
+        error_messages={"required": "A webhook needs an event."},
+    )
+
+
+@operation("add-webhook", "Add a webhook", parameters=WebhookRequest, scope="webhooks")
+def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> Outcome:
+    """Add a webhook. Only this answer has its secret."""
+    webhook = add_webhook(study=study, url=url, events=events, by=by)
+    return Outcome(_("The webhook was added."), webhook)
+
+
+@operation("ping-webhook", "Try a webhook", scope="webhooks", row="webhook")
+def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
+    """Write a test message, which is sent within seconds."""
+    sent = ping_webhook(webhook=_webhook(study, webhook), by=by)
+    return Outcome(_("A test message goes out within seconds; load this page again to see its answer."), sent)
+
+
+@operation("rotate-webhook", "Change a webhook's secret", scope="webhooks", row="webhook")
+def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
+    """Make another secret; the old one ends now."""
+    row = _webhook(study, webhook)
+    rotate_secret(webhook=row, by=by)
+    return Outcome(_("The webhook has another secret."), row)
+
+
+class SwitchRequest(Parameters):
+    """On or off."""
+
+    active = serializers.BooleanField()
+
+
+@operation(
+    "switch-webhook", "Switch a webhook on or off", parameters=SwitchRequest, scope="webhooks", row="webhook"
+)
+def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outcome:
+    """Switch a webhook off, which gives up waiting messages, or on, for events from now on."""
+    row = _webhook(study, webhook)
+    switch_webhook(webhook=row, active=active, by=by)
+    row.refresh_from_db()
+    return Outcome(_("The webhook is on.") if active else _("The webhook is off."), row)
+
+
+@operation("remove-webhook", "Remove a webhook", scope="webhooks", row="webhook")
+def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
+    """Remove a webhook, and its log."""
+    remove_webhook(webhook=_webhook(study, webhook), by=by)
+    return Outcome(_("The webhook was removed."))
+
+
+@operation("retry-delivery", "Send a message again", scope="webhooks", row="delivery")
+def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
+    """Send a given-up message again, under the same id."""
+    row = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
+    sent = retry_delivery(delivery=row)
+    return Outcome(_("The message goes out again within seconds."), sent)
+
+
+def _webhook(study: Study, key: str) -> Webhook:
+    return row_of(Webhook.objects.filter(study=study), key)

@@ -18,9 +18,9 @@ from django.utils.translation import ngettext
 from rest_framework import serializers
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.operations import ASK_THE_CROWD
 from annotation.crowds.outbox import ask_to_take_down
 from annotation.crowds.publishing import (
+    ASK_THE_CROWD,
     LONGEST_HOURS,
     ask_to_expire,
     ask_to_extend,
@@ -38,8 +38,8 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.assignments import LEASED_STATES
-from annotation.money.confirming import confirmable
-from annotation.money.limits import as_one_order
+from annotation.money.ledger import as_one_order
+from annotation.money.orders import confirmable
 from annotation.work.claims import release_reserved, release_slots, take_pause_lock
 from annotation.work.joining import MOST_INVITATIONS, create_invitations
 from annotation.work.stopping import lock_for_settling, update_outcomes

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds import backend_of
-from annotation.crowds.operations import close
+from annotation.crowds.publishing import close
 from annotation.models import Assignment, Invitation, Participation
 from annotation.work.operations import expire, extend, invite, pause, resume
 from judgments.admin.base import public_address

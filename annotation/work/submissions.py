@@ -14,8 +14,8 @@ from django.db.models import DateTimeField, Exists, JSONField, OuterRef, QuerySe
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.crowds.outbox import grant
 from annotation.crowds.panel.backend import note_page
-from annotation.crowds.qualifications import grant
 from annotation.errors import (
     AddressFull,
     AlreadyEnded,

@@ -7,17 +7,16 @@ from rest_framework.routers import SimpleRouter
 
 from annotation.api import resources as annotation
 from annotation.api import work
-from annotation.crowds.operations import close, demographics, open_to_workers, qualify
-from annotation.ethics.page import EthicsView
-from annotation.launch.page import ChecklistView
-from annotation.money import operations as money
-from annotation.money.api import SpendingRequestResource, SpendingView, money_path
-from annotation.privacy import api as privacy_api
-from annotation.privacy import operations as privacy
+from annotation.crowds.publishing import close, demographics, open_to_workers, qualify
+from annotation.launch.views import ChecklistView, EthicsView
+from annotation.money import orders as money
+from annotation.money.views import SpendingRequestResource, SpendingView, money_path
+from annotation.privacy import retention as privacy
+from annotation.privacy import views as privacy_api
 from annotation.quality import api as quality_api
 from annotation.quality import operations as quality
-from annotation.quiz import api as quiz_api
-from annotation.webhooks import api as webhooks_api
+from annotation.quiz import views as quiz_api
+from annotation.webhooks import views as webhooks_api
 from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView

@@ -10,8 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from annotation.crowds.publishing import open_study
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from common.commands import QuorumCommand, progress_bar
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study

@@ -14,8 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from annotation.rehearsal.operations import RehearsalRequest, delete, rehearse_copy
-from annotation.rehearsal.rehearsal import OF
+from annotation.rehearsal import OF, RehearsalRequest, delete, rehearse_copy
 from evaluation.models import Analysis
 from evaluation.planning.planning import JOB_KIND, PowerPlanRequest, plan_args, plan_power
 from evaluation.planning.rehearsals import newest_rehearsal

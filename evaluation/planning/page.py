@@ -14,9 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from annotation.launch.page import Launch, Point, Readiness, add_check
-from annotation.rehearsal.operations import delete, rehearse_copy
-from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
+from annotation.launch.views import Launch, Point, Readiness, add_check
+from annotation.rehearsal import OF, delete, rehearsals_of, rehearse_copy, study_rehearsed
 from common.amounts import AmountField, thousands
 from common.errors import QuorumError, WrongState
 from evaluation.models import Analysis

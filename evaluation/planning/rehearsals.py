@@ -12,8 +12,7 @@ from django.db.models import Sum
 
 from annotation.models import Assignment, Judgment
 from annotation.money.costs import forecast_of
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import RehearsalReport, truths_of
+from annotation.rehearsal import Crowd, RehearsalReport, truths_of
 from common.amounts import percent
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.provenance import json_float, signature

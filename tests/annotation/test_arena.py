@@ -12,8 +12,7 @@ from django.core.management import CommandError, call_command
 from annotation.models import Assignment, Judgment, Worker
 from annotation.privacy.erasing import erase_person
 from annotation.quality.flags import exclude_worker, lift_exclusion
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from annotation.work.arena import count_answers_by_pair, counts_for_pair, recount
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment

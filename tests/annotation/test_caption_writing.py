@@ -8,8 +8,7 @@ from django.test import Client
 
 from annotation.errors import AnswerProblem
 from annotation.models import Assignment, Judgment, Worker
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import revise_judgments, save_answers, submit_assignment
 from judgments.kinds.caption import COPIED

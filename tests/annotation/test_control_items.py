@@ -21,8 +21,7 @@ from annotation.quality.controls import (
 )
 from annotation.quality.detectors.base import binomial_at_most
 from annotation.quality.page import compute_control_figures
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import cached_units_of, page_units_of

@@ -26,7 +26,7 @@ from annotation.models import (
     WebhookDelivery,
     Worker,
 )
-from annotation.models.privacy import person_erased
+from annotation.models.people import person_erased
 from annotation.privacy import retention
 from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of, replace_words
 from annotation.privacy.retention import end_retention, erase_expired_identities, erasure_list, retention_of

@@ -7,8 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Judgment
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from common.errors import DataConflict, DesignError
 from judgments.hit_templates.importing import check_template, import_template
 from judgments.hit_templates.reading import TemplateProblem

@@ -11,8 +11,7 @@ from annotation.models import Assignment, Case, Exclusion, Judgment, Participati
 from annotation.privacy.consent import consent_version
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word
 from annotation.quality.rules import copy_rules, replay_rules, set_rule
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from annotation.work.submissions import save_answers, submit_assignment
 from common.errors import DesignError, WrongState
 from judgments.design.reading import make_design

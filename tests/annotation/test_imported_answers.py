@@ -13,7 +13,7 @@ from django.core.management import call_command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation.importing.judgments import import_judgments
+from annotation.importing import import_judgments
 from annotation.models import Judgment
 from common.errors import QuorumError
 from evaluation.results.aggregation import compute_aggregation

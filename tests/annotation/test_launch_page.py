@@ -9,9 +9,8 @@ from django.test import Client, override_settings
 from django.utils.html import escape
 
 from annotation.crowds.publishing import open_study
-from annotation.launch.page import qr_code
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.launch.views import qr_code
+from annotation.rehearsal import Crowd, rehearse
 from evaluation.planning.rehearsals import compute_rehearsal, newest_rehearsal, store_rehearsal
 from judgments.access.roles import give_role
 from judgments.models import Study

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Judgment
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from judgments.models import Study
 from tests.annotation.calling import begin, is_problem, patch
 from tests.annotation.calling import submit as send

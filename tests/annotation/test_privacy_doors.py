@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.ethics.checklist import build_checklist
+from annotation.launch.ethics import build_checklist
 from annotation.models import Assignment, Case, Erasure, ErasureRequest, Worker
 from annotation.quality.flags import pause_worker
 from annotation.work.claims import claim_assignment

@@ -19,8 +19,7 @@ from annotation.quiz.quizzes import (
     sheet_of,
     start_attempt,
 )
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from annotation.work.claims import claim_assignment
 from judgments.models import HITUnit, Study, Unit
 from judgments.studies.studies import design_of

@@ -9,8 +9,7 @@ from django.utils import timezone
 from annotation.crowds.publishing import open_study
 from annotation.errors import JoinRefused
 from annotation.models import Assignment, Judgment, Worker
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import RehearsalReport, rehearse
+from annotation.rehearsal import Crowd, RehearsalReport, rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from common.errors import WrongState

@@ -7,8 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Assignment, Case, Judgment, Participation, QualityRule
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from common.errors import WrongState
 from evaluation.data.integrity import check_integrity
 from judgments.models import Study

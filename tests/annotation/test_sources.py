@@ -9,8 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.crowds.mturk.documents import QuestionProblem
-from annotation.crowds.mturk.pages import html_page
+from annotation.crowds.mturk.pages import QuestionProblem, html_page
 from annotation.models import Adjudication
 from annotation.templatetags.annotation_tags import language_direction
 from annotation.work.worksheet import units_of_hit

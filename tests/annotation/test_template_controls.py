@@ -11,8 +11,7 @@ from django.test import Client
 from annotation.models import Participation, Worker
 from annotation.quality.controls import control_answers
 from annotation.quality.rules import copy_rules
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from common.errors import DesignError
 from evaluation.data.judgment_sets.loaders import control_records_of
 from judgments.hit_templates.controls import (

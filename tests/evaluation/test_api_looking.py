@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from annotation.models import Assignment
-from annotation.rehearsal.rehearsal import rehearsals_of
+from annotation.rehearsal import rehearsals_of
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.importing.judgments import import_judgments
+from annotation.importing import import_judgments
 from annotation.models import Judgment
 from annotation.work.claims import claim_assignment
 from common.errors import DesignError

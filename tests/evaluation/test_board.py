@@ -14,8 +14,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Judgment, Worker
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from annotation.work.operations import pause_study
 from evaluation.data.judgment_sets import loaders
 from evaluation.models import BoardSnapshot

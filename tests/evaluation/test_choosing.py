@@ -9,8 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from common.errors import DesignError, WrongState
 from evaluation.data.judgment_sets.loaders import uncommon_fields
 from evaluation.planning.choosing.population import judged_population, population_of_draft

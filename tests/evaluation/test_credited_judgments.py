@@ -8,9 +8,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.importing.judgments import import_judgments
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.importing import import_judgments
+from annotation.rehearsal import Crowd, rehearse
 from common.errors import DataConflict
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation

@@ -11,8 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.models import Judgment
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from annotation.work.summaries import describe_effort
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError

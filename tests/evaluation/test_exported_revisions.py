@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from annotation.importing.judgments import import_judgments
+from annotation.importing import import_judgments
 from annotation.models import Assignment, Exclusion, Judgment
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study

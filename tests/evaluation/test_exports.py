@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.importing.judgments import import_judgments
+from annotation.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import ExportError
 from evaluation.results.aggregation import aggregate_study

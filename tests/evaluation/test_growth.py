@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from annotation.importing.judgments import import_judgments
+from annotation.importing import import_judgments
 from benchmarks.filling import fill_study
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.judgment_sets import blocks

@@ -22,8 +22,7 @@ from django.utils import timezone
 from PIL import ExifTags, Image
 from pytest_django import Settings
 
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from common.errors import DataConflict
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, Judge, JudgeAnswer

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.importing.judgments import import_judgments
+from annotation.importing import import_judgments
 from annotation.models import Judgment
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import formats_for

@@ -13,8 +13,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Exclusion, Judgment, Worker
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import reject_assignments
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets import blocks
 from evaluation.data.judgment_sets.blocks import extend_blocks

@@ -11,10 +11,9 @@ from django.test import Client
 from django.utils.translation import override
 from pytest_django import DjangoAssertNumQueries
 
-from annotation.importing.judgments import import_judgments
+from annotation.importing import import_judgments
 from annotation.models import Assignment, Judgment
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from common.errors import DesignError
 from evaluation.data.judgment_sets.files import read_source
 from evaluation.data.judgment_sets.loaders import load_judgments, signature_of_study

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.models import Exclusion
 from annotation.models.webhooks import SUBMITTED
-from annotation.rehearsal.rehearsal import copy_for_rehearsal
+from annotation.rehearsal import copy_for_rehearsal
 from annotation.webhooks.webhooks import add_webhook
 from common.errors import DesignError, WrongState
 from evaluation.models import Registration

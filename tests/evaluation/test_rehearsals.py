@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from annotation.models import Assignment, Worker
-from annotation.rehearsal.rehearsal import copy_for_rehearsal, delete_rehearsal, rehearsals_of
+from annotation.rehearsal import copy_for_rehearsal, delete_rehearsal, rehearsals_of
 from common.errors import WrongState
 from evaluation.models import Analysis
 from evaluation.planning.rehearsals import needed_pairs

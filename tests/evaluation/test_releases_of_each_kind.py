@@ -7,8 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from evaluation.data.provenance import as_json
 from evaluation.data.releases.storage import Terms
 from evaluation.reports.releases.making import release_study

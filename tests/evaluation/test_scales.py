@@ -9,10 +9,9 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.importing.judgments import import_judgments
+from annotation.importing import import_judgments
 from annotation.models import Judgment
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from common.amounts import coefficient
 from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError, ExportError

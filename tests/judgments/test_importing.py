@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
-from annotation.importing.judgments import import_judgments
+from annotation.importing import import_judgments
 from annotation.models import Assignment, Judgment, Worker
 from common.errors import DataConflict
 from evaluation.data.export.exporting import export_judgments

@@ -7,8 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.crowds.publishing import open_study
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal import Crowd, rehearse
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation import generate_hits

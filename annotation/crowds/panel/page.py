@@ -33,7 +33,7 @@ from annotation.crowds.panel.backend import (
     signed_links,
 )
 from annotation.crowds.panel.reconciling import (
-    KINDS,
+    LIST_COLUMNS,
     Compared,
     ListProblem,
     Submission,
@@ -49,7 +49,7 @@ from annotation.crowds.panel.reconciling import (
 )
 from annotation.crowds.people import forget_raw_ids
 from annotation.models import CrowdSession, Publication, RawId
-from annotation.money.confirming import confirmable
+from annotation.money.orders import confirmable
 from common.errors import WrongState
 from common.incoming import HEAD, TextRefused, load_json, uploaded_text
 from judgments.access.roles import Right
@@ -123,7 +123,7 @@ def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
         "outcomes": [_outcome(study, design, outcome) for outcome in OUTCOMES],
         "pay_cents": design.crowd.reward_cents * design.panel.hits,
         "places": _places(study),
-        "kinds": KINDS,
+        "kinds": LIST_COLUMNS,
         "partial": len(partial),
         "partial_cents": sum(part.cents for part in partial),
         "bonus_lists": range(1, last + 1),
@@ -165,7 +165,7 @@ def _needs_address(design: StudyDesign) -> bool:
 
 
 def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
-    columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in KINDS}
+    columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in LIST_COLUMNS}
     upload = request.FILES.get("list")
     if "job" in request.POST:
         return _leave_to_job(

@@ -26,8 +26,7 @@ from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in,
 from annotation.crowds.panel.people import end_panel_session, tidy_up
 from annotation.crowds.people import erased_people, is_session_of, pseudonym
 from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, RawId, at_crowd
-from annotation.money.ledger import pay_unmatched, unmatched_key
-from annotation.money.limits import one_order
+from annotation.money.ledger import one_order, pay_unmatched, unmatched_key
 from annotation.money.payments import ask_for_bonus, decide_session
 from annotation.quality.reviews import ABANDONED, reasons_against
 from annotation.words import spell_cents
@@ -43,7 +42,7 @@ Status = CrowdSession.Status
 OVER_THERE = (Status.RETURNED, Status.TIMED_OUT)
 MOST_ROWS = 20_000
 MOST_CHARACTERS = 5_000_000
-KINDS = ("worker", "session", "status", "code")
+LIST_COLUMNS = ("worker", "session", "status", "code")
 # a panel's status in lower case without blanks and hyphens -> a value of CrowdSession.Status
 STATUSES = {
     "approved": "approved",
@@ -106,7 +105,7 @@ def read_submissions(
     """Parse a list with a header and cells separated by commas, semicolons or tabs.
 
     Args:
-        columns: column names by KINDS, if they are not found automatically.
+        columns: column names by LIST_COLUMNS, if they are not found automatically.
     """
     if len(text) > MOST_CHARACTERS:
         raise ListProblem(
@@ -153,11 +152,11 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> dict[str, int]:
-    """Return column indices by KINDS; the worker's column is required."""
+    """Return column indices by LIST_COLUMNS; the worker's column is required."""
     plain = [_plain(name) for name in header]
     usual = PANEL_PRESETS[panel.preset].columns
     columns: dict[str, int] = {}
-    for kind in KINDS:
+    for kind in LIST_COLUMNS:
         if name := chosen.get(kind, ""):
             if name not in header:
                 raise ListProblem(

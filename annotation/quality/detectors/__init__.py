@@ -11,10 +11,17 @@ from typing import Any
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
-from annotation.quality.detectors.agreement import ControlAccuracy, Disagreement, RepeatConsistency
+from annotation.quality.detectors.answers import (
+    Alternation,
+    ControlAccuracy,
+    Disagreement,
+    RepeatConsistency,
+    SideBias,
+    StraightLining,
+    TooFast,
+)
 from annotation.quality.detectors.base import Rule
 from annotation.quality.detectors.honesty import HiddenLine, PastedText, Phrasing, Typing
-from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining, TooFast
 
 RULES: dict[str, type[Rule]] = {
     rule.name: rule

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import OuterRef, Subquery
 
-from annotation.importing.rows import IMPORTED_REVISION
+from annotation.importing import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
 from annotation.work.arena import has_chances
 from common.rows import batched, converted_rows

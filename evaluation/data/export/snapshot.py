@@ -12,7 +12,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from annotation.importing.rows import BY_A_PERSON, UNKNOWN_TO_CROWD
+from annotation.importing import BY_A_PERSON, UNKNOWN_TO_CROWD
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import EXCLUDED_STATES
 from annotation.snapshots import Snapshot, snapshot_from_json

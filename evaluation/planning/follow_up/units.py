@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from rest_framework import serializers
 
-from annotation.crowds.operations import ASK_THE_CROWD
-from annotation.money.confirming import confirmable
+from annotation.crowds.publishing import ASK_THE_CROWD
+from annotation.money.orders import confirmable
 from annotation.work.operations import MOST_WORKERS, reopen_units
 from common.amounts import thousands
 from common.errors import NotThere, WrongState

@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import ArrayLike
 
-from annotation.rehearsal.people import APART, Crowd
+from annotation.rehearsal import ACCURACY_SPREAD, Crowd
 from common.files import indented
 from evaluation.data.provenance import as_json, json_float, quorum_version, signature
 from evaluation.errors import ReplicationError
@@ -231,7 +231,7 @@ def rehearse(
     rng = np.random.default_rng(crowd.seed)
     right, scale = np.asarray(truth), np.asarray(options)
     workers = max(crowd.workers, votes)
-    accuracy = np.clip(crowd.accuracy + rng.uniform(-APART, APART, workers), 0.0, 1.0)
+    accuracy = np.clip(crowd.accuracy + rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD, workers), 0.0, 1.0)
     spammer = np.zeros(workers, dtype=np.bool_)
     spammer[rng.permutation(workers)[: round(crowd.spammers * workers)]] = True
     # Different workers for the votes on a unit: the first of a random order.

@@ -26,7 +26,7 @@ from annotation.models import (
     SpendingRequest,
 )
 from annotation.money import ledger
-from annotation.money.confirming import refuse_request
+from annotation.money.orders import refuse_request
 from annotation.money.payments import pay_bonus
 from annotation.privacy.erasing import erase_person
 from annotation.work.joining import join_from_crowd
@@ -335,7 +335,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from annotation.models import CrowdSession, LedgerEntry, Publication, SpendingLimit
 from annotation.crowds.sessions import open_session, person_sent
-from annotation.money import ledger, limits
+from annotation.money import ledger
 from annotation.money.payments import pay_bonus
 from annotation.work.joining import join_from_crowd
 from tests.annotation.casting import make_dataset
@@ -355,20 +355,20 @@ for number in range(2):
     sessions.append(CrowdSession.objects.get(pk=session.pk))
 SpendingLimit.objects.create(currency="USD", account_total_cents=60)
 
-room, check, said = threading.Barrier(2), limits._check, []
+room, check, said = threading.Barrier(2), ledger._check, []
 def held_up(order):  # both have booked before one of them counts, where the database lets two write at once
     try:
         room.wait(1)
     except threading.BrokenBarrierError:
         pass
     check(order)
-limits._check = held_up
+ledger._check = held_up
 
 def pay(session):
     try:
         pay_bonus(session=session, cents=50, why="Thanks.", by=olga)
         said.append("paid")
-    except limits.OverLimit:
+    except ledger.OverLimit:
         said.append("refused")
     finally:
         connection.close()

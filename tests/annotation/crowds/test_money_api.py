@@ -196,7 +196,7 @@ def test_top_ups_are_paid_as_they_were_shown(
         cents = 0 if asked else lacking[0]
         return [Pay(session.pk, ada, 60.0, 30, 0, 100, cents, True)]
 
-    monkeypatch.setattr("annotation.money.confirming.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.orders.pay_of_sessions", pays)
     monkeypatch.setattr("annotation.money.payments.pay_of_sessions", pays)
     path = f"studies/{study.slug}/top-up/"
     shown = look(path, owner).json()
@@ -234,7 +234,7 @@ def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
         ]
         return [pay for pay in every if pay.session not in asked]
 
-    monkeypatch.setattr("annotation.money.confirming.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.orders.pay_of_sessions", pays)
     monkeypatch.setattr("annotation.money.payments.pay_of_sessions", pays)
     path = f"studies/{study.slug}/top-up/"
     shown = look(path, owner).json()

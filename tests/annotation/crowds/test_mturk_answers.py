@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.crowds.mturk.documents import (
+from annotation.crowds.mturk.pages import (
     AnswersUnreadable,
     FieldAnswer,
     fields_of,

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from annotation.crowds.mturk.documents import (
+from annotation.crowds.mturk.notifications import Subscription, read_sns, read_sqs
+from annotation.crowds.mturk.pages import (
+    answers_of_page,
     external_question,
+    html_question,
     qualification_test,
     requirements_of,
     score_at_least,
 )
-from annotation.crowds.mturk.notifications import Subscription, read_sns, read_sqs
-from annotation.crowds.mturk.pages import answers_of_page, html_question
 from judgments.design.requirements import Quiz, Workers
 from tests.annotation.crowds.hits import make_hit
 from tests.fakes.mturk import Clock, MTurkEmulator, Refused

@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from annotation.crowds.mturk.documents import (
+from annotation.crowds.mturk.pages import (
     AnswersUnreadable,
     QuestionProblem,
+    answers_of_page,
+    html_page,
+    html_question,
+    layouts,
+    styles_for,
 )
-from annotation.crowds.mturk.pages import answers_of_page, html_page, html_question, layouts, styles_for
 from annotation.work.worksheet import WorkedExample, arrange_units
 from common.errors import DesignError
 from judgments.design.reading import make_design

@@ -5,7 +5,7 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.crowds.mturk.documents import (
+from annotation.crowds.mturk.pages import (
     MOST_BYTES,
     QuestionProblem,
     external_question,

@@ -9,7 +9,7 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.crowds.mturk.documents import (
+from annotation.crowds.mturk.pages import (
     QuestionProblem,
     is_master,
     percent_needed,

@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from annotation.crowds import backend_of
+from annotation.crowds.mturk.backend import annotation_of
 from annotation.crowds.mturk.client import client_of as turk_client
-from annotation.crowds.mturk.orders import annotation_of
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sync import note_hint, sync_what_is_due
 from annotation.errors import SlotTaken

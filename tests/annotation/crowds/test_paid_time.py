@@ -10,8 +10,8 @@ from django.utils import timezone
 from annotation.crowds.people import pseudonym
 from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdSession, Judgment
-from annotation.money.confirming import preview_top_ups
 from annotation.money.costs import overclaims_of, pay_of_sessions, wages_of
+from annotation.money.orders import preview_top_ups
 from annotation.money.payments import decide_session, pay_top_ups
 from annotation.words import spell_seconds
 from annotation.work.claims import extend_lease, retake_assignment

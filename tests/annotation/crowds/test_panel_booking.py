@@ -25,8 +25,7 @@ from annotation.crowds.people import forget_raw_ids, pseudonym
 from annotation.crowds.publishing import close_study
 from annotation.crowds.sync import report_of
 from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Worker
-from annotation.money.ledger import set_budget
-from annotation.money.limits import cents_committed_today, committed_cents
+from annotation.money.ledger import cents_committed_today, committed_cents, set_budget
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.privacy.erasing import cannot_be_erased_now, erase_person
 from annotation.privacy.retention import known_people

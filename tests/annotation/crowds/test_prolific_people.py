@@ -13,8 +13,7 @@ from pytest_django import Settings
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability, Refused
 from annotation.crowds.outbox import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
-from annotation.crowds.prolific.backend import ProlificBackend
-from annotation.crowds.prolific.people import blocked_group_name
+from annotation.crowds.prolific.backend import ProlificBackend, blocked_group_name
 from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
 from annotation.money.payments import decide_session, pay_bonus

@@ -4,9 +4,9 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from annotation.crowds.outbox import give_qualification, people_by_ids
 from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import close_study, open_study
-from annotation.crowds.qualifications import give_qualification, people_by_ids
 from annotation.errors import RequirementNotMet
 from annotation.models import CrowdSession, Qualification, RawId
 from annotation.work.claims import claim_assignment

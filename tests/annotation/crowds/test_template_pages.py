@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from annotation.crowds.mturk.documents import QuestionProblem
-from annotation.crowds.mturk.pages import answers_of_page, html_page
+from annotation.crowds.mturk.pages import QuestionProblem, answers_of_page, html_page
 from annotation.work.worksheet import units_of_hit
 from judgments.models import HIT, Item, Study
 from judgments.studies.studies import design_of

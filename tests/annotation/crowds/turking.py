@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from django.test import override_settings
 
-from annotation.crowds.mturk import orders
+from annotation.crowds.mturk import backend
 from annotation.crowds.sessions import claim_for_session, open_session, person_sent
 from annotation.crowds.sync import Synced, sync_crowd
 from annotation.models import Assignment, Budget, CrowdSession, Publication
@@ -31,8 +31,8 @@ CROWD = {"backend": "mturk", "reward_cents": 10, "budget_cents": 100_000, "appro
 @contextmanager
 def emulated(**about: Any) -> Iterator[MTurkEmulator]:
     """The service, and settings that lead to it."""
-    orders._types.clear()
-    orders._qualifications.clear()
+    backend._types.clear()
+    backend._qualifications.clear()
     with patch.dict(os.environ, KEYS), MTurkEmulator(**about) as emulator, settings_for(emulator):
         yield emulator
 

@@ -7,6 +7,13 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from annotation.quality.detectors import RULES, make_rule
+from annotation.quality.detectors.answers import (
+    alternation_chance,
+    alternation_distribution,
+    binomial_at_least,
+    longest_run,
+    run_chance,
+)
 from annotation.quality.detectors.base import (
     AnswerFormat,
     OwnJudgment,
@@ -15,13 +22,6 @@ from annotation.quality.detectors.base import (
     describe_chance,
     look_schedule,
     pages_since_look,
-)
-from annotation.quality.detectors.patterns import (
-    alternation_chance,
-    alternation_distribution,
-    binomial_at_least,
-    longest_run,
-    run_chance,
 )
 from annotation.quality.rules import SubmittedPage, control_history, replay
 from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, ever_accused, of

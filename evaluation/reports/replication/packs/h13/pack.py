@@ -8,7 +8,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from annotation.rehearsal.people import Crowd
+from annotation.rehearsal import Crowd
 from evaluation.metrics import bleu_pre_matrix, score
 from evaluation.metrics.text.tokens import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
 from evaluation.numeric.arrays import Flags, Floats, Ints

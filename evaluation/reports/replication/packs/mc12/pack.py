@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.rehearsal.people import Crowd
+from annotation.rehearsal import Crowd
 from evaluation.errors import EvaluationError
 from evaluation.metrics.keyword_baselines import (
     KeywordList,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.rehearsal.people import Crowd
+from annotation.rehearsal import Crowd
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.metrics.content import ContentFigure, ContentScore, content_selection, content_upper_bound

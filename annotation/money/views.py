@@ -1,17 +1,27 @@
 """The HTTP door of operations that move money: a preview, then its ``confirm`` under an ``Idempotency-Key``.
 
-Also limits above studies, and requests that wait for a second person.
+Also the page "Money" of the installation: limits, commitments, and requests that wait for a second person; and the cost
+of a draft beside its plan.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache, partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers, status
@@ -20,20 +30,36 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.api import work
-from annotation.models import CrowdCall, SpendingRequest
-from annotation.models.money import KEY_LENGTH
-from annotation.money import confirming
-from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
-from annotation.money.limits import SEE_LIMITS, SET_LIMITS, set_limits, spending_by_account
-from annotation.money.operations import LimitsRequest
-from common.errors import NotThere
+from annotation.crowds import backend_for
+from annotation.models import CrowdCall, SpendingLimit, SpendingRequest
+from annotation.models.crowds import KEY_LENGTH
+from annotation.money import orders
+from annotation.money.costs import Forecast, forecast_of_design, top_up
+from annotation.money.ledger import (
+    SEE_LIMITS,
+    SET_LIMITS,
+    SUMS,
+    lock_row,
+    refuse_rules_of_one_account,
+    set_limits,
+    spending_by_account,
+)
+from annotation.money.orders import CONFIRM, LimitsRequest, confirm_request, refuse_request
+from common.amounts import AmountField
+from common.errors import DesignError, NotThere, QuorumError, WrongState
 from common.parameters import Parameters
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
+from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables import Crowd
 from judgments.models import Study
+from judgments.studies.study_page import PlanPart, add_plan_part
 from judgments.study_operations import Operation
+from judgments.templatetags.judgments_tags import cents
 
 KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -43,6 +69,7 @@ KEY = OpenApiParameter(
     description=f"1 to {KEY_LENGTH} visible characters of your choice, new for every new request. The same request "
     "under the same key is answered as the first time and changes nothing.",
 )
+
 REPLAYED = "Idempotency-Replayed"
 
 
@@ -84,6 +111,7 @@ PREVIEWS: dict[Any, Any] = {
     404: work.Problem,
     409: OpenApiResponse(work.Problem, description="Not possible now."),
 }
+
 DONE: dict[Any, Any] = {
     202: DoneReply,
     400: work.Problem,
@@ -119,7 +147,7 @@ class MoneyView(APIView):
         study, row = self.study_and_row(request)
         assert self.operation.preview is not None
         parameters = self.previewed.read(request.query_params)
-        preview: confirming.Preview = self.operation.preview(study=study, **parameters, **row)
+        preview: orders.Preview = self.operation.preview(study=study, **parameters, **row)
         return Response(preview.as_json(), headers={"Cache-Control": "no-store"})
 
     def post(self, request: Request, **address: str) -> Response:
@@ -129,7 +157,7 @@ class MoneyView(APIView):
         parameters = {"why": "", **self.confirmed.read(sent)}
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **parameters, **row)
-        answer, replayed = confirming.run_once(
+        answer, replayed = orders.run_once(
             key=key,
             study=study,
             step=operation.name,
@@ -299,3 +327,168 @@ class SpendingView(APIView):
 
     def _spending(self) -> Response:
         return Response(StandingReply([asdict(row) for row in spending_by_account()], many=True).data)
+
+
+if TYPE_CHECKING:
+    _Form = forms.ModelForm[SpendingLimit]
+else:
+    _Form = forms.ModelForm
+
+LATEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCost:
+    """The money of a plan; ``fair_cents`` is the reward that would reach the floor, 0 if the reward does."""
+
+    crowd: Crowd
+    sends_people: bool
+    forecast: Forecast
+    fair_cents: int
+    currency: str
+
+    @property
+    def missing_cents(self) -> int:
+        return max(0, self.forecast.cents - self.crowd.budget_cents)
+
+    @property
+    def left_cents(self) -> int:
+        return max(0, self.crowd.budget_cents - self.forecast.cents)
+
+
+def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
+    forecast = forecast_of_design(design, hits=hits, items=items)
+    crowd = design.crowd
+    missing = top_up(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)
+    return PlanCost(
+        crowd=crowd,
+        sends_people=backend_for(design).sends_people,
+        forecast=forecast,
+        fair_cents=crowd.reward_cents + missing if missing else 0,
+        currency=design.currency,
+    )
+
+
+def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignError]:
+    """Return problems that prevent opening, or pay people too little."""
+    cost = cost_of_plan(design, hits, items)
+    problems = []
+    if cost.sends_people and cost.missing_cents:
+        problems.append(
+            DesignError(
+                f"The study costs {cents(cost.forecast.cents, cost.currency)} with fees: the budget is "
+                f"{cents(cost.missing_cents, cost.currency)} "
+                "short, and it cannot be opened.",
+                field="crowd.budget_cents",
+            )
+        )
+    if cost.fair_cents:
+        problems.append(
+            DesignError(
+                f"At this pace an hour earns less than the floor; a page of work would have to "
+                f"pay {cents(cost.fair_cents, cost.currency)}.",
+                field="crowd.reward_cents",
+            )
+        )
+    return problems
+
+
+add_plan_part(
+    PlanPart(template="admin/annotation/parts/plan_cost.html", facts=cost_of_plan, problems=problems_of_cost)
+)
+
+
+class LimitForm(_Form):
+    account = forms.ModelChoiceField(
+        queryset=User.objects.filter(is_staff=True).order_by("username"),
+        required=False,
+        empty_label=gettext_lazy("the whole installation"),
+        help_text=gettext_lazy("An account's own limits hold instead of those for each account."),
+        widget=UnfoldAdminSelectWidget,
+    )
+    currency = forms.RegexField(
+        r"^[A-Z]{3}$",
+        initial="USD",
+        help_text=gettext_lazy("Three letters, such as USD."),
+        widget=UnfoldAdminTextInputWidget,
+    )
+    day_cents = AmountField(gettext_lazy("A day"), gettext_lazy("Empty: no limit."))
+    total_cents = AmountField(gettext_lazy("In all"), gettext_lazy("Reserved and spent. Empty: no limit."))
+    account_day_cents = AmountField(
+        gettext_lazy("Each account, a day"), gettext_lazy("Of accounts without limits of their own.")
+    )
+    account_total_cents = AmountField(
+        gettext_lazy("Each account, in all"), gettext_lazy("Of accounts without limits of their own.")
+    )
+    confirm_cents = AmountField(
+        gettext_lazy("A second person confirms above"),
+        gettext_lazy("For one order. Empty: nobody need confirm."),
+    )
+
+    class Meta:
+        model = SpendingLimit
+        fields = ["account", "currency", *SUMS]
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        try:
+            refuse_rules_of_one_account(values.get("account"), values)
+        except WrongState as problem:
+            raise forms.ValidationError(str(problem)) from problem
+        same = SpendingLimit.objects.filter(account=values.get("account"), currency=values.get("currency"))
+        if same.exclude(pk=self.instance.pk).exists():
+            raise forms.ValidationError(_("There are such limits already; change those."))
+        return values
+
+
+@admin.register(SpendingLimit)
+class SpendingLimitAdmin(QuorumAdmin):
+    form = LimitForm
+    add_label = "Set a limit"
+
+    def get_urls(self) -> list[URLPattern]:
+        deciding = path(
+            "requests/<int:pk>/<str:decision>/",
+            self.admin_site.admin_view(require_POST(self.decide_view)),
+            name="annotation_spendingrequest_decide",
+        )
+        return [deciding, *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        rows = SpendingRequest.objects.select_related("study", "asked_by", "decided_by").order_by("-pk")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Money"),
+            "spending_by_account": spending_by_account(),
+            "waiting": list(rows.filter(state="waiting").order_by("pk")[:LATEST]),
+            "waiting_count": rows.filter(state="waiting").count(),
+            "decided": list(rows.exclude(state="waiting")[:LATEST]),
+            "may_change": self.has_change_permission(request),
+            "may_add": self.has_add_permission(request),
+            "may_confirm": request.user.has_perm(CONFIRM),
+        }
+        return TemplateResponse(request, "admin/annotation/spending.html", context)
+
+    def save_model(self, request: HttpRequest, obj: SpendingLimit, form: Any, change: bool) -> None:
+        with transaction.atomic():
+            if obj.account is not None:
+                lock_row(obj.currency)
+            super().save_model(request, obj, form, change)
+
+    def decide_view(self, request: HttpRequest, pk: int, decision: str) -> HttpResponse:
+        by = signed_in(request)
+        if not by.has_perm(CONFIRM) or not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            if decision == "confirm":
+                messages.success(request, confirm_request(request=pk, by=by).words)
+            else:
+                refuse_request(request=pk, by=by, why=request.POST.get("why", ""))
+                messages.success(request, _("Request %(pk)s is refused.") % {"pk": pk})
+        except QuorumError as error:
+            messages.error(request, str(error))
+        return redirect("admin:annotation_spendinglimit_changelist")

@@ -1,9 +1,17 @@
-"""Personal data over HTTP: consent for workers' clients; erasures, versions and requests for researchers."""
+"""Personal data: the page of a study, the pages on which participants agree or leave, and the same over HTTP."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -11,19 +19,34 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.api.work import Problem, Schema, WorkView, calling_worker, private_response, worker_call
-from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
-from annotation.privacy.consent import agree, consent_version
-from annotation.privacy.erasing import find_person, preview
-from annotation.privacy.operations import WORKER
-from annotation.privacy.retention import leave
+from annotation.models import Assignment, ConsentVersion, Erasure, ErasureRequest, Worker
+from annotation.privacy.consent import agree, consent_version, needs_consent, versions_of
+from annotation.privacy.erasing import erasure_of, find_person, preview, why_not_erasable
+from annotation.privacy.retention import (
+    AT_ONCE,
+    NOT_OFFERED,
+    WORKER,
+    change,
+    decline_request,
+    erase,
+    leave,
+    request_of,
+    retention_of,
+)
+from annotation.views.common import WORKER_COOKIE, errors_as_pages, member_of, see_other
 from annotation.work.joining import require_participation
+from annotation.work.worksheet import read_design
 from common.errors import NotThere, WrongState
+from common.markup import render_markdown
 from common.parameters import Parameters
 from judgments.access.permissions import study_for
 from judgments.access.roles import Right
 from judgments.api.operations import OperationView
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, study_context
+from judgments.study_operations import Outcome
 
 
 class ConsentReply(Schema):
@@ -234,3 +257,126 @@ class ConsentVersionResource(Resource):
     queryset = ConsentVersion.objects.select_related("study")
     serializer_class = ConsentVersionSerializer
     filterset_class = filters_of(ConsentVersion, "number", "version", study=study_filter())
+
+
+MOST_SHOWN = 100
+
+
+def show_privacy(request: HttpRequest, study: Study, context: Context, **more: Any) -> HttpResponse:
+    design = design_of(study)
+    requests = ErasureRequest.objects.filter(study=study).select_related("worker")
+    context |= {
+        "design": design,
+        "version": consent_version(design),
+        "versions": versions_of(study),
+        "languages": sorted(design.translations),
+        "promised": retention_of(study),
+        "requests": requests.order_by("state", "asked_at")[:MOST_SHOWN],
+        "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MOST_SHOWN],
+        "may_change_consent": study.state != Study.State.DRAFT and study.source == Study.Source.DESIGNED,
+        **_looked_at(request, study, context),
+        **more,
+    }
+    return TemplateResponse(request, "admin/annotation/study_privacy.html", context)
+
+
+def _looked_at(request: HttpRequest, study: Study, context: Context) -> dict[str, Any]:
+    """Return the preview of erasing the person in the address, for owners."""
+    name = request.GET.get("worker", "").strip()
+    if not name or not context["may_own"]:
+        return {}
+    way = request.GET.get("way", design_of(study).erasure.way)
+    way = way if way in Erasure.Way.values else Erasure.Way.IDENTITY.value
+    shown: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Way.choices}
+    try:
+        person = find_person(study, name)
+    except NotThere as error:
+        return shown | {"nobody": str(error)}
+    if person is None:
+        before = erasure_of(study, name)
+        assert before is not None
+        message = pgettext("staff", "The person was erased already, on %(day)s.") % {
+            "day": before.at.date().isoformat()
+        }
+        return shown | {"nobody": message}
+    return shown | {"seen": preview(study=study, worker=person, way=way)}
+
+
+def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
+    """Show the receipt, this once: no message or session that others could read has it."""
+    context = study_context(admin.site, request, study, active="privacy")
+    answer = show_privacy(request, study, context, done=outcome.value, words=outcome.message)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+add_page(StudyPage(name="privacy", label="Personal data", order=83, view=show_privacy, group=Group.SHARE))
+
+add_operation(erase, label="Erase for good", fields=(), shows=show_receipt)
+
+add_operation(decline_request, label="Decline", fields=())
+
+add_operation(change, label="Make it the text in force", fields=())
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@errors_as_pages
+def consent(request: HttpRequest, slug: str) -> HttpResponse:
+    study = find_study(slug)
+    worker = member_of(request, study)
+    if worker is None:
+        return redirect("annotation:study", slug)
+    if not needs_consent(study=study, worker=worker):
+        return redirect("annotation:work", slug)
+    problem = ""
+    if request.method == "POST":
+        if request.POST.get("consent") == "1":
+            agree(study=study, worker=worker)
+            return see_other("annotation:work", slug)
+        problem = _("Please read the text and tick the box, or leave the study.")
+    design = read_design(study)
+    context = {
+        "study": study,
+        "design": design,
+        "consent": render_markdown(design.consent),
+        "problem": problem,
+        "may_leave": design.erasure.offered != NOT_OFFERED,
+    }
+    return render(request, "annotation/consent.html", context, status=400 if problem else 200)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@errors_as_pages
+def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
+    study = find_study(slug)
+    worker = member_of(request, study)
+    if worker is None:
+        return redirect("annotation:me")
+    design = design_of(study)
+    context: dict[str, Any] = {
+        "study": study,
+        "design": design,
+        "offered": design.erasure.offered != NOT_OFFERED,
+        "at_once": design.erasure.offered == AT_ONCE and not why_not_erasable(study, worker),
+        "everything": design.erasure.way == "all",
+        "asked": request_of(study, worker),
+        "pages": Assignment.objects.filter(study=study, worker=worker).finished().count(),
+        "problem": "",
+    }
+    if request.method != "POST":
+        return render(request, "annotation/leave.html", context)
+    if request.POST.get("sure") != "1":
+        context["problem"] = _("Please tick the box if you are sure.")
+        return render(request, "annotation/leave.html", context, status=400)
+    done = leave(study=study, worker=worker)
+    if isinstance(done, ErasureRequest):
+        return see_other("annotation:leave", slug)
+    known = Worker.objects.filter(pk=worker.pk).exists()
+    response = render(
+        request, "annotation/left.html", {"study": study, "receipt": done.receipt, "known": known}
+    )
+    if not known:
+        response.delete_cookie(WORKER_COOKIE)
+    return response

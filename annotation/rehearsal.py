@@ -1,10 +1,10 @@
-"""Rehearse a design: simulated workers answer a study or a copy of it; and the report about it."""
+"""Rehearse a design: careful and careless simulated workers answer a study or a copy of it; and the report about it."""
 
 from __future__ import annotations
 
 import fcntl
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -16,6 +16,9 @@ from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from rest_framework import serializers
+from rest_framework.fields import empty
+from rest_framework.utils.html import is_html_input
 
 from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
@@ -23,25 +26,231 @@ from annotation.models.assignments import LIVE_STATES
 from annotation.quality.controls import control_answers, control_records
 from annotation.quality.detectors.honesty import hidden_word
 from annotation.quality.rules import copy_rules, recommend_rules
-from annotation.rehearsal.people import Crowd, Person, create_newcomer, pace_of, people_of, signals_of
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import answer_key, page_units_of
+from common.amounts import thousands
 from common.errors import Busy, WrongState
+from common.parameters import Parameters
+from judgments.access.roles import Right
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, shuffled
-from judgments.kinds import Rehearsal
+from judgments.jobs import enqueue
+from judgments.kinds import Kind, Rehearsal
 from judgments.models import HIT, Caption, Job, Output, Study, System, Unit
 from judgments.models.datasets import OutputQuerySet
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, draws_at_claim, duplicate_study, kind_of
+from judgments.study_operations import Outcome, operation
+
+# kind, position on the page (from 1), number of the person, randomly drawn answer -> answer as seen
+Tick = Callable[[Kind, int, int, Any], Any]
+
+ACCURACY_SPREAD = 0.1  # careful workers' accuracy differs from the crowd's by at most this
+
+# What a program might say of any picture.
+PASTED = (
+    "A vibrant scene unfolds as people gather together in a lively outdoor setting",
+    "The subject is captured in a moment of quiet concentration against a soft background",
+    "A carefully composed view shows several objects arranged in a warm and inviting light",
+    "An everyday moment is shown in rich detail with a clear sense of depth and movement",
+)
+
+GAP, GAP_SPREAD = 220.0, 0.67  # of a person's keys: median in ms, and spread over it (benchmarks/honesty.py)
+
+SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """A kind of careless worker.
+
+    Attributes:
+        pace: seconds as a share of a careful worker's; ``steady`` if all are equally fast.
+        tick: returns the answer, as seen.
+    """
+
+    name: str
+    about: str
+    pace: float
+    steady: bool
+    tick: Tick
+
+
+def _draw(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return drawn
+
+
+def _same(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return drawn if kind.is_open else (kind.values[0], kind.values[-1])[person % 2]
+
+
+def _in_turn(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return drawn if kind.is_open else (kind.values[0], kind.values[-1])[(position + person) % 2]
+
+
+def _paste(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return PASTED[(position + person) % len(PASTED)] if kind.writes_captions else drawn
+
+
+SORTS: dict[str, Sort] = {
+    sort.name: sort
+    for sort in (
+        Sort("fast", "answers at random, five times as fast as others", 0.2, True, _draw),
+        Sort("random", "answers at random, as slowly as others", 1.0, False, _draw),
+        Sort("one-sided", "gives the same answer all the time, twice as fast as others", 0.5, False, _same),
+        Sort("alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _in_turn),
+        Sort("pasting", "pastes what a program wrote, where texts are asked for", 0.3, True, _paste),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The crowd of a rehearsal; ``RehearsalRequest`` explains the fields.
+
+    More workers are added if a HIT needs more. A newcomer, as likely to be a spammer, replaces a worker whom a detector
+    stops.
+    """
+
+    workers: int = 20
+    spammers: float = 0.1
+    accuracy: float = 0.85
+    drop_outs: float = 0.05
+    speed: float = 1.0
+    seed: int = 0
+    sorts: str = "fast"
+    rules: bool = False
+
+    @property
+    def sort_names(self) -> list[str]:
+        return [name.strip() for name in self.sorts.split(",")]
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{name} is {value:g}; expected {expected}"
+            for name, value, expected, right in (
+                ("workers", self.workers, "1 to 100,000", 1 <= self.workers <= 100_000),
+                ("spammers", self.spammers, "a share from 0 to 1", 0 <= self.spammers <= 1),
+                ("accuracy", self.accuracy, "a chance from 0 to 1", 0 <= self.accuracy <= 1),
+                ("drop_outs", self.drop_outs, "a chance from 0 to 0.9", 0 <= self.drop_outs <= 0.9),
+                ("speed", self.speed, "more than 0, at most 100", 0 < self.speed <= 100),
+                ("seed", self.seed, "0 or more", self.seed >= 0),
+            )
+            if not right
+        ]
+        unknown = [name for name in self.sort_names if name not in SORTS]
+        if unknown:
+            wrong.append(f"sorts names {unknown[0]!r}; expected some of {', '.join(SORTS)}")
+        if wrong:
+            raise WrongState(f"The rehearsal was not begun: {'; '.join(wrong)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A simulated worker. ``accuracy`` is None for a spammer."""
+
+    worker: Worker
+    accuracy: float | None
+    seconds: float
+    sort: str = ""
+    number: int = 0
+
+    def ticks(self, kind: Kind, position: int, drawn: Any) -> Any:
+        return SORTS[self.sort].tick(kind, position, self.number, drawn) if self.sort else drawn
+
+
+def people_of(study: Study, crowd: Crowd) -> list[Person]:
+    """Return enough workers for each HIT and for drop-outs, and the newcomers of a continued rehearsal."""
+    most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
+    total = max(crowd.workers, most + 2)
+    rng = rng_for(crowd.seed, "rehearsal crowd")
+    careless = set(rng.permutation(total)[: round(crowd.spammers * total)].tolist())
+    people = []
+    spammer = 0
+    for number in range(total):
+        accuracy = crowd.accuracy + float(rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD))
+        pace = pace_of(rng)
+        sort = crowd.sort_names[spammer % len(crowd.sort_names)] if number in careless else ""
+        spammer += bool(sort)
+        people.append(_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
+    there = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
+    people += [create_newcomer(study, crowd, number) for number in range(total, there)]
+    return people
+
+
+def create_newcomer(study: Study, crowd: Crowd, number: int) -> Person:
+    rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
+    spams = bool(rng.random() < crowd.spammers)
+    sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if spams else ""
+    accuracy = crowd.accuracy + float(rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD))
+    return _person(study, crowd, number, accuracy=accuracy, pace=pace_of(rng), sort=sort)
+
+
+def _person(study: Study, crowd: Crowd, number: int, *, accuracy: float, pace: float, sort: str) -> Person:
+    base = design_of(study).seconds_per_unit / crowd.speed
+    worker, _ = Worker.objects.get_or_create(
+        study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}
+    )
+    Participation.objects.get_or_create(study=study, worker=worker, defaults={"completion_code": "REHEARSE"})
+    if sort:
+        pace = SORTS[sort].pace * (1.0 if SORTS[sort].steady else pace)
+    return Person(
+        worker=worker,
+        accuracy=None if sort else min(max(accuracy, 0.0), 1.0),
+        seconds=base * pace,
+        sort=sort,
+        number=number,
+    )
+
+
+def pace_of(rng: np.random.Generator) -> float:
+    """Draw a lognormal factor on seconds with mean 1, so that a careful crowd takes the planned hours."""
+    return float(rng.lognormal(-(SPREAD**2) / 2, SPREAD))
+
+
+def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:
+    long = len(text)
+    if person.sort == "pasting":
+        counts = {
+            "text": long,
+            "from_paste": long,
+            "pastes": 1,
+            "keys": 0,
+            "bursts": 0,
+            "typing_ms": 0,
+            "away": 1,
+        }
+        return {"pasted": long} | (counts if record else {})
+    if not record:
+        return {}
+    deletions = int(rng.binomial(long, 0.06))
+    keys, bursts, gap = long + 2 * deletions, 1 + int(rng.poisson(2)), GAP * pace_of(rng)
+    return {
+        "text": long,
+        "from_keys": long,
+        "from_paste": 0,
+        "pastes": 0,
+        "deletions": deletions,
+        "away": 0,
+        "keys": keys,
+        "bursts": bursts,
+        "typing_ms": round(gap * max(0, keys - bursts)),
+        "gap_ms": round(gap),
+        "gap_spread_ms": round(gap * GAP_SPREAD * float(rng.uniform(0.6, 1.4))),
+    }
+
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
+
 APART = 2.0  # of the best and the worst system of an arena, from one in the middle
+
 CAREFUL = "careful"
+
 NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
+
 OF = "rehearsal_of"  # the copy's note with its study's row id
 
 
@@ -492,3 +701,108 @@ def delete_rehearsal(*, copy: Study) -> None:
         raise WrongState(
             _("Something rests on study %(slug)r; it cannot be deleted.") % {"slug": copy.slug}
         ) from None
+
+
+USUAL = Crowd()
+
+
+class SortsField(serializers.CharField):
+    """Names with commas between them; the ticked ones in a form."""
+
+    def get_value(self, dictionary: Any) -> Any:
+        if not is_html_input(dictionary):
+            return super().get_value(dictionary)
+        return ",".join(filter(None, dictionary.getlist(self.field_name))) or empty
+
+
+def _number(label: str, usual: float, low: float, high: float) -> serializers.FloatField:
+    return serializers.FloatField(
+        label=label,
+        help_text=f"{label} (default {usual}).",
+        min_value=low,
+        max_value=high,
+        initial=usual,
+        required=False,
+    )
+
+
+def _whole_number(label: str, usual: int, low: int, high: int) -> serializers.IntegerField:
+    return serializers.IntegerField(
+        label=label,
+        help_text=f"Default {usual}.",
+        min_value=low,
+        max_value=high,
+        initial=usual,
+        required=False,
+    )
+
+
+class RehearsalRequest(Parameters):
+    """The simulated workers of a rehearsal."""
+
+    workers = _whole_number("Workers", USUAL.workers, 1, 2000)
+    spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
+    accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
+    drop_outs = _number("Chance that a page of work is returned", USUAL.drop_outs, 0, 0.9)
+    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
+    seed = _whole_number("Seed", USUAL.seed, 0, 2**53)
+    sorts = SortsField(
+        required=False,
+        initial=USUAL.sorts,
+        label="Spammers",
+        help_text="Sorts of spammers, with commas between them: "
+        + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
+        + f" (default {USUAL.sorts}).",
+        style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()]},
+    )
+    rules = serializers.BooleanField(
+        required=False,
+        label="Run the recommended detectors, where the study has none",
+        help_text="Run the recommended detectors where the study has none; its own always run.",
+    )
+
+
+@operation("rehearse-copy", "Rehearse a copy", parameters=RehearsalRequest)
+def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
+    """Let simulated workers answer a copy, which `args.study` of the job names. The study itself stays clean."""
+    Crowd(**crowd)  # check before anything is copied
+    with transaction.atomic():  # no copy without its job
+        copy = copy_for_rehearsal(study=study, user=by)
+        enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
+    return Outcome(_("“%(name)s” is a copy that simulated workers answer now.") % {"name": copy.name}, copy)
+
+
+class LargeRehearsalRequest(RehearsalRequest):
+    """The simulated workers of the study itself."""
+
+    workers = _whole_number("Workers", USUAL.workers, 1, 100_000)
+
+
+@operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
+def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd: Any) -> Outcome:
+    """Fill every HIT of the study with simulated answers."""
+    report = rehearse(study=study, crowd=Crowd(**crowd), progress=progress)
+    return Outcome(
+        _(
+            "%(workers)s simulated workers (%(spammers)s spammers) filled %(hits)s HITs with "
+            "%(judgments)s judgments in %(hours)s simulated hours; %(returned)s HITs were "
+            "returned."
+        )
+        % {
+            "workers": report.workers,
+            "spammers": report.spammers,
+            "hits": thousands(report.hits),
+            "judgments": thousands(report.judgments),
+            "hours": f"{report.hours:.1f}",
+            "returned": thousands(report.returned),
+        },
+        report,
+    )
+
+
+@operation("delete-rehearsal", "Delete a rehearsal", right=Right.OWN)
+def delete(*, study: Study, by: User | None) -> Outcome:
+    """Delete a copy with all its simulated answers, as its owner."""
+    rehearsed = study_rehearsed(study)
+    delete_rehearsal(copy=study)
+    return Outcome(_("“%(name)s” is deleted with its simulated answers.") % {"name": study.name}, rehearsed)

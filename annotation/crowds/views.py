@@ -1,4 +1,7 @@
-"""The crowd page of a study: budget, wages, outbox, the forms of its operations; and the lists of crowd rows."""
+"""The crowd page of a study (budget, wages, outbox, the forms of its operations), and the lists of crowd rows.
+
+Also the addresses to which crowds send notifications, which are only hints to look.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,24 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin
 from django.db.models import Count, QuerySet, TextChoices
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
 from pydantic import TypeAdapter
 from unfold.decorators import display
 
-from annotation.crowds import Ability, backend_of, operations
+from annotation.crowds import Ability, backend_of, publishing
+from annotation.crowds.mturk import notifications
+from annotation.crowds.mturk.notifications import Subscription, read_sns
+from annotation.crowds.mturk.pages import SITES
 from annotation.crowds.people import comes_by_the_link
-from annotation.crowds.sync import SYNC
+from annotation.crowds.prolific.notifications import studies_with_news
+from annotation.crowds.sync import SYNC, note_hint
 from annotation.models import (
     Budget,
     CrowdCall,
@@ -29,8 +40,7 @@ from annotation.models import (
     Worker,
     at_crowd,
 )
-from annotation.money import operations as money_operations
-from annotation.money.confirming import top_ups_of
+from annotation.money import orders as money_operations
 from annotation.money.costs import (
     Forecast,
     Overclaim,
@@ -40,10 +50,12 @@ from annotation.money.costs import (
     pay_and_claims,
     wages_of,
 )
+from annotation.money.orders import top_ups_of
 from annotation.quality.reviews import assignments_without_objection
 from annotation.snapshots import has_many_assignments
 from annotation.words import spell_cents
 from annotation.work.operations import extend
+from common.errors import QuorumError
 from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.design.requirements import Workers
@@ -62,9 +74,13 @@ from judgments.studies.study_page import (
 from judgments.templatetags.judgments_tags import cents
 
 SHOWN = 20
+
 UNITS_A_PAGE = 20  # in a HIT, roughly
+
 LOOKED_AT = 200  # of the latest calls, which stand in one line where they are alike
+
 SUGGESTED = 200  # workers' names that a field offers
+
 CANNOT = {
     Ability.PUBLISH: gettext_noop("put work up"),
     Ability.EXTEND: gettext_noop("add places and time"),
@@ -77,6 +93,7 @@ CANNOT = {
     Ability.MESSAGE: gettext_noop("write to participants"),
     Ability.COST: gettext_noop("say what it costs"),
 }
+
 ASKED = {
     Ability.PUBLISH: gettext_noop("put up"),
     Ability.EXTEND: gettext_noop("offer longer, or more places"),
@@ -416,21 +433,34 @@ def _syncs(study: Study) -> bool:
     return bool(study.platform) and Ability.LIST in backend_of(study).can
 
 
-add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
+add_operation(publishing.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
+
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
+
 add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
+
 add_operation(money_operations.top_up, label="Pay top-ups", fields=(), hidden=("confirm",), beside=True)
+
 add_operation(
     money_operations.bonus, label="Pay the bonus", fields=("worker", "cents", "why"), hidden=("seen",)
 )
-add_operation(operations.block, label="Block")
-add_operation(operations.unblock, label="Take the block back")
-add_operation(operations.qualify, label="Qualify")
-add_operation(operations.more_screen_outs, label="Pay more")
-add_operation(operations.demographics, label="Fetch them")
-add_operation(operations.write, label="Send")
+
+add_operation(publishing.block, label="Block")
+
+add_operation(publishing.unblock, label="Take the block back")
+
+add_operation(publishing.qualify, label="Qualify")
+
+add_operation(publishing.more_screen_outs, label="Pay more")
+
+add_operation(publishing.demographics, label="Fetch them")
+
+add_operation(publishing.write, label="Send")
+
 add_operation(money_operations.retry, name="retry-call", label="Try again", fields=())
+
 add_operation(money_operations.confirm_call, name="call-was-done", label="It was done", fields=())
+
 add_operation(money_operations.repeat_call, name="call-was-not-done", label="It was not done", fields=())
 
 
@@ -521,3 +551,47 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
     @display(description=gettext_lazy("spent"))
     def spent(self, entry: LedgerEntry) -> str:
         return cents(entry.spent_cents, entry.budget.currency)
+
+
+@csrf_exempt  # signed by its sender
+@never_cache
+@require_POST
+def mturk(request: HttpRequest) -> HttpResponse:
+    topic = notifications.topic()
+    if not topic:
+        raise Http404("No topic is set.")
+    try:
+        message = read_sns(
+            request.body, topic=topic, now=timezone.now(), certificate=notifications.certificate
+        )
+        if isinstance(message, Subscription):
+            notifications.confirm(message.url)
+            return HttpResponse(status=204)
+    except QuorumError as problem:
+        return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
+    except notifications.NotFetched as problem:
+        return HttpResponse(str(problem), status=503, content_type="text/plain; charset=utf-8")
+    for hit in message:
+        for platform in SITES:
+            note_hint(platform=platform, external_id=hit)
+    return HttpResponse(status=204)
+
+
+@csrf_exempt  # signed by its sender
+@never_cache
+@require_POST
+def prolific(request: HttpRequest) -> HttpResponse:
+    if not settings.PROLIFIC_HOOK_SECRET:
+        raise Http404("No secret is set.")
+    try:
+        studies = studies_with_news(
+            request.body,
+            signature=request.headers.get("X-Prolific-Request-Signature", ""),
+            timestamp=request.headers.get("X-Prolific-Request-Timestamp", ""),
+            now=timezone.now(),
+        )
+    except QuorumError as problem:
+        return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
+    for study in studies:
+        note_hint(platform="prolific", external_id=study)
+    return HttpResponse(status=204)

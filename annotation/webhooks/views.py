@@ -1,21 +1,32 @@
-"""Webhooks and deliveries over HTTP, for people who may change the study: addresses can hold keys of other services."""
+"""The page "Webhooks" of a study, and the same over HTTP.
+
+They are for people who may change the study: addresses can hold keys of other services.
+"""
 
 from __future__ import annotations
 
+from django.contrib import admin
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers
 from rest_framework.request import Request
 
 from annotation.api import work
 from annotation.models import Webhook, WebhookDelivery
-from annotation.webhooks import operations
+from annotation.models.webhooks import EVENTS
+from annotation.webhooks import webhooks
 from annotation.webhooks.webhooks import secret_of
 from judgments.access.permissions import staff_of
 from judgments.access.roles import PERMISSIONS, RIGHTS, Right
 from judgments.api.operations import create_action, row_action
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study, StudyRole
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, study_context
+from judgments.study_operations import Outcome
 
 CHANGING = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
 
@@ -67,7 +78,7 @@ class DeliverySerializer(RowSerializer[WebhookDelivery]):
         ]  # fmt: skip
 
 
-@extend_schema_view(destroy=extend_schema(description=operations.remove.description))
+@extend_schema_view(destroy=extend_schema(description=webhooks.remove.description))
 class WebhookResource(mixins.DestroyModelMixin, Resource):
     """Addresses that get a study's events."""
 
@@ -82,19 +93,19 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
         return queryset.filter(study__in=changeable(studies, request))
 
     create = create_action(
-        operations.add,
+        webhooks.add,
         reply=WebhookWithSecret,
         route="api:webhooks-detail",
         responses={404: work.Problem, 409: work.Problem},
     )
     ping = row_action(
-        operations.ping, "ping", reply=DeliverySerializer, status=201, responses={409: work.Problem}
+        webhooks.ping, "ping", reply=DeliverySerializer, status=201, responses={409: work.Problem}
     )
-    rotate = row_action(operations.rotate, "rotate", reply=WebhookWithSecret)
-    switch = row_action(operations.switch, "switch", reply=WebhookSerializer)
+    rotate = row_action(webhooks.rotate, "rotate", reply=WebhookWithSecret)
+    switch = row_action(webhooks.switch, "switch", reply=WebhookSerializer)
 
     def perform_destroy(self, instance: Webhook) -> None:
-        operations.remove.run(instance.study, {"webhook": str(instance.pk)}, by=staff_of(self.request))
+        webhooks.remove.run(instance.study, {"webhook": str(instance.pk)}, by=staff_of(self.request))
 
 
 class DeliveryResource(Resource):
@@ -114,4 +125,55 @@ class DeliveryResource(Resource):
     ) -> QuerySet[WebhookDelivery]:
         return queryset.filter(webhook__study__in=changeable(studies, request))
 
-    retry = row_action(operations.retry, "retry", reply=DeliverySerializer, responses={409: work.Problem})
+    retry = row_action(webhooks.retry, "retry", reply=DeliverySerializer, responses={409: work.Problem})
+
+
+ON_A_PAGE = 50
+
+TEMPLATE = "admin/annotation/study_webhooks.html"
+
+
+def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    return TemplateResponse(request, TEMPLATE, context | _facts(request, study))
+
+
+def _facts(request: HttpRequest, study: Study) -> Context:
+    log = WebhookDelivery.objects.filter(webhook__study=study).select_related("webhook")
+    return {
+        "webhooks": list(Webhook.objects.filter(study=study).select_related("made_by")),
+        "events": {event: _(about) for event, about in EVENTS.items()},
+        "page": Paginator(log, ON_A_PAGE).get_page(request.GET.get("page")),
+    }
+
+
+def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
+    """Show the secret, this once: no message or session that others could read has it."""
+    context = study_context(admin.site, request, study, active="webhooks")
+    context |= {"secret": secret_of(outcome.value), "told": outcome.value}
+    answer = TemplateResponse(request, TEMPLATE, context | _facts(request, study))
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+add_page(
+    StudyPage(
+        name="webhooks",
+        label="Webhooks",
+        order=84,
+        view=show_webhooks,
+        permission=Right.CHANGE,
+        group=Group.SHARE,
+    )
+)
+
+add_operation(webhooks.add, label="Add a webhook", fields=(), shows=show_secret)
+
+add_operation(webhooks.ping, label="Try a webhook", fields=())
+
+add_operation(webhooks.rotate, label="Change a webhook's secret", fields=(), shows=show_secret)
+
+add_operation(webhooks.switch, label="Switch a webhook", fields=())
+
+add_operation(webhooks.remove, label="Remove a webhook", fields=())
+
+add_operation(webhooks.retry, label="Send a message again", fields=())

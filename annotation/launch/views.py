@@ -1,4 +1,7 @@
-"""The page "Launch" of a study: the checklist before it is opened, also over HTTP; then its link and the next steps."""
+"""The page "Launch" of a study: the checklist before it is opened, also over HTTP; then its link and the next steps.
+
+And the page "Ethics board", its file, and the same over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.operations import open_to_workers
-from annotation.crowds.page import FIGURES as CROWD_FIGURES
 from annotation.crowds.panel.backend import describe_unsigned
 from annotation.crowds.panel.page import has_panel
-from annotation.crowds.publishing import obstacles
+from annotation.crowds.publishing import obstacles, open_to_workers
+from annotation.crowds.views import FIGURES as CROWD_FIGURES
+from annotation.launch.ethics import as_html, as_markdown, build_checklist, count_open_lines
 from annotation.money.costs import Forecast, forecast_of_design, top_up
 from common.amounts import thousands
 from common.errors import NotThere
+from common.markup import render_markdown
 from judgments.access.permissions import staff_of, study_for
 from judgments.access.roles import Right, rights_of
 from judgments.admin.base import public_address, signed_in
@@ -149,6 +153,7 @@ def launch_of(study: Study, user: User) -> Launch:
 
 
 Check = Callable[[Launch], Iterable[Point]]
+
 CHECKS: list[tuple[int, Check]] = []
 
 
@@ -355,14 +360,20 @@ def _cost(launch: Launch) -> Iterable[Point]:
             key="crowd.budget_cents",
             link_words=_("Change the budget"),
         )
+
     # else the obstacle says it
 
 
 add_check(0, _obstacles)
+
 add_check(10, _texts)
+
 add_check(20, _attention)
+
 add_check(30, _links)
+
 add_check(50, _pay)
+
 add_check(60, _cost)
 
 
@@ -418,6 +429,7 @@ add_page(
         group=Group.LAUNCH,
     )
 )
+
 add_operation(
     open_to_workers,
     label="Open to participants",
@@ -484,3 +496,88 @@ class ChecklistView(APIView):
             "points": [shown(point) for point in points],
         }
         return Response(ChecklistSerializer(body).data)
+
+
+def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    sections = build_checklist(study)
+    draft = study.state == Study.State.DRAFT and context["may_change"]
+    context |= {
+        "sections": [
+            {
+                "title": section.title,
+                "lines": [
+                    {
+                        "line": line,
+                        "html": render_markdown(line.answer),
+                        "link": f"{page_address(study, 'change')}#id_{html_name(line.key)}"
+                        if draft and line.key and not line.answer
+                        else "",
+                    }
+                    for line in section.lines
+                ],
+            }
+            for section in sections
+        ],
+        "missing": count_open_lines(sections),
+    }
+    return TemplateResponse(request, "admin/annotation/study_ethics.html", context)
+
+
+def download_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    sections = build_checklist(study)
+    if request.GET.get("format") == "html":
+        text, suffix, kind = as_html(study, sections), "html", "text/html"
+    else:
+        text, suffix, kind = as_markdown(study, sections), "md", "text/markdown"
+    return HttpResponse(
+        text,
+        content_type=f"{kind}; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{study.slug}-ethics.{suffix}"'},
+    )
+
+
+add_page(StudyPage(name="ethics", label="Ethics board", order=84, view=show_ethics, group=Group.SHARE))
+
+add_page(StudyPage(name="ethics-file", label="", order=85, view=download_ethics, under="ethics"))
+
+
+class EthicsLine(serializers.Serializer[Any]):
+    """A board's question and its answer from the design."""
+
+    question = serializers.CharField()
+    answer = serializers.CharField(help_text="Markdown; empty: to be filled in.", allow_blank=True)
+    sources = serializers.CharField(help_text="Who asks.")
+    key = serializers.CharField(help_text="The key of the study file that fills it, if one does.")
+
+
+class EthicsSection(serializers.Serializer[Any]):
+    """Questions about one matter."""
+
+    title = serializers.CharField()
+    lines = EthicsLine(many=True)
+
+
+class EthicsReply(serializers.Serializer[Any]):
+    """The checklist for an ethics board."""
+
+    study = serializers.CharField()
+    missing = serializers.IntegerField(help_text="Lines to be filled in.")
+    sections = EthicsSection(many=True)
+    markdown = serializers.CharField(help_text="All of it as one document.")
+
+
+class EthicsView(APIView):
+    @extend_schema(
+        responses=EthicsReply, operation_id="studies_ethics", summary="The checklist for an ethics board"
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Return it filled from the design, in the language of the request."""
+        study = study_for(request, slug)
+        sections = build_checklist(study)
+        checklist = {
+            "study": study.slug,
+            "missing": count_open_lines(sections),
+            "sections": sections,
+            "markdown": as_markdown(study, sections),
+        }
+        return Response(EthicsReply(checklist).data)

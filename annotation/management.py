@@ -1,0 +1,499 @@
+"""Commands about a study's answers, crowds and what they may cost, webhooks, and personal data."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
+
+from annotation.crowds.base import CrowdProblem
+from annotation.crowds.panel.reconciling import (
+    LIST_COLUMNS,
+    as_csv,
+    book_list,
+    compare,
+    payment_list,
+    read_submissions,
+)
+from annotation.crowds.people import forget_raw_ids
+from annotation.crowds.prolific.notifications import subscribe
+from annotation.crowds.publishing import sync
+from annotation.importing import import_judgments, inspect_judgments
+from annotation.launch.ethics import as_html, as_markdown, build_checklist, count_open_lines
+from annotation.models import CrowdSession, Erasure, Worker
+from annotation.money.ledger import SET_LIMITS, set_limits
+from annotation.money.orders import LimitsRequest
+from annotation.privacy import retention
+from annotation.privacy.erasing import erase_person, erasure_of, find_person, people_of, preview
+from annotation.quality import operations as quality
+from annotation.rehearsal import CAREFUL, SortReport, rehearse_study
+from annotation.webhooks.webhooks import send_webhooks
+from common.amounts import counted
+from common.commands import QuorumCommand, progress_bar
+from common.errors import NotThere, QuorumError, WrongState
+from common.files import check_place, whole_file, write_json
+from judgments.design.reading import toml_values
+from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
+from judgments.importers.textio import read_whole
+from judgments.jobs import run_job
+from judgments.kinds import KINDS
+from judgments.management.base import OperationCommand, add_parameters, as_text
+from judgments.management.datasets import add_mapping, columns_offered, mapping_of
+from judgments.models import Study
+from judgments.studies.studies import design_of, find_study
+
+
+class Rehearse(OperationCommand):
+    operation = rehearse_study
+    help = "Let a simulated crowd answer the open HITs of a study until every HIT is full."
+    example = "manage.py rehearse demo-triplet-copy --workers 20 --spammers 0.2 --seed 1"
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.study_and_values(options)
+        with progress_bar() as progress:
+            outcome = self.operation.run(study, values, by=None, progress=progress)
+        self.say(outcome.message)
+        report = outcome.value
+        self.say(
+            f"The known truth was recovered on {100 * report.recovered:.0f} % of {report.units:,} units "
+            f"({100 * report.undecided:.0f} % ended in a tie), without workers who failed their control items."
+        )
+        if report.controls_careful is not None:
+            spammed = (
+                "none seen" if report.controls_spammers is None else f"{100 * report.controls_spammers:.0f} %"
+            )
+            self.say(
+                f"Control items got right: careful workers {100 * report.controls_careful:.0f} %, spammers {spammed}."
+            )
+        for by_sort in report.by_sort:
+            self.say(_report_line(by_sort))
+        if report.by_sort:
+            self.say(
+                f"{report.invalidated:,} judgments of excluded people were invalidated, and their slots filled again."
+            )
+
+
+def _report_line(by_sort: SortReport) -> str:
+    who = "Careful workers" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"
+    when = ""
+    if by_sort.answers is not None:
+        low, middle, high = by_sort.answers
+        when = f" after {middle:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
+    flagged = f", {by_sort.flagged:,} more flagged" if by_sort.flagged else ""
+    wrongly = " wrongly" if by_sort.sort == CAREFUL else ""
+    return (
+        f"{who}: {by_sort.stopped:,} of {by_sort.people:,} stopped{wrongly}{when}{flagged}; "
+        f"{by_sort.kept:,} of their {by_sort.judgments:,} judgments count."
+    )
+
+
+class ImportJudgments(QuorumCommand):
+    help = "Import judgments collected elsewhere as a study (docs/formats.md)."
+    example = (
+        "manage.py import_judgments flickr8k-expert ../Flickr8k --dataset flickr8k --study flickr8k-expert"
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()])
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--dataset", required=True)
+        parser.add_argument("--study", required=True, help="slug of the study to make")
+        parser.add_argument(
+            "--protocol",
+            choices=list(KINDS),
+            help="which judgments of a published set (pascal-50s: triplet, the default, or pairwise), "
+            "or what the answers of a table or a result file are",
+        )
+        parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+        add_mapping(parser)
+        parser.add_argument(
+            "--bad-rows",
+            type=Path,
+            metavar="PATH",
+            help="import the rows that are right, and write the others to this CSV, with line and reason",
+        )
+        parser.add_argument(
+            "--design",
+            type=Path,
+            metavar="FILE",
+            help="a TOML file with keys of a study file for the study, such as [[spans.weights]]",
+        )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="read the whole file, say what was understood, store nothing",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        mapping = mapping_of(options)
+        source = {
+            name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
+        }
+        if options["dry_run"]:
+            with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
+                inspection = inspect_judgments(**source, mapping=mapping, progress=progress)
+            for line in inspection.sentences():
+                self.say(line)
+            return
+        path = options["design"]
+        source["design"] = toml_values(read_whole(path), source=str(path)) if path else None
+        with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
+            summary = import_judgments(**source, study=options["study"], mapping=mapping, progress=progress)
+        self.say("\n".join(summary.lines("Study")))
+
+
+class Ethics(QuorumCommand):
+    help = (
+        "Print the checklist for an ethics board as Markdown, filled from the study's design; what the design does\n"
+        "not say is to be filled in by you (docs/ethics.md)."
+    )
+    example = "manage.py ethics triplets-50 --output triplets-50-ethics.md"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument(
+            "--output", type=Path, metavar="FILE", help="a .md or .html file, instead of the terminal"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study = find_study(options["study"])
+        sections = build_checklist(study)
+        web = options["output"] is not None and options["output"].suffix == ".html"
+        text = (as_html if web else as_markdown)(study, sections)
+        if options["output"] is None:
+            self.say(text)
+            return
+        options["output"].write_text(text, encoding="utf-8")
+        self.say(f"{options['output']}: {count_open_lines(sections)} lines are to be filled in by you.")
+
+
+class ReplayRules(OperationCommand):
+    operation = quality.replay
+    help = "Run detectors over the finished work of a study, before they are switched on."
+    example = "manage.py replay_rules demo-triplet --rules side-bias,too-fast --output rules.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--output", metavar="PATH", help="write the findings as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["output"]:
+            check_place(Path(options["output"]))
+        study, values = self.study_and_values(options)
+        replays = self.operation.run(study, values, by=None).value
+        for replay in replays:
+            if not replay.applies:
+                why = "no answer holds what it looks at, so it says nothing"
+                self.say(
+                    f"{replay.rule}: {why if replay.unrecorded else 'means nothing for this kind of answers'}."
+                )
+                continue
+            self.say(
+                f"{replay.rule}: {len(replay.found):,} of {replay.workers:,} workers; excluding them would touch "
+                f"{replay.judgments:,} judgments and open {replay.slots:,} slots."
+            )
+            for hit in replay.found:
+                stopped = "" if hit.standing == "active" else f" ({hit.standing})"
+                self.say(f"  {hit.worker}{stopped}, after {hit.answers:,} answers: {hit.words}")
+        if options["output"]:
+            findings = {"study": study.slug, "rules": [replay.as_json() for replay in replays]}
+            write_json(Path(options["output"]), findings)
+
+
+class SyncCrowd(OperationCommand):
+    operation = sync
+    help = "Bring a study and its crowd together; may be run at any time, any number of times."
+    example = "manage.py sync_crowd triplets-50 --output report.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--output", metavar="PATH", type=Path, help="the report as JSON")
+        parser.add_argument(
+            "--thorough",
+            action="store_true",
+            help="look at all work, also where nothing seems to have happened",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study = find_study(options["study"])
+        synced = self.operation.run(study, {}, by=None, thorough=options["thorough"]).value
+        if options["output"]:
+            text = json.dumps(synced.as_json(), indent=2, ensure_ascii=False) + "\n"
+            options["output"].write_text(text, encoding="utf-8")
+        states = ", ".join(f"{count} {state}" for state, count in synced.assignments.items()) or "none"
+        self.say(f"{synced.hits} HITs at the crowd; assignments: {states}.")
+        for discrepancy in synced.discrepancies:
+            self.say(f"{discrepancy.kind}: {discrepancy.words}")
+
+
+class SubscribeProlific(QuorumCommand):
+    help = (
+        "Let Prolific call this server when a submission or a study changed; print the secret that signs it."
+    )
+    example = "manage.py subscribe_prolific"
+    named_errors = (QuorumError, CrowdProblem)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        secret, new = subscribe()
+        self.say(f"Subscribed to {', '.join(new)}." if new else "Everything was subscribed to before.")
+        if secret != settings.PROLIFIC_HOOK_SECRET:
+            self.say(f"Set this and restart: PROLIFIC_HOOK_SECRET={secret}")
+
+
+class SetLimits(QuorumCommand):
+    help = "Set all limits of an account, or of the installation, in one currency (docs/roles.md)."
+    example = "manage.py set_limits --by root --currency USD --day-cents 50000 --confirm-cents 10000"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--by",
+            required=True,
+            metavar="NAME",
+            help="account that may set limits; the admin's history has it",
+        )
+        add_parameters(parser, LimitsRequest())
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        values = LimitsRequest.read(as_text(LimitsRequest(), options))
+        by = User.objects.filter(username=options["by"], is_active=True).first()
+        if by is None or not by.has_perms(SET_LIMITS):
+            raise CommandError(f"Nothing was changed: no account {options['by']!r} may set limits.")
+        self.say(f"The limits are set: {set_limits(by=by, **values)}.")
+
+
+VERDICT_TEXTS = {
+    "pay": "to pay",
+    "no": "not to pay",
+    "wait": "under way",
+    "paid": "paid",
+    "only-there": "only in the list",
+    "only-here": "only here",
+}
+
+
+class ReconcilePanel(QuorumCommand):
+    help = "Compare a panel's list of submissions (CSV) with what people did here: whom to pay, and why not."
+    example = "manage.py reconcile_panel triplets-50 prolific_export.csv --payments pay.csv"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("submissions", type=Path, help="the panel's CSV")
+        for kind in LIST_COLUMNS:
+            parser.add_argument(
+                f"--{kind}-column", default="", metavar="NAME", help=f"the column that holds the {kind}"
+            )
+        parser.add_argument("--output", type=Path, metavar="PATH", help="write every line as JSON")
+        parser.add_argument("--payments", type=Path, metavar="PATH", help="write whom to pay as CSV")
+        parser.add_argument("--book", action="store_true", help="book what the panel decided")
+        parser.add_argument(
+            "--approve", action="store_true", help="with --book: approve here, too, all that are to pay"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for name in ("output", "payments"):
+            if options[name]:
+                check_place(options[name])
+        study = find_study(options["study"])
+        columns = {kind: options[f"{kind}_column"] for kind in LIST_COLUMNS}
+        text = read_whole(options["submissions"])
+        submissions = read_submissions(text, design_of(study).panel, columns=columns)
+        compared = compare(study=study, submissions=submissions)
+        counts = Counter(submission.verdict for submission in compared)
+        for verdict, verdict_text in VERDICT_TEXTS.items():
+            if counts[verdict]:
+                self.say(f"{counts[verdict]:,} {verdict_text}")
+        for submission in compared:
+            if submission.odd:
+                self.say(
+                    f"  look at {submission.raw or (submission.here and submission.here.worker)}: {submission.reason}"
+                )
+        if options["output"]:
+            write_json(
+                options["output"],
+                {"study": study.slug, "submissions": [_as_json(submission) for submission in compared]},
+            )
+        if options["payments"]:
+            with whole_file(options["payments"]) as file:
+                file.write_text(as_csv(payment_list(study, compared)))
+        if options["book"]:
+            booked = book_list(study=study, submissions=submissions, approve=options["approve"])
+            self.say(f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended.")
+
+
+def _as_json(submission: Any) -> dict[str, Any]:
+    return {
+        "worker": submission.here.worker.name if submission.here else None,
+        "id": submission.raw,
+        "submission": submission.there.session if submission.there else None,
+        "here": submission.here.status if submission.here else None,
+        "there": submission.there.panel_status if submission.there else None,
+        "code": submission.there.code if submission.there else None,
+        "verdict": submission.verdict,
+        "reason": submission.reason,
+        "books": submission.books,
+        "odd": submission.odd,
+    }
+
+
+class SendWebhooks(QuorumCommand):
+    help = "Send now what is due to webhooks; the background worker does so by itself."
+    example = "manage.py send_webhooks"
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        delivered = send_webhooks()
+        self.say(f"{delivered:,} message{'' if delivered == 1 else 's'} delivered.")
+
+
+class ErasePerson(QuorumCommand):
+    help = (
+        "Remove who somebody is from a study, for good; without --yes, only say what would go and what stays.\n"
+        "Their judgments stay under a random name, or go as well (--way all). What was published stays provable\n"
+        "(docs/privacy.md). --list prints who was erased, without names, for backups; --replay erases them again."
+    )
+    example = "manage.py erase_person triplets-50 --worker w-mkrtqzsd --yes"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", nargs="?", help="slug of the study; left out: all studies of --worker")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument(
+            "--worker", help="name or pseudonym, or the crowd's own id (PROLIFIC_PID, WorkerId)"
+        )
+        what.add_argument("--list", action="store_true", help="print the erasures, one JSON object a line")
+        what.add_argument("--replay", metavar="FILE", help="erase again whom a list of --list names")
+        parser.add_argument("--way", choices=Erasure.Way.values, default=Erasure.Way.IDENTITY.value)
+        parser.add_argument("--withdraw", action="store_true", help="remove files of releases from here, too")
+        parser.add_argument("--yes", action="store_true", help="erase; without it, only say what would go")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["list"]:
+            for row in retention.erasure_list():
+                self.stdout.write(json.dumps(row, ensure_ascii=False))
+            return
+        if options["replay"]:
+            done = retention.replay(Path(options["replay"]))
+            self.say(
+                f"{counted(done.again, 'person')} erased again, {done.entered:,} entered without "
+                f"anybody to erase, {done.known:,} known."
+            )
+            if done.unknown:
+                self.say(f"Studies that are not here: {', '.join(sorted(set(done.unknown)))}.")
+            if done.waiting:
+                listed = " ".join(sorted(set(done.waiting)))
+                raise WrongState(
+                    f"{counted(len(done.waiting), 'person')} could not be erased yet; repeat it afterwards. {listed}"
+                )
+            return
+        for study, worker in self._people(options["study"], options["worker"]):
+            self._erase(study, worker, options)
+
+    def _people(self, slug: str | None, name: str) -> list[tuple[Study, Worker]]:
+        if slug:
+            study = find_study(slug)
+            person = find_person(study, name)
+            if person is None:
+                before = erasure_of(study, name)
+                self.say(f"The person was erased already, on {before.at.date() if before else ''}.")
+            return [(study, person)] if person else []
+        people, erased = [], False
+        for study in Study.objects.order_by("pk"):
+            try:
+                person = find_person(study, name)
+            except NotThere:
+                continue
+            erased |= person is None
+            people += [(study, person)] if person else []
+        if not people and not erased:
+            raise NotThere(f"Nothing was changed: {name!r} took part in no study.")
+        if not people:
+            self.say("The person was erased already.")
+        return people
+
+    def _erase(self, study: Study, worker: Worker, options: dict[str, Any]) -> None:
+        seen = preview(study=study, worker=worker, way=options["way"])
+        self.say(f"Study {study.slug}:")
+        for title, rows in (("goes", seen.removed), ("stays without a name", seen.kept)):
+            self.say(f"  {title}: {', '.join(f'{n:,} {label}' for label, n in rows) or 'nothing'}")
+        if seen.elsewhere and options["study"]:
+            self.say("  The person takes part in other studies too, which keep their name.")
+        if not options["yes"]:
+            raise WrongState("Nothing was erased, and nothing could be brought back: say --yes to erase.")
+        worker = people_of(study).get(pk=worker.pk)
+        done = erase_person(study=study, worker=worker, way=options["way"], withdraw=options["withdraw"])
+        assert done.job is not None
+        run_job(done.job.pk)
+        self.say(f"  Erased. Receipt, shown once: {done.receipt}")
+
+
+class ForgetIds(QuorumCommand):
+    help = (
+        "Delete the raw ids (PROLIFIC_PID, WorkerId, ...) of people who took part in this study alone, and what\n"
+        "their crowd said of them (demographics).\n"
+        "Pseudonyms and answers stay. Nobody can be paid, written to or sent back by the ids any more."
+    )
+    example = "manage.py forget_ids triplets-50 --yes"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("--yes", action="store_true", help="delete; without it, only say what would go")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study = find_study(options["study"])
+        waiting = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.SUBMITTED).count()
+        if waiting:
+            self.say(
+                f"{waiting:,} sessions wait for their approval: without ids they cannot be paid by a list."
+            )
+        if not options["yes"]:
+            raise WrongState(
+                "Nothing was deleted: raw ids cannot be brought back; say --yes to delete those of study "
+                f"{study.slug!r}."
+            )
+        self.say(f"{forget_raw_ids(study=study):,} raw ids were deleted.")
+
+
+class ChangeConsent(QuorumCommand):
+    help = (
+        "Replace the consent text of a study that was drawn, from a Markdown file. Participants agree to the new\n"
+        "version before they begin another page of work; what they hold and did is kept (docs/privacy.md)."
+    )
+    example = (
+        'manage.py change_consent triplets-50 consent.md --translation de=consent-de.md --why "we publish"'
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("file", type=Path, help="the text, in Markdown")
+        parser.add_argument(
+            "--translation",
+            action="append",
+            default=[],
+            metavar="LANGUAGE=FILE",
+            help="the text in a language",
+        )
+        parser.add_argument("--why", required=True, help="the reason; the study's log shows it")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        translations = {}
+        for translation in options["translation"]:
+            language, equals, path = translation.partition("=")
+            if not equals:
+                raise CommandError(
+                    f"--translation is {translation!r}; expected LANGUAGE=FILE, such as de=consent-de.md."
+                )
+            translations[language] = Path(path).read_text(encoding="utf-8")
+        outcome = retention.change.run(
+            find_study(options["study"]),
+            {
+                "consent": options["file"].read_text(encoding="utf-8"),
+                "translations": translations,
+                "why": options["why"],
+            },
+            by=None,
+        )
+        self.say(outcome.message)
