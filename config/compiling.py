@@ -14,7 +14,7 @@ from evaluation.metrics.registry import METRICS
 from evaluation.metrics.scoring import Scores, score
 from evaluation.results.ranking_systems.texts import TagRank
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
-from evaluation.statistics.aggregation.dawid_skene import dawid_skene
+from evaluation.statistics.aggregation.worker_models import dawid_skene
 from evaluation.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair, agreement_by_unit
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta.grouped import pairwise_accuracy

@@ -17,7 +17,7 @@ from django.utils.translation import get_language, get_language_bidi, gettext
 
 from annotation.work import worksheet
 from common.markup import render_inline
-from evaluation.statistics.aggregation.voting import SURE
+from evaluation.statistics.aggregation.votes_and_means import SURE
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import normalise_phrase
 from judgments.hit_templates.filling import checked_answer, fill_page, filled_questions, first_answer

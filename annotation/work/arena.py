@@ -24,8 +24,8 @@ from django.db.models import Count, F
 from annotation.models import Judgment, Worker
 from common.rows import PreparedQuery, PreparedUpdate, insert_rows, query_parameter
 from evaluation.numeric.arrays import Ints
-from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
-from evaluation.statistics.sequential import Drawing, prior_strengths
+from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from evaluation.statistics.choosing import Drawing, prior_strengths
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import rng_for
 from judgments.models import HIT, CandidatePair, DrawState, HITUnit, Study, SystemPair, Unit

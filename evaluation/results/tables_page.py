@@ -15,7 +15,7 @@ from evaluation.models import Consensus
 from evaluation.presentation.content import percent
 from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.disagreement import WORKER_MODELS
-from evaluation.statistics.aggregation.voting import SURE
+from evaluation.statistics.aggregation.votes_and_means import SURE
 from judgments.admin.base import picture_address
 from judgments.drawing.material import content_key
 from judgments.kinds.base import Kind

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evaluation.statistics.sequential import expected_votes, leads_enough, simulate_stopping
+from evaluation.statistics.choosing import expected_votes, leads_enough, simulate_stopping
 from judgments.drawing.material import rng_for
 from judgments.kinds import KINDS, Kind
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict
 
-from evaluation.statistics.sequential import OPEN
+from evaluation.statistics.choosing import OPEN
 from judgments.design.wordings import Wording
 from judgments.drawing.controls import Known, Makers
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec, content_key

@@ -25,7 +25,7 @@ from evaluation.statistics.aggregation import (
     relevance_vote,
     standardised_mean,
 )
-from evaluation.statistics.sequential import relevance_range
+from evaluation.statistics.choosing import relevance_range
 from judgments.design.tables import CROSSED
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.caption_pairs import CaptionDraw, ImageCaptions, draw_captions

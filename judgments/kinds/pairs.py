@@ -3,7 +3,7 @@
 Triplet (V15 §3) asks which of B and C is more similar to A, without an image; pairwise (V15 App. I) which candidate
 describes the image better. The choice is forced, as in the papers, unless the design allows more (``answers``): no
 difference, neither, how much better, how sure. Their numbers are those of
-evaluation.statistics.aggregation.voting.
+evaluation.statistics.aggregation.votes_and_means.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.statistics.aggregation import majority_vote
-from evaluation.statistics.aggregation.voting import (
+from evaluation.statistics.aggregation.votes_and_means import (
     CONFIDENCES,
     FIRST,
     MUCH,
@@ -33,7 +33,7 @@ from evaluation.statistics.aggregation.voting import (
     SURE,
     sides_of,
 )
-from evaluation.statistics.sequential import majority_range, plurality_range
+from evaluation.statistics.choosing import majority_range, plurality_range
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.controls import (
     DEGRADED,

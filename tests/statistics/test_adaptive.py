@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from evaluation.statistics.aggregation import preference_strengths
+from evaluation.statistics.choosing import PRIOR, Drawing, prior_strengths
 from evaluation.statistics.inputs import BadShape, BadValue
-from evaluation.statistics.sequential import PRIOR, Drawing, prior_strengths
 
 FIRST, SECOND = np.array(list(combinations(range(4), 2))).T
 ALL = np.ones(6, dtype=bool)

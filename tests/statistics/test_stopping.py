@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from evaluation.statistics.sequential import (
+from evaluation.statistics.choosing import (
     expected_votes,
     leads_enough,
     majority_range,

@@ -15,7 +15,7 @@ from evaluation.statistics.aggregation import (
 )
 from evaluation.statistics.aggregation.bradley_terry import NO_GAMES
 from evaluation.statistics.aggregation.strengths import CONFOUNDED, NO_SIDE, RISING, _Model
-from evaluation.statistics.aggregation.voting import (
+from evaluation.statistics.aggregation.votes_and_means import (
     confidences_of,
     preferences_of,
     sides_of,

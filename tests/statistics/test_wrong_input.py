@@ -11,12 +11,12 @@ import pytest
 from evaluation.statistics import (
     aggregation,
     agreement,
+    choosing,
     correlation,
     inputs,
     meta,
     power,
     ranking,
-    sequential,
     significance,
 )
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
@@ -25,7 +25,7 @@ from evaluation.statistics.inputs import BadOption, BadShape, BadValue, Duplicat
 api: Any = SimpleNamespace()
 for module in (
     power,
-    sequential,
+    choosing,
     inputs,
     aggregation,
     agreement,

@@ -19,7 +19,7 @@ from django.utils import translation
 from numpy.typing import NDArray
 
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Source
-from evaluation.statistics.aggregation.voting import MUCH
+from evaluation.statistics.aggregation.votes_and_means import MUCH
 from judgments.importers import JUDGMENT_FORMATS, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused
 from judgments.importers.records import (

@@ -50,7 +50,7 @@ from evaluation.data.judgment_sets.records import (
 from evaluation.data.provenance import DataHash, quorum_version
 from evaluation.numeric.arrays import places_in
 from evaluation.numeric.signatures import Signature, Value
-from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
+from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from evaluation.statistics.inputs import encode
 from judgments.drawing.controls import REPEATED
 from judgments.drawing.stopping import describe_stopping

@@ -17,7 +17,7 @@ from evaluation.data.provenance import DataHash, hash_with
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.numeric.signatures import Signature, Value
 from evaluation.statistics.aggregation import majority_vote, mean_grade
-from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
+from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from judgments.kinds import Kind
 
 if TYPE_CHECKING:

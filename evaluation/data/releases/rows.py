@@ -25,7 +25,7 @@ from evaluation.data.judgment_sets.records import (
     judgment_signature,
 )
 from evaluation.data.ranked_lists import ANNOTATION
-from evaluation.statistics.aggregation.voting import FIRST, SECOND
+from evaluation.statistics.aggregation.votes_and_means import FIRST, SECOND
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import KINDS, IncludedJudgment, Kind
 

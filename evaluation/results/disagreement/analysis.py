@@ -25,7 +25,7 @@ from evaluation.results.disagreement.predictions import (
     imported_predictions,
     read_predictions,
 )
-from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
+from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from evaluation.statistics.disagreement import (
     SoftLabels,
     divergence,

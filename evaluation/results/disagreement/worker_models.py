@@ -17,7 +17,7 @@ from evaluation.statistics.aggregation import (
     item_response,
     mace,
 )
-from evaluation.statistics.aggregation.voting import confidences_of
+from evaluation.statistics.aggregation.votes_and_means import confidences_of
 from judgments.kinds import Consensus, Kind
 
 NOT_ASKED = "Nobody was asked how sure they are."

@@ -28,7 +28,7 @@ from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.presentation.content import Cell, Dots, Estimate, Panel, Plot, Section, Table, estimate_of
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.judges.prompts import check_kind, has_orders
-from evaluation.statistics.aggregation.voting import FIRST, MUCH, NEITHER, NO_DIFFERENCE
+from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 from evaluation.statistics.agreement import alpha_of_judgments
 from evaluation.statistics.inference import CONFIDENCE, ITEM, Clusters, renumbered, share_of_rows
 from evaluation.statistics.judges import (

@@ -16,7 +16,14 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from common.incoming import load_json
 from evaluation.errors import EvaluationError
-from evaluation.statistics.aggregation.voting import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
+from evaluation.statistics.aggregation.votes_and_means import (
+    FIRST,
+    MUCH,
+    NEITHER,
+    NO_DIFFERENCE,
+    SECOND,
+    SURE,
+)
 from judgments.datasets.pictures import without_metadata
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind

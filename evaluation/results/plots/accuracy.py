@@ -32,7 +32,7 @@ from evaluation.results.verdict import (
     levels_sentence,
     verdict_sentence,
 )
-from evaluation.statistics.agreement.alpha import NO_PAIRS
+from evaluation.statistics.agreement.alpha_and_gwet import NO_PAIRS
 
 CHANCE = 0.5
 NOTHING = gettext_noop("No metric was held against people's judgments yet.")

@@ -33,7 +33,7 @@ from evaluation.statistics.aggregation import (
     rank_bands,
 )
 from evaluation.statistics.aggregation.strengths import MODELS
-from evaluation.statistics.aggregation.voting import preferences_of
+from evaluation.statistics.aggregation.votes_and_means import preferences_of
 from evaluation.statistics.inference import CONFIDENCE, NAIVE, share_of_rows
 from judgments.design.tables import AnswerOptions
 from judgments.kinds import KINDS

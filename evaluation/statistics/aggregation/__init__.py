@@ -7,52 +7,60 @@ objective: its maximum. starts_at_optimum: starts that ended as high. note: a wa
 from truth.
 """
 
-from evaluation.statistics.aggregation.best_worst import (
-    BestWorstResult,
-    LuceResult,
-    SplitHalfResult,
-    best_worst_scores,
-    implied_comparisons,
-    luce_choice,
-    split_half_reliability,
-)
 from evaluation.statistics.aggregation.bradley_terry import (
     BradleyTerryResult,
     bradley_terry,
     bradley_terry_of_comparisons,
     wins_table,
 )
-from evaluation.statistics.aggregation.dawid_skene import DawidSkeneResult, dawid_skene
-from evaluation.statistics.aggregation.means import (
-    GRADE_THRESHOLDS,
-    MeanResult,
-    StandardisedResult,
-    cumulative_shares,
-    mean_grade,
-    standardised_mean,
-    unit_medians,
-    weighted_mean,
+from evaluation.statistics.aggregation.rankings import (
+    BestWorstResult,
+    BordaResult,
+    LuceResult,
+    SplitHalfResult,
+    TournamentResult,
+    best_worst_scores,
+    borda_count,
+    implied_comparisons,
+    luce_choice,
+    split_half_reliability,
+    tournament,
 )
-from evaluation.statistics.aggregation.rankings import BordaResult, TournamentResult, borda_count, tournament
-from evaluation.statistics.aggregation.response import ResponseResult, item_response
 from evaluation.statistics.aggregation.strengths import (
     RankBands,
     StrengthResult,
     preference_strengths,
     rank_bands,
 )
-from evaluation.statistics.aggregation.voting import (
+from evaluation.statistics.aggregation.votes_and_means import (
+    GRADE_THRESHOLDS,
     ConfidenceResult,
     MajorityResult,
+    MeanResult,
     PairResult,
     RelevanceResult,
+    StandardisedResult,
     accuracy_weights,
     agrees_with_others,
     confidence_vote,
+    cumulative_shares,
     is_relevant,
     majority_vote,
+    mean_grade,
     pair_winners,
     relevance_vote,
+    standardised_mean,
+    unit_medians,
+    weighted_mean,
     weighted_vote,
 )
-from evaluation.statistics.aggregation.worker_models import GladResult, MaceResult, glad, mace
+from evaluation.statistics.aggregation.worker_models import (
+    DawidSkeneResult,
+    GladResult,
+    MaceResult,
+    ResponseResult,
+    dawid_skene,
+    glad,
+    item_response,
+    mace,
+)

@@ -18,7 +18,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.aggregation.voting import outcomes_of
+from evaluation.statistics.aggregation.votes_and_means import outcomes_of
 from evaluation.statistics.inference import (
     CONFIDENCE,
     NAIVE,

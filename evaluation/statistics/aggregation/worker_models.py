@@ -1,39 +1,57 @@
-"""Models of workers with unknown true labels: what they share, GLAD and MACE.
+"""Models of workers with unknown true labels: Dawid-Skene, GLAD, MACE, and item response.
 
-Each maximises an objective by L-BFGS from several starts (`climb`).
+GLAD and MACE maximise an objective by L-BFGS from several starts (`climb`).
+
+Dawid-Skene finds true labels and each worker's errors by expectation maximisation. Dawid, Skene 1979, *Maximum
+Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*, eq. 2.3 to 2.5. The one-coin variant gives a
+worker one accuracy; wrong labels are equally likely (Zhang, Chen, Zhou, Jordan 2016). Leaps accelerate it (Varadhan,
+Roland 2008, scheme SqS3), if they climb.
+
+The two-parameter logistic model of item response theory: Birnbaum 1968, in Lord, Novick, *Statistical Theories of
+Mental Test Scores*; marginal maximum likelihood as in Bock, Aitkin 1981. A person of ability theta is right on an item
+with probability 1 / (1 + exp(-a (theta - b))), a > 0 its discrimination and b its difficulty. Abilities are standard
+normal and integrated out; weak priors as of Mislevy 1986.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy  # its parts load when they are first used
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from evaluation.numeric.arrays import Floats, Ints
-from evaluation.statistics.aggregation.voting import WorkerModel
-from evaluation.statistics.inference import signed
+from evaluation.numeric.arrays import Floats, Ints, ratio
+from evaluation.statistics.aggregation.votes_and_means import WorkerModel
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
     BadOption,
     above_zero,
     check_cells,
     encode,
     encode_on_scale,
+    finite_column,
+    finite_vector,
+    from_zero,
     one_of,
     positive,
+    refuse_values,
     same_length,
 )
 
 ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
+
 ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
 # Labels whose probabilities differ by less are equally likely.
 _ALIKE = 1e-9
+
 # Two optima whose values differ by less than this part are one.
 _SAME_VALUE = 1e-6
+
 # Corrections that L-BFGS keeps; more than its usual ten shorten long valleys.
 _CORRECTIONS = 30
 
@@ -44,7 +62,9 @@ TRAININGS = ("variational", "em")
 
 # Of the published program: the parameters of Beta and Dirichlet, and what EM adds to each count, over the labels.
 KNOWING, GUESSING = 0.5, 10.0
+
 SMOOTHING = 0.01
+
 # Standard deviation of the logits of a random start.
 _SCATTER = 1.0
 
@@ -441,3 +461,328 @@ def _divergence(parameters: Floats, prior: float) -> float:
     constants = scipy.special.gammaln(parameters.sum(axis=1)) - scipy.special.gammaln(parameters).sum(axis=1)
     constants -= scipy.special.gammaln(prior * width) - width * scipy.special.gammaln(prior)
     return float(constants.sum() + ((parameters - prior) * _mean_logs(parameters)).sum())
+
+
+MODELS = ("full", "one-coin")
+
+# The logarithm of an impossible event is finite, far below any that changes a posterior.
+_FLOOR = 1e-300
+
+# Plain steps of the equations before any leap.
+_PLAIN = 50
+
+# A leap reduces no probability below this part of it: zero would be final.
+_SHRINK = 0.1
+
+# Changes of probabilities this small are rounding.
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
+# Part of a log-likelihood that is rounding; near its maximum the last digits mean nothing.
+_FLAT = 1e-12
+
+# A rate of shrinking is steady if one minus the rate changes by at most this part in a step.
+_STEADY = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DawidSkeneResult(WorkerModel):
+    """The fitted model; shared fields as in the package.
+
+    prior: (L,) shares. confusion: (W, L, L) probability of the given label (last axis) by the true one; even for a
+    label that never occurs. accuracy: (W,) over the labels' shares. change: largest move of a probability in the last
+    step; converged if neither it nor the expected sum of further moves exceeds `tolerance`.
+    """
+
+    prior: Floats
+    confusion: Floats
+    log_likelihood: float
+    tolerance: float
+    model: str
+    smoothing: float
+    accuracy: Floats
+    change: float
+
+
+@signed("dawid-skene")
+def dawid_skene(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    model: str = "full",
+    smoothing: float = 0.0,
+    max_iterations: int = 2000,
+    tolerance: float = 1e-10,
+) -> DawidSkeneResult:
+    """Fit the model to three (N,) columns; find the local maximum uphill from the votes.
+
+    `model` is "full" (a confusion table a worker) or "one-coin". `smoothing` adds that many answers of each kind to
+    every worker (one-coin: right ones, and as many for each wrong label).
+    """
+    from evaluation.statistics.kernels import expect, share_votes, sort_answers
+
+    one_of(model, MODELS, "model")
+    positive(max_iterations, "max_iterations")
+    from_zero(tolerance, "tolerance")
+    from_zero(smoothing, "smoothing")
+    unit_names, unit_codes = encode(units, "units")
+    worker_names, worker_codes = encode(workers, "workers")
+    scale, codes = encode_on_scale(values, labels)
+    same_length(units=unit_codes, workers=worker_codes, values=codes)
+    if not len(unit_codes):
+        raise BadOption("there are no judgments, expected one or more")
+    width = len(scale)
+    check_cells(len(unit_names), "units", width, len(unit_names) * width)
+    check_cells(len(worker_names), "workers", width, len(worker_names) * width**2)
+
+    starts = np.zeros(len(unit_names) + 1, dtype=np.int64)
+    answers = np.empty(len(codes), dtype=np.int64)
+    sort_answers(unit_codes, worker_codes, codes, width, starts, answers)
+    judgments = np.bincount(worker_codes, minlength=len(worker_names))
+    del unit_codes, worker_codes, codes  # as large as all that follows
+    posterior = np.zeros((len(unit_names), width))
+    prior, counts = np.zeros(width), np.zeros((len(worker_names) * width, width))
+    share_votes(starts, answers, posterior, prior, counts)
+
+    def maximised() -> _Parameters:
+        errors = _maximise(counts.reshape(-1, width, width), model, smoothing)
+        return _Parameters(prior / len(unit_names), errors)
+
+    def expected(at: _Parameters) -> tuple[float, float]:
+        prior.fill(0.0)
+        counts.fill(0.0)
+        log_prior, log_errors = (np.log(np.maximum(part, _FLOOR)) for part in (at.prior, at.errors))
+        return expect(starts, answers, log_prior, log_errors.reshape(-1, width), posterior, prior, counts)
+
+    converged = False
+    iterations = 0
+    change, log_likelihood = math.inf, math.nan
+    path: list[_Parameters] = []
+    # The moves of the plain steps since the last leap, and whether the last one seemed to be near the end.
+    changes: list[float] = []
+    resting = False
+    while not converged and iterations < max_iterations:
+        path = [*path[-3:], maximised()]
+        if len(path) == 4 and not resting and _PLAIN <= iterations < max_iterations - 2:
+            before = log_likelihood + _log_prior(path[2], model, smoothing)
+            leap = _leap(*path[1:])
+            iterations += 1
+            _, log_likelihood = expected(leap)
+            changes = []
+            after = log_likelihood + _log_prior(leap, model, smoothing)
+            if after >= before - _FLAT * abs(before):
+                path = [leap]
+            else:
+                path = path[3:]
+                iterations += 1
+                _, log_likelihood = expected(path[0])
+            continue
+        iterations += 1
+        change, log_likelihood = expected(path[-1])
+        changes = [*changes[-2:], change]
+        resting = _at_rest(changes, tolerance)
+        converged = change <= _ROUNDING or (resting and _is_steady(changes))
+    shares, errors = path[-1].prior, path[-1].errors
+    confusion = errors.transpose(0, 2, 1)
+    return DawidSkeneResult(
+        units=unit_names,
+        workers=worker_names,
+        labels=scale,
+        posterior=posterior,
+        winner=winners(posterior),
+        prior=shares,
+        confusion=confusion,
+        log_likelihood=log_likelihood,
+        iterations=iterations,
+        converged=converged,
+        tolerance=float(tolerance),
+        model=model,
+        smoothing=float(smoothing),
+        accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ shares,
+        judgments=judgments,
+        change=change,
+        note=note_of(len(worker_names), int(np.diff(starts).max())),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """prior: (L,). errors: (W, given label, true label)."""
+
+    prior: Floats
+    errors: Floats
+
+
+def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
+    """Extrapolate three steps (Varadhan, Roland 2008, eq. 8)."""
+    step = [second.prior - first.prior, second.errors - first.errors]
+    bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
+    length, turn = (math.sqrt(sum(float((part**2).sum()) for part in parts)) for parts in (step, bend))
+    # At least as far as the steps themselves went; without a bend there is no telling how much farther.
+    far = max(length / turn, 1.0) if turn > 0 else 1.0
+    prior = first.prior + 2 * far * step[0] + far**2 * bend[0]
+    errors = first.errors + 2 * far * step[1] + far**2 * bend[1]
+    prior = np.maximum(prior, _SHRINK * third.prior)
+    errors = np.maximum(errors, _SHRINK * third.errors)
+    return _Parameters(prior / prior.sum(), errors / errors.sum(axis=1, keepdims=True))
+
+
+def _log_prior(at: _Parameters, model: str, smoothing: float) -> float:
+    if not smoothing:
+        return 0.0
+    imagined = smoothing if model == "full" else smoothing / len(at.prior)
+    return imagined * float(np.log(np.maximum(at.errors, _FLOOR)).sum())
+
+
+def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
+    """Return (W, given label, true label) error rates."""
+    width = counts.shape[-1]
+    if model == "full":
+        # Equation 2.3; a label that is nowhere true says nothing of the worker.
+        smoothed = counts + smoothing
+        totals = smoothed.sum(axis=1, keepdims=True)
+        return ratio(smoothed, totals, otherwise=1 / width)
+    total = counts.sum(axis=(1, 2)) + smoothing * width
+    right = (np.trace(counts, axis1=1, axis2=2) + smoothing) / total
+    # With one label there is no wrong one, and the division is by no one.
+    wrong = (1 - right) / max(width - 1, 1)
+    same = np.eye(width)
+    return right[:, np.newaxis, np.newaxis] * same + wrong[:, np.newaxis, np.newaxis] * (1 - same)
+
+
+def _at_rest(changes: list[float], tolerance: float) -> bool:
+    # Near its limit EM shrinks its steps by a constant rate: a geometric series. Growing steps leave a saddle.
+    if len(changes) < 2:
+        return False
+    *_, before, change = changes
+    return change <= tolerance and change < before and change * change <= tolerance * (before - change)
+
+
+def _is_steady(changes: list[float]) -> bool:
+    if len(changes) < 3:
+        return False
+    first, second, third = changes
+    return third / second - second / first <= _STEADY * (1 - third / second)
+
+
+PRIORS = ("weak", "none")
+
+# Standard deviations of the weak priors: of log a, and of the intercept -a b.
+SLOPES, INTERCEPTS = 0.5, 2.0
+
+# Abilities at which the integral is summed; equal steps are exact for so smooth a function.
+_NODES = np.linspace(-6.0, 6.0, 61)
+
+_LOG_WEIGHTS = -0.5 * _NODES**2 - np.logaddexp.reduce(-0.5 * _NODES**2)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseResult(Result):
+    """The fitted model.
+
+    discrimination, difficulty: (K,). ability, deviation: (P,) mean and standard deviation given a person's answers.
+    objective: the log posterior, up to a constant. answers: (P,). note: items that all or none got right.
+    """
+
+    items: NDArray[Any]
+    persons: NDArray[Any]
+    discrimination: Floats
+    difficulty: Floats
+    ability: Floats
+    deviation: Floats
+    log_likelihood: float
+    objective: float
+    gradient: float
+    iterations: int
+    converged: bool
+    answers: Ints
+
+    def information(self, abilities: ArrayLike) -> Floats:
+        """Return (K, T) Fisher information about (T,) abilities: a^2 p (1 - p)."""
+        theta = finite_vector(abilities, "abilities")
+        right = scipy.special.expit(
+            self.discrimination[:, np.newaxis] * (theta - self.difficulty[:, np.newaxis])
+        )
+        return self.discrimination[:, np.newaxis] ** 2 * right * (1 - right)
+
+
+@signed("item-response")
+def item_response(
+    items: Iterable[Any],
+    persons: Iterable[Any],
+    right: Iterable[Any],
+    *,
+    prior: str = "weak",
+    max_iterations: int = 5000,
+    tolerance: float = 1e-5,
+) -> ResponseResult:
+    """Fit the model to three (N,) columns, of which `right` holds 0 and 1.
+
+    `prior` is "weak" (log a is normal around 0 with deviation 0.5, -a b with 2), which small data need, or "none"
+    (maximum likelihood).
+    """
+    one_of(prior, PRIORS, "prior")
+    positive(max_iterations, "max_iterations")
+    above_zero(tolerance, "tolerance")
+    item_names, item = encode(items, "items")
+    person_names, person = encode(persons, "persons")
+    correct = finite_column(right, "right")
+    same_length(items=item, persons=person, right=correct)
+    refuse_values(correct, (correct != 0) & (correct != 1), "right", "0 or 1")
+    if not len(item):
+        raise BadOption("there are no answers, expected one or more")
+    count, people = len(item_names), len(person_names)
+    shape = (people, count)
+    yes = scipy.sparse.csr_array((correct, (person, item)), shape=shape)
+    no = scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape)
+    known = prior == "weak"
+
+    def expect(slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return (K, Q) probabilities at the nodes, (P, Q) posteriors of abilities, and (P,) log-likelihoods."""
+        logits = slope[:, np.newaxis] * _NODES + intercept[:, np.newaxis]
+        joint = yes @ scipy.special.log_expit(logits) + no @ scipy.special.log_expit(-logits) + _LOG_WEIGHTS
+        total = scipy.special.logsumexp(joint, axis=1)
+        return scipy.special.expit(logits), np.exp(joint - total[:, np.newaxis]), total
+
+    def objective(point: Floats) -> tuple[float, Floats]:
+        log_slope, intercept = point[:count], point[count:]
+        slope = np.exp(log_slope)
+        chance, posterior, total = expect(slope, intercept)
+        hits, misses = yes.T @ posterior, no.T @ posterior
+        surplus = np.asarray(hits - (hits + misses) * chance)
+        of_slope, of_intercept = slope * (surplus @ _NODES), surplus.sum(axis=1)
+        log_posterior = float(total.sum())
+        if known:
+            log_posterior -= 0.5 * float(
+                ((log_slope / SLOPES) ** 2).sum() + ((intercept / INTERCEPTS) ** 2).sum()
+            )
+            of_slope -= log_slope / SLOPES**2
+            of_intercept -= intercept / INTERCEPTS**2
+        return log_posterior, np.concatenate([of_slope, of_intercept])
+
+    times = np.bincount(item, minlength=count)
+    share = (np.bincount(item, weights=correct, minlength=count) + 0.5) / (times + 1)
+    start = np.concatenate([np.zeros(count), np.log(share / (1 - share))])
+    optimum = climb(objective, [start], max_iterations=max_iterations, tolerance=tolerance)
+    slope, intercept = np.exp(optimum.point[:count]), optimum.point[count:]
+    _, posterior, total = expect(slope, intercept)
+    ability = posterior @ _NODES
+    hits = np.bincount(item, weights=correct, minlength=count)
+    alike = int(((hits == 0) | (hits == times)).sum())
+    bound = "only the prior bounds their difficulty" if known else "their difficulty has no bound"
+    return ResponseResult(
+        items=item_names,
+        persons=person_names,
+        discrimination=slope,
+        difficulty=-intercept / slope,
+        ability=ability,
+        deviation=np.sqrt(np.maximum(posterior @ _NODES**2 - ability**2, 0.0)),
+        log_likelihood=float(total.sum()),
+        objective=optimum.objective,
+        gradient=optimum.gradient,
+        iterations=optimum.iterations,
+        converged=optimum.converged,
+        answers=np.bincount(person, minlength=people),
+        note=f"{alike:,} of {count:,} items were answered alike by all; {bound}" if alike else "",
+    )

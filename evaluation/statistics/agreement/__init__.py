@@ -9,35 +9,39 @@
 and `span_f1` are of marked spans.
 """
 
-from evaluation.statistics.agreement.alpha import (
+from evaluation.statistics.agreement.alpha_and_gwet import (
     LEVELS,
+    WEIGHTS,
     Alpha,
     AlphaOfParts,
+    Gwet,
+    Percent,
     alpha_interval,
     alpha_of_judgments,
     alpha_of_parts,
+    gwet_ac,
+    gwet_interval,
     krippendorff_alpha,
+    percent_agreement,
+    percent_interval,
 )
 from evaluation.statistics.agreement.coefficient import (
     AgreementResult,
     Coefficient,
     RaterCoefficient,
+    Ratings,
     agreement,
-)
-from evaluation.statistics.agreement.gwet import (
-    WEIGHTS,
-    Gwet,
-    Percent,
-    gwet_ac,
-    gwet_interval,
-    percent_agreement,
-    percent_interval,
+    ratings_of_judgments,
 )
 from evaluation.statistics.agreement.kappa import (
     CohenKappa,
     FleissKappa,
     KappaGrid,
+    PairAgreement,
     ThresholdAgreement,
+    UnitAgreement,
+    agreement_by_pair,
+    agreement_by_unit,
     at_least,
     cohen_kappa,
     fleiss_interval,
@@ -46,11 +50,4 @@ from evaluation.statistics.agreement.kappa import (
     kappa_interval,
     threshold_kappa,
 )
-from evaluation.statistics.agreement.ratings import Ratings, ratings_of_judgments
 from evaluation.statistics.agreement.spans import SpanAgreement, span_alpha, span_f1
-from evaluation.statistics.agreement.units_and_pairs import (
-    PairAgreement,
-    UnitAgreement,
-    agreement_by_pair,
-    agreement_by_unit,
-)

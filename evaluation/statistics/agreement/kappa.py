@@ -1,4 +1,4 @@
-"""Cohen's kappa for two raters, also weighted, and Fleiss' kappa for a fixed number of raters.
+"""Cohen's kappa for two raters, also weighted, Fleiss' kappa, and agreement by unit and by pair of raters.
 
 With n_ij of n units labelled i by the first and j by the second rater, and d(i, j) = [i != j], |i - j| ("linear")
 or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968; H13 Tables 8 to 10):
@@ -10,6 +10,12 @@ With n_uk of the m judgments of each of N units in category k, and p_k = sum_u n
     kappa = (P - sum_k p_k^2) / (1 - sum_k p_k^2),  P = 1/N sum_u (sum_k n_uk^2 - m) / (m (m - 1))
 
 Thresholds cut two sources of scores into yes and no (H13 Tables 8 to 10).
+
+By unit: with the terms of `alpha`, a unit contributes
+
+    contribution_u = (n - 1) sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w),
+
+and all contributions sum to 1 - alpha. By pair: every two raters on their common units alone.
 """
 
 from __future__ import annotations
@@ -24,14 +30,21 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
+from evaluation.statistics.agreement.alpha_and_gwet import LEVELS, NO_VARIATION
 from evaluation.statistics.agreement.coefficient import (
+    NO_PAIRS,
     AgreementResult,
+    Data,
     Influences,
+    Ratings,
     ReadData,
     agreement,
     alpha_influences,
+    count_rows,
+    distance_at,
+    positions_at,
+    ratings_of,
 )
-from evaluation.statistics.agreement.ratings import Ratings, count_rows
 from evaluation.statistics.inference import (
     NAIVE,
     Clusters,
@@ -63,13 +76,18 @@ from evaluation.statistics.inputs import (
 WEIGHTS = (None, "linear", "quadratic")
 
 NOTHING = "there is nothing to compare"
+
 ONE_LABEL = "both raters used one and the same label only"
+
 ONE_CATEGORY = "every judgment names the same category"
 
 # H13: at least two of three of the crowd (4.3.2), and the mean grades of their Table 1.
 CROWD_AT_LEAST = 0.66
+
 EXPERTS_AT_LEAST = 3.33
+
 SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
+
 GRADE_THRESHOLDS = (2.0, 2.33, 2.66, 3.0, 3.33, 3.66, 4.0)
 
 MISSING = ("refuse", "leave-out", "no")
@@ -78,6 +96,7 @@ MISSING = ("refuse", "leave-out", "no")
 TOLERANCE = 1e-9
 
 NO_PAIR = "there is no pair with both scores"
+
 ONE_SIDE = "both sources say the same about every pair"
 
 
@@ -512,3 +531,133 @@ def _figures(weights: Floats) -> Floats:
     kappa = ratio(2 * (both * neither - first_only * second_only), expected)
     f1 = ratio(2 * both, first + second)
     return np.stack([kappa, ratio(both, first), ratio(both, second), f1], axis=1)
+
+
+FIGURES = ("units", "percent", "kappa", "alpha")
+
+NO_COMMON_UNIT = "no two raters judged a common unit"
+
+SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the same answer to all common units"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAgreement(Result):
+    """Agreement on each unit, (U,) each; nan where a unit has too few judgments.
+
+    share: of the most frequent answer. agreement: share of agreeing pairs of judges.
+    """
+
+    units: NDArray[Any]
+    judgments: Ints
+    share: Floats
+    agreement: Floats
+    contribution: Floats
+    level: str
+
+    def most_disputed(self, count: int) -> Ints:
+        """Return positions of the units with the largest contributions, largest first."""
+        order = np.argsort(-self.contribution, kind="stable")  # nan comes last
+        return order[: min(count, int((~np.isnan(self.contribution)).sum()))]
+
+
+@signed("agreement-by-unit")
+def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgreement:
+    """Return the agreement on each unit; `level` is alpha's."""
+    from evaluation.statistics import kernels
+
+    one_of(level, LEVELS, "level")
+    ratings = ratings_of(reliability_data, numeric=level != "nominal")
+    starts, _, codes = ratings.by_unit()
+    units = len(ratings.units)
+    ones = np.ones(len(codes))
+    different, sizes, most = np.empty((3, units))
+    labels = np.arange(float(len(ratings.labels)))
+    kernels.unit_disagreement(starts, codes, ones, kernels.DIFFERENT, labels, different, sizes, most)
+    pairable = sizes >= 2
+    totals = np.zeros(len(labels))
+    kernels.value_sums(starts, codes, ones, pairable.astype(np.float64), totals)
+    contribution = np.full(units, np.nan)
+    reason = NO_VARIATION if pairable.any() else NO_PAIRS
+    if np.count_nonzero(totals) > 1:
+        kind = distance_at(level)
+        positions = positions_at(level, ratings.labels)
+        if level == "ordinal":
+            positions = np.cumsum(totals) - totals / 2
+        apart = np.empty(units)
+        kernels.unit_disagreement(starts, codes, ones, kind, positions, apart, sizes, most)
+        expected = kernels.all_distances(kind, positions, totals)
+        if expected > 0:
+            reason = ""
+            factor = (totals.sum() - 1) / expected
+            contribution = ratio(factor * apart, sizes - 1, where=pairable)
+    return UnitAgreement(
+        units=ratings.units,
+        judgments=sizes.astype(np.int64),
+        share=ratio(most, sizes),
+        agreement=1 - ratio(different, sizes * (sizes - 1), where=pairable),
+        contribution=contribution,
+        level=level,
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement(Result):
+    """Every two raters with a common unit, (P,) each, in the order of the raters.
+
+    raters: (R,) names. first, second: positions among them, first < second. units: common ones. Weights of kappa take
+    positions among all labels of the data.
+    """
+
+    raters: NDArray[Any]
+    first: Ints
+    second: Ints
+    units: Ints
+    percent: Floats
+    kappa: Floats
+    alpha: Floats
+    level: str
+    weights: str | None
+
+    def matrix(self, figure: str) -> Floats:
+        """Return (R, R) of one of FIGURES: symmetric, nan on the diagonal and without common units."""
+        one_of(figure, FIGURES, "figure")
+        table = np.full((len(self.raters), len(self.raters)), np.nan)
+        table[self.first, self.second] = getattr(self, figure)
+        table[self.second, self.first] = getattr(self, figure)
+        return table
+
+
+@signed("agreement-by-pair")
+def agreement_by_pair(
+    reliability_data: Data, level: str = "nominal", weights: str | None = None
+) -> PairAgreement:
+    """Return percent agreement, kappa and alpha of every two raters; `level` is alpha's, `weights` kappa's."""
+    from evaluation.statistics.kernels import count_pairs, pair_figures
+
+    one_of(level, LEVELS, "level")
+    check_weights(weights)
+    ratings = ratings_of(reliability_data, numeric=level != "nominal")
+    by_unit, by_rater = ratings.by_unit(), ratings.by_rater()
+    count, longest = count_pairs(by_unit, by_rater)
+    pairs = np.empty((count, 3), dtype=np.int64)
+    figures = np.empty((count, 3))
+    positions = positions_at(level, ratings.labels)
+    pair_figures(
+        by_unit, by_rater, longest, positions, WEIGHTS.index(weights), LEVELS.index(level), pairs, figures
+    )
+    first, second, units = pairs.T
+    percent, kappa, alpha = figures.T
+    reason = NO_COMMON_UNIT if not count else SAME_ANSWER if np.isnan(alpha).any() else ""
+    return PairAgreement(
+        raters=ratings.raters,
+        first=first,
+        second=second,
+        units=units,
+        percent=percent,
+        kappa=kappa,
+        alpha=alpha,
+        level=level,
+        weights=weights,
+        reason=reason,
+    )

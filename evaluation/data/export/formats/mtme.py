@@ -28,7 +28,7 @@ from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.errors import ExportError
 from evaluation.metrics import score
 from evaluation.models import DEFAULT_METRICS
-from evaluation.statistics.aggregation.voting import FIRST, MUCH, SECOND
+from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import MQM, Mqm
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit

@@ -1,7 +1,7 @@
-"""Krippendorff's alpha = 1 - D_o / D_e (H13 section 4.2.1 reports it).
+"""Krippendorff's alpha, percent agreement, and Gwet's AC1 and AC2.
 
-Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011). With n_uv the count of value v in unit u
-and m_u its judgments, units with m_u < 2 are dropped, and
+Alpha = 1 - D_o / D_e (H13 section 4.2.1 reports it). Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011).
+With n_uv the count of value v in unit u and m_u its judgments, units with m_u < 2 are dropped, and
 
     alpha = 1 - (n - 1) sum_u sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w)
 
@@ -9,45 +9,59 @@ with d the squared distance of the level. The ordinal distance is the interval d
 
 Alpha of parts compares answers of several values (links of words to boxes, best and worst options) part by
 part. Resamples draw whole units, as their parts depend on each other.
+
+Gwet 2008; 2014, *Handbook of Inter-Rater Reliability*:
+
+    p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
+    AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
+
+with r_ik of the r_i judges of unit i in category k, n' the units with r_i >= 2, n all units, q the categories, and
+T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968), with d one of `kernels.distance` and D that of the
+lowest and the highest category. Numbers count by value, text by its position in the given categories; ordinal weights
+always take positions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import scipy  # its parts load when they are first used
+from numpy.typing import NDArray
 
 from evaluation.numeric.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
+    Data,
     Influences,
     OfRaters,
+    OfUnits,
+    Patterns,
+    Ratings,
     ReadData,
     WeightedUnits,
     agreement,
     alpha_influences,
-)
-from evaluation.statistics.agreement.ratings import (
-    Data,
-    Patterns,
-    Ratings,
     check_numeric,
     distance_at,
     exact_positions,
     patterns_of,
+    percent_influences,
     positions_at,
     ratings_of,
     ratings_of_judgments,
 )
 from evaluation.statistics.inference import RaterSampling, Sampling, signed
 from evaluation.statistics.inputs import (
+    BadOption,
+    BadValue,
     DuplicateJudgment,
     encode,
+    encode_with,
     first_repeated,
     one_of,
     same_length,
@@ -62,6 +76,7 @@ LEVELS = ("nominal", "ordinal", "interval", "ratio")
 _PAIRS = 1 << 22
 
 NO_VARIATION = "every judgment that can be compared has the same value"
+
 NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two opposite numbers count as equal"
 
 
@@ -299,3 +314,230 @@ def _ratio_between(totals: Floats, values: Floats) -> Floats:
         distance = _ratio_distance(values[block, np.newaxis], values[np.newaxis, :])
         expected += ((totals[:, block] @ distance) * totals).sum(axis=1)
     return expected
+
+
+ONE_CATEGORY = "every judgment names the same category; name the others in categories"
+
+WEIGHTS = ("identity", "linear", "quadratic", "ordinal", "radical", "ratio")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Positions of the labels that occur (V,), and of the whole scale (Q,).
+
+    kind is the distance in `agreement.kernels`; longest is D, or 1 without a distance.
+    """
+
+    kind: int
+    occurring: Floats
+    positions: Floats
+    longest: float
+
+
+def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> Scale:
+    from evaluation.statistics import kernels
+
+    if weights not in WEIGHTS:
+        raise BadOption(f"weights is {weights!r}, expected one of {', '.join(WEIGHTS)}")
+    scale = labels
+    if categories is not None:
+        scale, codes = encode(categories, "categories")
+        if len(scale) != len(codes):
+            raise BadOption(f"categories names a value twice: {list(categories)}, expected distinct values")
+    numbers = scale.dtype.kind in "biuf"
+    if not numbers and categories is None and weights != "identity" and len(labels):
+        raise BadOption(f"weights is {weights!r} and answers are text, expected their order in categories")
+    order = scale.tolist() if numbers or categories is None else list(categories)
+    places = encode_with(labels, order, "the data") if len(labels) else np.empty(0, dtype=np.int64)
+    positions = exact_positions(scale) if numbers and weights != "ordinal" else np.arange(float(len(order)))
+    kind = {
+        "identity": kernels.DIFFERENT,
+        "linear": kernels.ABSOLUTE,
+        "quadratic": kernels.SQUARED,
+        "ordinal": kernels.STEPS,
+        "radical": kernels.ROOT,
+        "ratio": kernels.RATIO,
+    }[weights]
+    if weights == "ratio" and len(positions) and positions[0] < 0:
+        raise BadValue(f"the scale holds {order[0]}, expected no negative number where weights are ratios")
+    longest = float(kernels.distance(kind, positions[0], positions[-1])) if len(positions) > 1 else 1.0
+    return Scale(kind, positions[places], positions, longest)
+
+
+def percent_agreement(
+    reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
+) -> float:
+    """Return the share of agreeing pairs of judges.
+
+    `weights` other than identity give near misses partial credit. `categories` is the whole scale, by default
+    what occurs.
+    """
+    return Percent(weights, categories).sample(reliability_data).value()
+
+
+@signed("percent-agreement")
+def percent_interval(
+    reliability_data: Data,
+    weights: str = "identity",
+    *,
+    categories: Sequence[Any] | None = None,
+    **options: Unpack[RaterSampling],
+) -> AgreementResult:
+    """Return `percent_agreement` with its interval."""
+    return agreement(reliability_data, Percent(weights, categories), **options)
+
+
+def gwet_ac(
+    reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
+) -> float:
+    """Return AC1 (identity weights) or AC2; arguments as in `percent_agreement`."""
+    return Gwet(weights, categories).sample(reliability_data).value()
+
+
+@signed("gwet-ac")
+def gwet_interval(
+    reliability_data: Data,
+    weights: str = "identity",
+    *,
+    categories: Sequence[Any] | None = None,
+    **options: Unpack[RaterSampling],
+) -> AgreementResult:
+    """Return `gwet_ac` with its interval."""
+    return agreement(reliability_data, Gwet(weights, categories), **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Percent:
+    level: str = "identity"
+    categories: Sequence[Any] | None = None
+    name: ClassVar[str] = "percent-agreement"
+    judged_at_least: ClassVar[int] = 2
+
+    def sample(self, data: Data) -> ReadData:
+        patterns = patterns_of(data, numeric=False).comparable()
+        scale = scale_of(patterns.labels, self.level, self.categories)
+        return ReadData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
+
+    def influences(self, data: Data) -> Influences | None:
+        ratings = ratings_of(data)
+        scale = scale_of(ratings.labels, self.level, self.categories)
+        return percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
+
+    def of_raters(self, ratings: Ratings) -> OfRaters:
+        return _percent_of_raters(
+            WeightedUnits(ratings), scale_of(ratings.labels, self.level, self.categories)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gwet:
+    level: str = "identity"
+    categories: Sequence[Any] | None = None
+    judged_at_least: ClassVar[int] = 1
+
+    @property
+    def name(self) -> str:
+        return "gwet-ac1" if self.level == "identity" else "gwet-ac2"
+
+    def sample(self, data: Data) -> ReadData:
+        patterns = patterns_of(data, numeric=False)
+        scale = scale_of(patterns.labels, self.level, self.categories)
+        corrected = _chance_corrected(scale)
+        observed = _percent_of_units(patterns, scale)
+        each = scipy.sparse.csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
+
+        def gwet(weights: Floats) -> Floats:
+            shares = np.asarray(weights @ each) / np.maximum(weights.sum(axis=1), 1)[:, np.newaxis]
+            return corrected(observed(weights), shares)
+
+        reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
+        return ReadData.of_patterns(patterns, gwet, reason)
+
+    def influences(self, data: Data) -> Influences | None:
+        ratings = ratings_of(data)
+        scale = scale_of(ratings.labels, self.level, self.categories)
+        on_percent = percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
+        if on_percent is None or len(scale.positions) < 2:
+            return None
+        sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
+        each = 1 / sizes[ratings.unit]
+        units = np.count_nonzero(sizes)
+        shares = np.bincount(ratings.code, weights=each, minlength=len(ratings.labels)) / units
+        factor = _chance_factor(scale)
+        observed = percent_agreement(ratings, self.level, categories=self.categories)
+        expected = factor * float((shares * (1 - shares)).sum())
+        slopes = factor * (1 - 2 * shares)
+        of_expected = (slopes[ratings.code] - float(slopes @ shares)) * each / units
+        rows = -(1 - observed) / (1 - expected) ** 2 * of_expected
+        rows[on_percent.counts] += on_percent.values / (1 - expected)
+        every = np.ones(len(rows), dtype=np.bool_)
+        return Influences(rows, every, ratings.unit, ratings.rater, on_percent.judges)
+
+    def of_raters(self, ratings: Ratings) -> OfRaters:
+        units = WeightedUnits(ratings)
+        scale = scale_of(ratings.labels, self.level, self.categories)
+        corrected = _chance_corrected(scale)
+        percent = _percent_of_raters(units, scale)
+
+        def gwet(weights: Floats, unit_weights: Floats) -> float:
+            observed = percent(weights, unit_weights)
+            if math.isnan(observed):
+                return math.nan
+            sizes, _ = units.pairs(weights)
+            once = ratio(unit_weights, sizes, otherwise=0.0)
+            shares = units.totals(weights, once) / unit_weights[sizes > 0].sum()
+            return float(corrected(np.array([observed]), shares[np.newaxis])[0])
+
+        return gwet
+
+
+def _percent_of_units(patterns: Patterns, scale: Scale) -> OfUnits:
+    from evaluation.statistics.kernels import unit_disagreement
+
+    counts = patterns.counts
+    apart, sizes, most = np.empty((3, counts.shape[0]))
+    starts, codes = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
+    unit_disagreement(starts, codes, counts.data, scale.kind, scale.occurring, apart, sizes, most)
+    comparable = (sizes >= 2).astype(np.float64)
+    # A unit judged once has no pair; any divisor but zero leaves it at nothing.
+    pairs = np.where(sizes >= 2, sizes * (sizes - 1), 1.0)
+    agreeing = comparable * (1 - apart / pairs / scale.longest)
+
+    def percent(weights: Floats) -> Floats:
+        return ratio(weights @ agreeing, weights @ comparable)
+
+    return percent
+
+
+def _percent_of_raters(units: WeightedUnits, scale: Scale) -> OfRaters:
+    def percent(weights: Floats, unit_weights: Floats) -> float:
+        _, pairs = units.pairs(weights)
+        counting = np.where(pairs > 0, unit_weights, 0.0)
+        if counting.sum() == 0:
+            return math.nan
+        apart = units.disagreement(weights, scale.kind, scale.occurring)
+        share = ratio(apart, pairs, otherwise=0.0)
+        return float(1 - counting @ share / counting.sum() / scale.longest)
+
+    return percent
+
+
+def _chance_factor(scale: Scale) -> float:
+    """Return T_w / (q (q - 1)); nan for a single category, whatever was observed."""
+    from evaluation.statistics.kernels import all_distances
+
+    size = len(scale.positions)
+    if size < 2:
+        return math.nan
+    total_weight = size**2 - all_distances(scale.kind, scale.positions, np.ones(size)) / scale.longest
+    return float(total_weight / (size * (size - 1)))
+
+
+def _chance_corrected(scale: Scale) -> Callable[[Floats, Floats], Floats]:
+    factor = _chance_factor(scale)
+
+    def corrected(observed: Floats, shares: Floats) -> Floats:
+        expected = factor * (shares * (1 - shares)).sum(axis=1)
+        return np.asarray((observed - expected) / (1 - expected))
+
+    return corrected
