@@ -12,7 +12,7 @@ from evaluation.metrics.meteor.matching import STAGE_CHOICES
 from evaluation.metrics.meteor.scoring import stages_there
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.scoring import Scores, score
-from evaluation.results.ranking_systems.texts import TagRank
+from evaluation.results.ranking_systems.kernels import TagRank
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.aggregation.worker_models import dawid_skene
 from evaluation.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair, agreement_by_unit

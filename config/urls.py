@@ -14,7 +14,7 @@ urlpatterns = [
     path("api/", include("config.api.urls")),
     path("may-upload/<slug:who>/", MayUploadView.as_view(), name="may-upload"),
     path("language/", set_language, name="language"),
-    path("challenges/", include("evaluation.results.challenges.urls")),
+    path("challenges/", include("evaluation.results.challenges.views")),
     path("", include("annotation.urls")),
 ]
 

@@ -40,18 +40,22 @@ from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from evaluation.results.challenges.challenges import find_challenge
-from evaluation.results.challenges.leaderboards import compute_standing, store_standing
-from evaluation.results.challenges.scoring import compute_scores, store_scores
+from evaluation.results.challenges.challenges import (
+    compute_scores,
+    compute_standing,
+    find_challenge,
+    store_scores,
+    store_standing,
+)
 from evaluation.results.challenges.submissions import About, positions_of, read_captions, store_captions
 from evaluation.results.comparing.metrics import compare_metrics as compared_metrics
 from evaluation.results.consensus import CLUSTERED
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.results.disagreement.predictions import store_predictions
-from evaluation.results.judges.asking import ask_judge as ask_model
+from evaluation.results.disagreement.analysis import store_predictions
+from evaluation.results.judges.asking import ask_model
 from evaluation.results.judges.findings import compare_judges as judges_beside_people
 from evaluation.results.judges.findings import store_comparison
-from evaluation.results.leave_one_out.operations import leave_one_out as compute_bounds
+from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bounds
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
 from evaluation.results.readings import Readings
 from judgments.access.roles import Right, has_right, require_editor

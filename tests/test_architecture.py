@@ -392,7 +392,7 @@ def test_mechanical_turk_has_one_door() -> None:
 def test_prolific_language_models_and_archives_have_one_door_each() -> None:
     doors = {
         "annotation.crowds.prolific.client",
-        "evaluation.results.judges.endpoint",
+        "evaluation.results.judges.asking",
         "evaluation.data.publishing.outside",
     }
     callers = {entry.importer for entry in imports() if inside(entry.imported, "httpx")}
@@ -409,13 +409,13 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("evaluation.metrics.meteor", "evaluation.reports"),
         ),
         "json.loads": (
-            *("annotation.money.orders", "annotation.privacy.retention", "evaluation.results.challenges.scoring"),
+            *("annotation.money.orders", "annotation.privacy.retention", "evaluation.results.challenges"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "evaluation.metrics.files"),
             *("evaluation.data.publishing.outside", "evaluation.data.releases", "evaluation.results.aggregation"),
             *("evaluation.numeric.signatures", "judgments.kinds.spans.answers", "judgments.studies.studies"),
         ),
         "PillowImage.open": ("judgments.datasets.pictures",),
-        "Image.open": ("evaluation.results.judges.prompts", "evaluation.results.ranking_systems.pictures"),
+        "Image.open": ("evaluation.results.judges.asking", "evaluation.results.ranking_systems.kernels"),
     }  # fmt: skip
     used = [(entry.importer, entry.imported) for entry in imports()]
     used += [

@@ -33,20 +33,20 @@ from evaluation.planning.registration import api as registration_api
 from evaluation.reports import api as report_api
 from evaluation.reports.operations import make_report
 from evaluation.reports.releases import api as releases_api
-from evaluation.results import api as results_api
-from evaluation.results.challenges import api as challenges_api
-from evaluation.results.comparing import api as comparing_api
+from evaluation.results import views as results_api
+from evaluation.results.challenges import views as challenges_api
+from evaluation.results.comparing import views as comparing_api
 from evaluation.results.comparing.metrics import compare as compare_metrics
-from evaluation.results.dashboard import api as dashboard_api
-from evaluation.results.disagreement import api as disagreement_api
-from evaluation.results.disagreement.predictions import import_predictions
-from evaluation.results.error_analysis import api as error_analysis_api
-from evaluation.results.error_spans import api as error_spans_api
-from evaluation.results.judges import api as judges_api
+from evaluation.results.dashboard import views as dashboard_api
+from evaluation.results.disagreement import views as disagreement_api
+from evaluation.results.disagreement.analysis import import_predictions
+from evaluation.results.error_analysis import views as error_analysis_api
+from evaluation.results.error_spans import views as error_spans_api
+from evaluation.results.judges import views as judges_api
 from evaluation.results.judges.operations import ask_judge, compare_judges, import_judge
-from evaluation.results.leave_one_out.api import DatasetBoundsView
+from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
-from evaluation.results.strengths import api as strengths_api
+from evaluation.results.strengths import views as strengths_api
 from judgments.access import api as access_api
 from judgments.api import resources as judgments
 from judgments.api.operations import operation_path

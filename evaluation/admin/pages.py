@@ -19,17 +19,16 @@ from evaluation.planning.follow_up import page as follow_up_page
 from evaluation.planning.registration import page as registration_page
 from evaluation.reports import page as report_page
 from evaluation.reports.releases import page as releases_page
-from evaluation.results import page as results_page
+from evaluation.results import views as results_page
 from evaluation.results.challenges import page as challenges_page
-from evaluation.results.comparing import metrics_page
-from evaluation.results.comparing import page as comparing_page
-from evaluation.results.dashboard import page as dashboard_page
-from evaluation.results.disagreement import page as disagreement_page
-from evaluation.results.error_analysis import page as error_analysis_page
-from evaluation.results.error_spans import page as error_spans_page
-from evaluation.results.judges import page as judges_page
-from evaluation.results.leave_one_out import page as leave_one_out_page
-from evaluation.results.strengths import page as strengths_page
+from evaluation.results.comparing import views as comparing_page
+from evaluation.results.dashboard import views as dashboard_page
+from evaluation.results.disagreement import views as disagreement_page
+from evaluation.results.error_analysis import views as error_analysis_page
+from evaluation.results.error_spans import views as error_spans_page
+from evaluation.results.judges import views as judges_page
+from evaluation.results.leave_one_out import views as leave_one_out_page
+from evaluation.results.strengths import views as strengths_page
 from judgments.access.roles import visible_rows
 from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, in_short, study_column, study_words
 from judgments.kinds import KINDS
@@ -131,7 +130,6 @@ __all__ = [
     "follow_up_page",
     "judges_page",
     "leave_one_out_page",
-    "metrics_page",
     "planning_page",
     "registration_page",
     "releases_page",

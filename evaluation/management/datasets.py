@@ -11,8 +11,8 @@ from common.commands import QuorumCommand, progress_bar
 from common.files import whole_file
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Table, plain_table
-from evaluation.results.leave_one_out.bounds import Bounds
-from evaluation.results.leave_one_out.operations import LeaveOneOutRequest, leave_one_out
+from evaluation.results.leave_one_out.bounds import Bounds, leave_one_out
+from evaluation.results.operations import LeaveOneOutRequest
 from evaluation.results.ranking_systems.ranking import IMAGE_KERNELS, JOINED, SYSTEMS, RankedPool, rank_pool
 from evaluation.statistics.ranking import judge_rankings, median_rank, recall_at_k
 from judgments.management.base import add_parameters, as_text

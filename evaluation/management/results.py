@@ -29,10 +29,15 @@ from evaluation.presentation.content import (
 from evaluation.results import operations
 from evaluation.results.aggregation import run_aggregation
 from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, describe_comparison
-from evaluation.results.disagreement.analysis import compute_disagreement
-from evaluation.results.disagreement.predictions import PredictionsName, import_predictions
-from evaluation.results.error_spans.domains import rank_systems, ranks_table
-from evaluation.results.error_spans.scores import compare_systems, scores_table, segments_of, system_scores
+from evaluation.results.disagreement.analysis import PredictionsName, compute_disagreement, import_predictions
+from evaluation.results.error_spans.scores import (
+    compare_systems,
+    rank_systems,
+    ranks_table,
+    scores_table,
+    segments_of,
+    system_scores,
+)
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, evaluate_study
 from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
 from evaluation.results.tables import (

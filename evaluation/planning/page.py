@@ -31,7 +31,7 @@ from evaluation.planning.planning import (
 )
 from evaluation.planning.rehearsals import newest_rehearsal
 from evaluation.results.consensus import components_sentence
-from evaluation.results.tables_page import as_markup
+from evaluation.results.views import as_markup
 from judgments.admin.base import signed_in
 from judgments.design.study_design import USUAL_CURRENCY
 from judgments.jobs import enqueue

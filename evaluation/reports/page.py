@@ -19,7 +19,7 @@ from evaluation.reports.storage import (
     report_is_old,
     report_parts,
 )
-from evaluation.results.tables_page import as_markup
+from evaluation.results.views import as_markup
 from judgments.models import Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page
 

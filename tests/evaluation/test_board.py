@@ -22,14 +22,15 @@ from evaluation.planning.follow_up.units import Need, units_in_need
 from evaluation.results.aggregation import aggregate_study, consensus_of
 from evaluation.results.consensus import clusters_of_pairs
 from evaluation.results.dashboard.progress import change_mark, is_stale, live_counters
-from evaluation.results.dashboard.replay import (
+from evaluation.results.dashboard.snapshot import (
     VotesInOrder,
     accuracy_so_far,
     agreement_so_far,
     checkpoints,
+    compute_snapshot,
+    store_snapshot,
     winners_so_far,
 )
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study, Unit

@@ -14,8 +14,12 @@ from common.errors import WrongState
 from evaluation.errors import ChallengeError, LimitReached, SubmissionRefused
 from evaluation.metrics import score
 from evaluation.models import Challenge, ChallengeEvent, Standing, Submission
-from evaluation.results.challenges.challenges import close_challenge, make_challenge, remove_submission
-from evaluation.results.challenges.leaderboards import leaderboard
+from evaluation.results.challenges.challenges import (
+    close_challenge,
+    leaderboard,
+    make_challenge,
+    remove_submission,
+)
 from evaluation.results.challenges.submissions import (
     About,
     read_captions,

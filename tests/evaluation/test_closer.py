@@ -17,7 +17,7 @@ from evaluation.results.error_analysis.analysis import (
     rank_captions,
     rank_pairs,
 )
-from evaluation.results.error_analysis.page import side_by_side
+from evaluation.results.error_analysis.views import side_by_side
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent
 from judgments.studies.generation import generate_hits

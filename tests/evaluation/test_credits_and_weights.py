@@ -12,8 +12,13 @@ from django.test import Client
 
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.error_spans.domains import rank_systems
-from evaluation.results.error_spans.scores import Judged, score_segments, segments_of, system_scores
+from evaluation.results.error_spans.scores import (
+    Judged,
+    rank_systems,
+    score_segments,
+    segments_of,
+    system_scores,
+)
 from evaluation.statistics.significance import stouffer_wilcoxon
 from judgments.models import Study
 from tests.evaluation.reporting import words

@@ -11,13 +11,16 @@ from evaluation.presentation.content import Dots, Estimate, Heat, HeatPanel, Lev
 from evaluation.presentation.plots.dots import dots_figure
 from evaluation.presentation.plots.files import draw_plot, svg_of
 from evaluation.results.dashboard.progress import study_progress
-from evaluation.results.plots.accuracy import (
+from evaluation.results.plots import (
     accuracy_figure,
     accuracy_sentence,
     agreement_figure,
     agreement_sentence,
+    progress_figure,
+    progress_sentence,
+    workers_figure,
+    workers_sentence,
 )
-from evaluation.results.plots.work import progress_figure, progress_sentence, workers_figure, workers_sentence
 from evaluation.results.verdict import INTERVALS, TESTS
 from tests.evaluation.studies import StudyOf, make_dataset
 

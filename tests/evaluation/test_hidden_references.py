@@ -18,8 +18,7 @@ from common.errors import DesignError
 from evaluation.errors import ChallengeError
 from evaluation.metrics import score
 from evaluation.models import Challenge, Submission
-from evaluation.results.challenges.challenges import change_challenge, close_challenge
-from evaluation.results.challenges.scoring import UNSCORED
+from evaluation.results.challenges.challenges import UNSCORED, change_challenge, close_challenge
 from evaluation.results.challenges.submissions import About, submit_captions
 from judgments.access.roles import give_dataset_role, share_dataset
 from judgments.design.reading import make_design

@@ -30,12 +30,19 @@ from evaluation.presentation.content import Dots, estimate_of
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from evaluation.results.judges import asking
-from evaluation.results.judges.asking import ask_judge
-from evaluation.results.judges.endpoint import AskLater, Endpoint, Reply
+from evaluation.results.judges.asking import (
+    AskLater,
+    Endpoint,
+    Question,
+    Reply,
+    ask_model,
+    instructions_of,
+    picture_of,
+    read_reply,
+)
 from evaluation.results.judges.findings import compare_judges, sizes_of_curve, store_comparison
-from evaluation.results.judges.importing import import_judge
 from evaluation.results.judges.operations import ask_judge as ask_operation
-from evaluation.results.judges.prompts import Question, instructions_of, picture_of, read_reply
+from evaluation.results.judges.operations import store_answers
 from judgments.access.roles import give_role
 from judgments.models import Item, Study, StudyEvent, Unit
 from judgments.studies.studies import design_of, kind_of
@@ -80,7 +87,7 @@ def answers_in(study: Study, values: Any, *, order: str = "") -> str:
 def test_a_model_is_asked_about_every_unit_in_both_orders_once(protocol: str, chat: FakeChat) -> None:
     study = make_study(protocol)
     units = Unit.objects.filter(study=study, control=False)
-    asked = ask_judge(study=study, name="m", model="small", **FREE)
+    asked = ask_model(study=study, name="m", model="small", **FREE)
     orders = 2 if kind_of(study).two_sided else 1
     assert (asked.answered, asked.failed, asked.left, asked.why) == (units.count() * orders, 0, 0, "")
     assert len(chat.served) == len(set(chat.names)) == asked.answered
@@ -103,11 +110,11 @@ def test_a_model_is_asked_about_every_unit_in_both_orders_once(protocol: str, ch
             "https://pictures.example/"
         )
 
-    again = ask_judge(study=study, name="m", model="small", **FREE)
+    again = ask_model(study=study, name="m", model="small", **FREE)
     assert (again.answered, len(chat.calls)) == (asked.answered, asked.answered)
     earlier = JudgeAnswer.objects.filter(judge__study=study, request="x", state="answered").order_by("pk")
     assert "answers_by_request" in earlier.explain()  # asked for each unit, so never by reading all answers
-    copied = ask_judge(study=study, name="n", model="small", **FREE)  # the same request: the reply is kept
+    copied = ask_model(study=study, name="n", model="small", **FREE)  # the same request: the reply is kept
     assert (copied.answered, len(chat.calls)) == (asked.answered, asked.answered)
     assert JudgeAnswer.objects.filter(judge=copied.judge, cached=True).count() == asked.answered
 
@@ -140,7 +147,7 @@ def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, ca
         {"says": "B, I think"},
         {"says": ""},
     ]
-    asked = ask_judge(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
+    asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     count = Unit.objects.filter(study=study, control=False).count() * 2
     assert (asked.answered, asked.left, asked.why) == (count, 0, "")
     assert JudgeAnswer.objects.filter(judge=asked.judge).count() == count
@@ -157,7 +164,7 @@ def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, ca
 def test_calls_that_come_too_early_together_are_one_pause(chat: FakeChat) -> None:
     study = make_study("graded")
     chat.faults = [503] * asking.AT_ONCE * (asking.MOST_WAITS - 1)
-    asked = ask_judge(study=study, name="m", model="small", **FREE)
+    asked = ask_model(study=study, name="m", model="small", **FREE)
     assert (asked.left, asked.why) == (0, "")
 
 
@@ -186,7 +193,7 @@ def test_an_answer_that_is_none_is_never_guessed(chat: FakeChat) -> None:
     assert first.first is not None
     text = first.first.text
     chat.answers = lambda body: "3" if text in body["messages"][1]["content"][0]["text"] else "4 or 3"
-    asked = ask_judge(study=study, name="m", model="small", **FREE)
+    asked = ask_model(study=study, name="m", model="small", **FREE)
     assert (asked.answered, asked.failed) == (1, len(others))
     assert len(chat.calls) == 1 + len(others) * asking.MOST_TRIES
     assert set(JudgeAnswer.objects.values_list("reply", "value")) == {("3", 3), ("4 or 3", None)}
@@ -195,7 +202,7 @@ def test_an_answer_that_is_none_is_never_guessed(chat: FakeChat) -> None:
 
 def test_a_model_whose_replies_are_never_readable_is_soon_left_alone(chat: FakeChat) -> None:
     chat.answers = lambda body: "Let me think"
-    asked = ask_judge(study=make_study("graded"), name="m", model="small", **FREE)
+    asked = ask_model(study=make_study("graded"), name="m", model="small", **FREE)
     assert asked.why.startswith(
         "None of the replies to 12 questions could be read, the last of which is 'Let me think'; expected"
     )
@@ -225,14 +232,14 @@ def test_the_budget_is_never_exceeded(chat: FakeChat) -> None:
     study = make_study("triplet")
     budgets = [Decimal("0.0008"), Decimal("0.001")]
     for budget in budgets:
-        asked = ask_judge(study=study, name="m", model="small", budget=budget, **PRICED)
+        asked = ask_model(study=study, name="m", model="small", budget=budget, **PRICED)
         assert asked.why == "The budget does not cover another call."
         assert 0 < asked.judge.spent <= int(budget * 1_000_000)
         assert asked.judge.spent == 44 * len(chat.served)
     with pytest.raises(EvaluationError, match=r"has spent .* already; expected a budget of as much or more"):
-        ask_judge(study=study, name="m", model="small", budget=Decimal(0), **PRICED)
+        ask_model(study=study, name="m", model="small", budget=Decimal(0), **PRICED)
     chat.tokens_in = 1_000_000
-    asked = ask_judge(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
+    asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     assert "charged more than a call can cost" in asked.why
     assert asked.left > 0
 
@@ -251,18 +258,18 @@ def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_mor
         raise Killed
 
     with pytest.raises(Killed):  # as at a worker's restart: nothing is claimed yet
-        ask_judge(study=study, name="m", model="small", budget=Decimal(1), progress=dies, **PRICED)
+        ask_model(study=study, name="m", model="small", budget=Decimal(1), progress=dies, **PRICED)
     assert set(JudgeAnswer.objects.values_list("state", flat=True)) == {"waiting"}
     with pytest.raises(Killed):  # between the rows that announce calls and those of the replies
-        ask_judge(study=study, name="m", model="small", budget=Decimal(1), endpoint=Deadly(), **PRICED)
+        ask_model(study=study, name="m", model="small", budget=Decimal(1), endpoint=Deadly(), **PRICED)
     judge = Judge.objects.get()
     assert (judge.spent, judge.answers.filter(state="asked").count()) == (0, asking.AT_ONCE)
     open_money = judge.reserved
 
-    early = ask_judge(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
+    early = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     assert early.why.startswith("4 calls of another run may be under way")
     JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * asking.STALE)
-    late = ask_judge(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
+    late = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     count = Unit.objects.filter(study=study, control=False).count() * 2
     assert (late.answered, late.left, late.why) == (count, 0, "")
     assert late.judge.spent == open_money + 44 * count
@@ -275,25 +282,25 @@ def test_an_endpoint_that_refuses_stops_the_run_without_telling_the_key(
 ) -> None:
     study = make_study("pairwise")
     settings.JUDGE_API_KEY = "sk-wrong"
-    asked = ask_judge(study=study, name="m", model="small", **FREE)
+    asked = ask_model(study=study, name="m", model="small", **FREE)
     assert "refuses to answer (401)" in asked.why
     assert "sk-wrong" not in asked.why
     settings.JUDGE_API_KEY = "sk-wrong" * 50  # longer than what is quoted
-    assert "sk-wrong" not in ask_judge(study=study, name="m", model="small", **FREE).why
+    assert "sk-wrong" not in ask_model(study=study, name="m", model="small", **FREE).why
     settings.JUDGE_API_KEY = KEY
     chat.faults = [503] * 50
-    asked = ask_judge(study=study, name="m", model="small", **FREE)
+    asked = ask_model(study=study, name="m", model="small", **FREE)
     assert "does not answer: it answers 503" in asked.why
     with pytest.raises(DataConflict, match="was asked otherwise"):
-        ask_judge(study=study, name="m", model="large", **FREE)
+        ask_model(study=study, name="m", model="large", **FREE)
     with pytest.raises(DataConflict, match="was asked otherwise"):
-        ask_judge(study=study, name="m", model="small", own_systems=["system-0"], **FREE)
+        ask_model(study=study, name="m", model="small", own_systems=["system-0"], **FREE)
     settings.JUDGE_API_URL = ""
     with pytest.raises(EvaluationError, match="JUDGE_API_URL is empty"):
-        ask_judge(study=study, name="m", model="small", **FREE)
+        ask_model(study=study, name="m", model="small", **FREE)
     settings.JUDGE_API_URL = "http://example.org/v1"
     with pytest.raises(EvaluationError, match="expected an https address"):
-        ask_judge(study=study, name="m", model="small", **FREE)
+        ask_model(study=study, name="m", model="small", **FREE)
 
 
 @pytest.mark.parametrize("given", [{"budget": 0}, {"budget": 1, "price_in": 1}])
@@ -332,25 +339,25 @@ def test_a_wrong_file_is_refused_whole(text: str, sentence: str) -> None:
     unit = Unit.objects.filter(study=study, control=False).first()
     assert unit is not None
     with pytest.raises(EvaluationError, match=sentence):
-        import_judge(study=study, name="m", answers=text.format(unit=unit.key))
+        store_answers(study=study, name="m", answers=text.format(unit=unit.key))
     assert not Judge.objects.exists()
     with pytest.raises(
         EvaluationError, match="own_systems names 'x'; expected systems of this study: system-0"
     ):
-        import_judge(study=study, name="m", answers=f"unit,value\n{unit.key},1", own_systems=["x"])
+        store_answers(study=study, name="m", answers=f"unit,value\n{unit.key},1", own_systems=["x"])
 
 
 def test_the_same_file_again_is_the_same_judge_or_refused() -> None:
     study = make_study("pairwise")
     values: dict[str, Any] = {"study": study, "name": "m", "answers": answers_in(study, [1, 2])}
-    assert import_judge(**values).created
-    assert not import_judge(**values).created
+    assert store_answers(**values).created
+    assert not store_answers(**values).created
     changes: list[dict[str, Any]] = [{"source": "crowd"}, {"model": "small"}, {"own_systems": ["system-0"]}]
     for change in changes:
         with pytest.raises(DataConflict, match="a judge 'm' of another source, model or family"):
-            import_judge(**values, **change)
+            store_answers(**values, **change)
     with pytest.raises(DataConflict, match="a judge 'm' with other answers"):
-        import_judge(**values | {"answers": answers_in(study, [2, 2])})
+        store_answers(**values | {"answers": answers_in(study, [2, 2])})
 
 
 def test_people_never_hear_of_judges(tmp_path: Path, settings: Settings) -> None:
@@ -379,9 +386,9 @@ def test_people_never_hear_of_judges(tmp_path: Path, settings: Settings) -> None
     before = everything(tmp_path / "before")
     rng = np.random.default_rng(0)
     count = Unit.objects.filter(study=study, control=False).count()
-    import_judge(study=study, name="m", answers=answers_in(study, rng.integers(1, 3, count)))
+    store_answers(study=study, name="m", answers=answers_in(study, rng.integers(1, 3, count)))
     crowd = answers_in(study, rng.integers(1, 3, count)).replace("unit,value,order", "unit,value,rater")
-    import_judge(study=study, name="c", answers=crowd, source="crowd")
+    store_answers(study=study, name="c", answers=crowd, source="crowd")
     call_command("compare_judges", study.slug)
     assert everything(tmp_path / "after") == before
 
@@ -418,7 +425,7 @@ def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
         value = own
         for order, shown_first in (("first-left", 1), ("second-left", 2)):
             rows.append(f"{unit.key},{shown_first if number % 4 == 0 else value},{order}")
-    import_judge(study=study, name="m", answers="\n".join(rows), own_systems=["system-0"])
+    store_answers(study=study, name="m", answers="\n".join(rows), own_systems=["system-0"])
     call_command("compare_judges", study.slug, "--epsilon", "0.1", "--output", str(tmp_path / "judges.json"))
     found = json.loads((tmp_path / "judges.json").read_text())
     (judge,) = found["judges"]
@@ -480,7 +487,7 @@ def test_grades_are_compared_by_distance_and_length() -> None:
     study = make_study("graded", judgments_per_unit=3, controls={"per_hit": 0})
     rehearse(study=study, crowd=Crowd())
     units = list(Unit.objects.filter(study=study, control=False).order_by("position"))
-    import_judge(
+    store_answers(
         study=study, name="high", answers=answers_in(study, [4] * len(units)), own_systems=["system-0"]
     )
     (judge,) = compare_judges(study=study).result["judges"]
@@ -493,7 +500,7 @@ def test_grades_are_compared_by_distance_and_length() -> None:
     with pytest.raises(EvaluationError, match="This study has no judge yet"):
         compare_judges(study=make_study("slider", name="Another"))
     with pytest.raises(EvaluationError, match="those of kind 'caption' are not"):
-        import_judge(study=make_study("caption", name="Written", controls={}), name="m", answers="")
+        store_answers(study=make_study("caption", name="Written", controls={}), name="m", answers="")
 
 
 def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
@@ -502,8 +509,8 @@ def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
     study = make_study("pairwise")
     rehearse(study=study, crowd=Crowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
     for name in ("a", "b"):
-        import_judge(study=study, name=name, answers=answers_in(study, [1] * 100))
-    asked = ask_judge(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
+        store_answers(study=study, name=name, answers=answers_in(study, [1] * 100))
+    asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     store_comparison(compare_judges(study=study))
     page = reverse("admin:judgments_study_judges", args=[study.pk])
     assert "was removed since" not in designer.get(page).content.decode()
@@ -532,6 +539,6 @@ def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
 
     viewer = User.objects.create_user("vera", is_staff=True)
     give_role(study=study, user=viewer, role="viewer")
-    import_judge(study=study, name="c", answers=answers_in(study, [1] * 100))
+    store_answers(study=study, name="c", answers=answers_in(study, [1] * 100))
     left = signed_in(viewer)
     assert left.delete(f"/api/judges/{Judge.objects.get().pk}/").status_code == 403

@@ -14,11 +14,10 @@ from pytest_django import Settings
 
 from evaluation.errors import EvaluationError
 from evaluation.models import JudgeAnswer
-from evaluation.results.judges.asking import LONGEST_MARKS, ask_judge
+from evaluation.results.judges.asking import LONGEST_MARKS, ask_model, instructions_of, read_reply
 from evaluation.results.judges.findings import compare_judges
-from evaluation.results.judges.importing import import_judge
-from evaluation.results.judges.page import can_have_judges
-from evaluation.results.judges.prompts import instructions_of, read_reply
+from evaluation.results.judges.operations import store_answers
+from evaluation.results.judges.views import can_have_judges
 from evaluation.statistics.judges import alternative_annotator_test
 from judgments.models import HIT, Output, System
 from judgments.studies.studies import design_of, kind_of
@@ -117,7 +116,7 @@ def test_a_tie_of_a_judge_is_an_answer_like_people_s(chat: FakeChat) -> None:
         if shown(body)["B"][0] == "a"
         else "C"
     )
-    run = ask_judge(study=study.study, name="m", model="small", **FREE)
+    run = ask_model(study=study.study, name="m", model="small", **FREE)
     assert (run.answered, run.left) == (2 * len(IMAGES), 0)
     tied = [image.endswith(("0.jpg", "5.jpg")) for image in IMAGES]
     judge = np.where(tied, 0, 1)
@@ -141,12 +140,12 @@ def test_answers_with_strength_are_imported_and_compared_by_side() -> None:
     study, hit = pairs_study(strength=True, neither=True)
     for person in PEOPLE:
         study.answer(hit, person, [11] * 20 + [3] * 20)
-    import_judge(study=study.study, name="m", answers=by_line(study, "value", [1] * 20 + [12] * 20))
+    store_answers(study=study.study, name="m", answers=by_line(study, "value", [1] * 20 + [12] * 20))
     (entry,) = compare_judges(study=study.study).result["judges"]
     assert entry["agreement"]["value"] == 0.5
     assert entry["agreement"]["n"] == 120
     with pytest.raises(EvaluationError, match="Line 1 has value '0'; expected 1 or 2 or 3 or 11 or 12"):
-        import_judge(study=study.study, name="n", answers=by_line(study, "value", [0] * 40))
+        store_answers(study=study.study, name="n", answers=by_line(study, "value", [0] * 40))
 
 
 def best_of_study() -> tuple[StudyOf, np.ndarray[Any, Any]]:
@@ -181,7 +180,7 @@ def test_a_judge_names_the_best_of_several_in_both_orders(chat: FakeChat, tmp_pa
         return next(number for number, text in texts.items() if text.startswith("a at"))
 
     chat.answers = answer
-    run = ask_judge(study=study.study, name="m", model="small", own_systems=["a"], **FREE)
+    run = ask_model(study=study.study, name="m", model="small", own_systems=["a"], **FREE)
     assert (run.answered, run.failed) == (2 * len(IMAGES), 0)
     assert run.judge.prompt.endswith("Reply with the number of the best text, and nothing else.")
     rows = JudgeAnswer.objects.filter(unit__key="1.jpg").order_by("swapped")
@@ -214,7 +213,7 @@ def test_the_best_comes_in_by_its_id_as_exports_have_it() -> None:
     study, _ = best_of_study()
     units = list(study.study.units.order_by("position"))
     best = [{"best": unit.content["options"][1]["key"]} for unit in units]
-    import_judge(study=study.study, name="m", answers=by_line(study, "answer", best, order="second-left"))
+    store_answers(study=study.study, name="m", answers=by_line(study, "answer", best, order="second-left"))
     assert set(JudgeAnswer.objects.values_list("answer__best", "swapped")) == {(2, True)}
     for answer, sentence in (
         ({"best": "x"}, "ids of two captions"),
@@ -222,9 +221,9 @@ def test_the_best_comes_in_by_its_id_as_exports_have_it() -> None:
         (None, "ids of two"),
     ):
         with pytest.raises(EvaluationError, match=f"Line 1 has answer .*{sentence}"):
-            import_judge(study=study.study, name="n", answers=by_line(study, "answer", [answer] * 40))
+            store_answers(study=study.study, name="n", answers=by_line(study, "answer", [answer] * 40))
     with pytest.raises(EvaluationError, match="names no column 'answer'; expected unit and answer"):
-        import_judge(study=study.study, name="n", answers="unit,value\n0.jpg,1\n")
+        store_answers(study=study.study, name="n", answers="unit,value\n0.jpg,1\n")
 
 
 @pytest.mark.parametrize(
@@ -291,7 +290,7 @@ def test_marked_errors_are_compared_by_their_characters_and_scores(chat: FakeCha
         study.answer(hit, person, [{"spans": spans, "score": 40 + number % 9} for number in range(40)])
     error = {"text": "wrong", "severity": "major"}
     chat.answers = lambda body: json.dumps({"errors": [error], "score": 44})
-    run = ask_judge(study=study.study, name="m", model="small", **FREE)
+    run = ask_model(study=study.study, name="m", model="small", **FREE)
     assert (run.answered, run.judge.options["max_tokens"]) == (40, LONGEST_MARKS)
     result = compare_judges(study=study.study).result
     (entry,) = result["judges"]
@@ -314,7 +313,7 @@ def test_distributions_are_predicted_by_the_side_of_a_judge_however_strong(tmp_p
         study.answer(hit, person, [3 - side if n % 12 == other else side for n, side in enumerate(sides)])
     for name, stronger in (("plain", 0), ("far", 10)):
         lines = by_line(study, "value", [side + stronger for side in sides])
-        import_judge(study=study.study, name=name, answers=lines)
+        store_answers(study=study.study, name=name, answers=lines)
     output = tmp_path / "soft.json"
     call_command("soft_labels", study.study.slug, bootstraps=0, output=output)
     rows = json.loads(output.read_text())["predictors"]

@@ -4,8 +4,8 @@ from django.utils.translation import override
 
 from annotation.words import spell_seconds
 from evaluation.presentation.content import format_cell
-from evaluation.results.plots.work import progress_sentence
-from evaluation.results.strengths.page import with_sign
+from evaluation.results.plots import progress_sentence
+from evaluation.results.strengths.views import with_sign
 from judgments.templatetags.judgments_tags import hours
 
 

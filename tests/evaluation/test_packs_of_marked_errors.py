@@ -12,8 +12,7 @@ from django.core.management import call_command
 from annotation.models import Judgment
 from evaluation.reports.replication.packs import pack_named
 from evaluation.reports.replication.running import run_pack
-from evaluation.results.error_spans.domains import rank_systems
-from evaluation.results.error_spans.scores import segments_of, system_scores
+from evaluation.results.error_spans.scores import rank_systems, segments_of, system_scores
 from judgments.models import Item, Study
 from tests.evaluation.test_credits_and_weights import SCORES
 

@@ -12,27 +12,25 @@ from django.core.management import CommandError, call_command
 from PIL import Image, ImageDraw
 
 from evaluation.numeric.arrays import Floats
-from evaluation.results.ranking_systems.pictures import (
+from evaluation.results.ranking_systems.kernels import (
+    BagOfWords,
+    Document,
     Histograms,
+    TagRank,
+    Trigrams,
     histogram_kernel,
+    idf_of,
+    idf_overlaps,
     points_of,
     pyramid_kernel,
+    words_of,
 )
-from evaluation.results.ranking_systems.systems import (
+from evaluation.results.ranking_systems.ranking import (
     Kernels,
     fit_kcca,
     joined,
     rank_by_kcca,
     rank_by_neighbours,
-)
-from evaluation.results.ranking_systems.texts import (
-    BagOfWords,
-    Document,
-    TagRank,
-    Trigrams,
-    idf_of,
-    idf_overlaps,
-    words_of,
 )
 from judgments.models import Item, Output
 

@@ -19,7 +19,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.disagreement.analysis import compute_disagreement, describe_disagreement
-from evaluation.results.judges.importing import import_judge
+from evaluation.results.judges.operations import store_answers
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.cached_figures import recompute_figures, store_figures
 from judgments.jobs import run_job
@@ -147,8 +147,8 @@ def test_a_models_distributions_and_judges_are_held_against_people(study: Study,
 
     # A judge who says what most people say predicts better than one who always says the same.
     lines = [f"{row['unit']},{int(row['distribution']['1'] > 0.5)}" for row in rows]
-    import_judge(study=study, name="sees", answers="\n".join(["unit,value", *lines]))
-    import_judge(
+    store_answers(study=study, name="sees", answers="\n".join(["unit,value", *lines]))
+    store_answers(
         study=study, name="blind", answers="\n".join(["unit,value", *(f"{r['unit']},1" for r in rows)])
     )
     rated = tell(lambda row: {"0": 0.5, "1": 0.5})

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop, pgettext
 
 from evaluation.planning.choosing.operations import SAVE, WEIGH, choice_savings, select_items, weigh_back
 from evaluation.planning.choosing.selecting import EVEN, describe_choice
-from evaluation.results.tables_page import as_markup
+from evaluation.results.views import as_markup
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
 from judgments.models import Job, Study

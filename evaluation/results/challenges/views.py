@@ -1,9 +1,10 @@
-"""The public pages of the evaluation server."""
+"""The public pages of the evaluation server; challenges, leaderboards and own submissions over HTTP."""
 
 from __future__ import annotations
 
+from copy import copy
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -11,21 +12,32 @@ from django.contrib.auth import logout
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render, resolve_url
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import mixins, serializers, status
+from rest_framework.decorators import action
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.parsers import BaseParser
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse as api_reverse
+from rest_framework.viewsets import GenericViewSet
 
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
+from common.parameters import Parameters
+from evaluation.errors import SubmissionRefused
 from evaluation.models import Challenge, Submission
-from evaluation.results.challenges.challenges import find_challenge
-from evaluation.results.challenges.leaderboards import cells_of, leaderboard
-from evaluation.results.challenges.page import SubmissionForm
+from evaluation.results.challenges.challenges import cells_of, find_challenge, leaderboard
+from evaluation.results.challenges.page import SubmissionBody, SubmissionForm
 from evaluation.results.challenges.submissions import (
     SUBMIT,
     About,
@@ -34,6 +46,11 @@ from evaluation.results.challenges.submissions import (
     show_submission,
     submit_upload,
 )
+from judgments.access.permissions import token_of
+from judgments.access.tokens import scope_allows
+from judgments.api.bodies import FormParser
+from judgments.api.operations import job_response
+from judgments.api.resources import SLUG, JobSerializer, Related, RowSerializer, changing, filters_of
 from judgments.jobs import cancel_job
 from judgments.models import Job
 
@@ -41,6 +58,12 @@ MOST_CHALLENGES = 100
 JOBS_SHOWN = 5
 ROOM_FOR_FIELDS = 1 << 16  # bytes of a request beside its file
 SEE_OTHER = 303
+REFUSALS = {
+    404: OpenApiResponse(description="There is no such challenge."),
+    409: OpenApiResponse(description="It takes no captions now, or its references changed."),
+    429: OpenApiResponse(description="As many submissions as it allows were made."),
+}
+DIGITS = 3
 
 
 class SignIn(LoginView):
@@ -228,3 +251,243 @@ def _to_sign_in(request: HttpRequest) -> HttpResponse:
 
 def _see_other(to: str, *args: Any) -> HttpResponse:
     return HttpResponseRedirect(resolve_url(to, *args), status=SEE_OTHER)
+
+
+class TooLarge(SubmissionRefused):
+    """A request that can hold no file that the challenge takes."""
+
+    status = 413
+
+
+class IsParticipant(BasePermission):
+    """Everybody with an account; a token with the scope for what it does."""
+
+    message = "This is for accounts of this installation."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if not isinstance(request.user, User) or not request.user.is_active:
+            return False
+        token = token_of(request)
+        scope = f"submissions:{'read' if request.method in SAFE_METHODS else 'write'}"
+        if token is not None and not scope_allows(token.scopes, scope):
+            raise PermissionDenied(f"The token lacks the scope {scope}.")
+        return True
+
+
+class OpenToParticipants:
+    """No study has to do with these rows, so that none opens or closes them."""
+
+    reading: ClassVar[str] = "judgments.view_study"
+    permission_classes: Any = (IsParticipant,)
+
+    def rows_for(self, queryset: QuerySet[Any], studies: Any, request: Request) -> QuerySet[Any]:
+        return queryset
+
+
+class ChallengeSerializer(RowSerializer[Challenge]):
+    """A challenge as its public page tells it."""
+
+    dataset = Related("dataset.name")
+    metrics = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = Challenge
+        fields = [
+            *("slug", "title", "description", "dataset", "split", "metrics", "tokenizer", "images"),
+            *("opens_at", "closes_at", "per_day", "per_total", "shown_before_end"),
+        ]
+
+
+class Figure(serializers.FloatField):
+    """As many digits as the leaderboard shows: all of them would tell the scores of single images."""
+
+    def to_representation(self, value: Any) -> Any:
+        return round(float(value), DIGITS)
+
+
+class FiguresSerializer(serializers.Serializer[Any]):
+    """A metric's figure over all images, to three digits; its interval where the figure is a mean over images."""
+
+    corpus = Figure()
+    low = Figure(required=False)
+    high = Figure(required=False)
+
+
+class SubmissionSerializer(RowSerializer[Submission]):
+    """One's own submission; scores are empty as long as the challenge does not show them."""
+
+    challenge = Related("challenge.slug")
+    scores = serializers.SerializerMethodField()
+    signatures = serializers.DictField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = Submission
+        fields = [
+            *("id", "challenge", "system", "team", "description", "link", "public", "sha256", "captions"),
+            *("state", "reason", "scores", "signatures", "removed_at", "removed_why", "made_at", "scored_at"),
+        ]
+
+    @extend_schema_field(serializers.DictField(child=FiguresSerializer()))
+    def get_scores(self, row: Any) -> dict[str, dict[str, float]]:
+        shown = row.scores if row.challenge.shows_scores_at(timezone.now()) else {}
+        return {metric: dict(FiguresSerializer(figures).data) for metric, figures in shown.items()}
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    """A row of a leaderboard."""
+
+    rank_low = serializers.IntegerField(
+        source="low", allow_null=True, help_text="Null until ranks are computed."
+    )
+    rank_high = serializers.IntegerField(source="high", allow_null=True)
+    submission = serializers.IntegerField(source="submission.pk")
+    system = serializers.CharField(source="submission.system")
+    team = serializers.CharField(source="submission.team")
+    description = serializers.CharField(source="submission.description")
+    link = serializers.CharField(source="submission.link")
+    own = serializers.BooleanField()
+    made_at = serializers.DateTimeField(source="submission.made_at")
+    scores = serializers.DictField(child=FiguresSerializer(), source="submission.scores")
+
+
+class LeaderboardSerializer(serializers.Serializer[Any]):
+    """All rows of a leaderboard, the best first."""
+
+    ranked_by = serializers.CharField()
+    shown = serializers.BooleanField()
+    rows = PlaceSerializer(many=True)
+
+
+class PublicSerializer(Parameters):
+    """Whether a submission is shown on the leaderboard."""
+
+    public = serializers.BooleanField()
+
+
+@extend_schema_view(leaderboard=extend_schema(responses=LeaderboardSerializer, filters=False))
+class ChallengeResource(
+    OpenToParticipants, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Challenge]
+):
+    """Datasets whose references are hidden, and who described their images best."""
+
+    queryset = Challenge.objects.select_related("dataset")
+    serializer_class = ChallengeSerializer
+    orderings: ClassVar[dict[str, str]] = {"slug": "slug", "opens_at": "opens_at"}
+    lookup_field, lookup_value_regex = "slug", SLUG
+
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def leaderboard(self, request: Request, slug: str) -> Response:
+        """Its rows with ranges of ranks; none while scores are not shown."""
+        challenge, now = find_challenge(slug), timezone.now()
+        rows = leaderboard(challenge=challenge, user_id=request.user.pk, now=now)
+        shown = {"ranked_by": challenge.ranked_by, "shown": challenge.shows_scores_at(now), "rows": rows}
+        return Response(LeaderboardSerializer(shown).data)
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request={"multipart/form-data": SubmissionBody},
+        responses={
+            201: SubmissionSerializer,
+            200: SubmissionSerializer,
+            **REFUSALS,
+            202: OpenApiResponse(
+                JobSerializer, description="A job reads the file; its result is the submission."
+            ),
+        },
+        description="COCO results JSON with a caption of every image; 200 where the same captions were there already, "
+        "202 where the file is larger than 64 kB.",
+    ),
+    partial_update=extend_schema(request=PublicSerializer, responses=SubmissionSerializer),
+)
+class SubmissionResource(
+    OpenToParticipants, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Submission]
+):
+    """One's own submissions: send a file, then follow its state."""
+
+    filterset_class = filters_of(Submission, "state", "public")
+    queryset = Submission.objects.select_related("challenge")
+    serializer_class = SubmissionSerializer
+    orderings: ClassVar[dict[str, str]] = {"id": "pk"}
+    lookup_value_regex = "[0-9]{1,18}"
+
+    def get_queryset(self) -> QuerySet[Submission]:
+        return super().get_queryset().filter(user=self.request.user.pk)
+
+    def get_parsers(self) -> list[BaseParser]:
+        if self.request is not None and self.request.method == "POST":
+            return [FormParser()]
+        return super().get_parsers()
+
+    def create(self, request: Request) -> Response:
+        """Store captions and queue them for scoring."""
+        _refuse_too_large(request)
+        data = request.data
+        if not isinstance(data, QueryDict):  # a request without a body has no form either
+            raise ValidationError("The body is empty; expected a form (multipart/form-data) with a file.")
+        challenge = find_challenge(data.get("challenge", ""))
+        values = copy(data)  # a deep copy would be one of the file
+        values.setdefault("public", "true")  # for a form, what is left out is not ticked
+        form = SubmissionForm(data=values)
+        form.is_valid(raise_exception=True)
+        about = dict(form.validated_data)
+        file = about.pop("file")
+        if file.size > largest_submission(challenge.images):
+            raise TooLarge(f"The file is larger than {largest_submission(challenge.images):,} bytes.")
+        assert isinstance(request.user, User), "the permission asked"
+        accepted, new = submit_upload(challenge=challenge, user=request.user, about=About(**about), file=file)
+        if isinstance(accepted, Job):
+            return job_response(request, accepted, route="api:submission-jobs-detail")
+        address = api_reverse("api:submissions-detail", args=[accepted.pk], request=request)
+        return Response(
+            self.get_serializer(accepted).data,
+            status=status.HTTP_201_CREATED if new else status.HTTP_200_OK,
+            headers={"Location": address},
+        )
+
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Put it on the leaderboard, or take it off."""
+        submission = self.get_object()
+        show_submission(submission=submission, public=PublicSerializer.read(request.data)["public"])
+        return Response(self.get_serializer(submission).data)
+
+
+class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, GenericViewSet[Job]):
+    """The reading of one's own large file."""
+
+    queryset = Job.objects.filter(kind=SUBMIT)
+    serializer_class = JobSerializer
+    lookup_value_regex = "[0-9]{1,18}"
+
+    def get_queryset(self) -> QuerySet[Job]:
+        return super().get_queryset().filter(created_by=self.request.user.pk)
+
+    @changing("It has ended.")
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Ends it; nothing is submitted, and nothing counted."""
+        job = self.get_object()
+        cancel_job(job)
+        return Response(self.get_serializer(job).data)
+
+
+def _refuse_too_large(request: Request) -> None:
+    """Refuse a body by its length, without reading it."""
+    sizes = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
+    most = largest_submission(sizes[0] if sizes else 0) + (1 << 16)
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if not length.isdecimal() or int(length) > most:
+        raise TooLarge(f"The request is larger than {most:,} bytes.")
+
+
+app_name = "evaluation"
+
+urlpatterns = [
+    path("", challenges, name="challenges"),
+    path("account/sign-in/", SignIn.as_view(), name="sign-in"),
+    path("account/sign-out/", sign_out, name="sign-out"),
+    path("<slug:slug>/", challenge, name="challenge"),
+    path("<slug:slug>/submit/", submit, name="submit"),
+    path("<slug:slug>/own/", own_submissions, name="own"),
+    path("<slug:slug>/own/<int:pk>/show/", show_one_submission, name="show"),
+    path("<slug:slug>/own/jobs/<int:pk>/cancel/", cancel_one_job, name="cancel"),
+]

@@ -16,7 +16,6 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Content, JudgmentTable, Source
 from evaluation.errors import EvaluationError
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
-from evaluation.results.consensus import RESAMPLES
 from judgments.cached_figures import (
     Figures,
     FiguresPending,
@@ -110,7 +109,6 @@ def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -
         source_of_study(first),
         source_of_study(second),
         missing=missing,
-        resamples=RESAMPLES,
         seed=design_of(first).seed,
     )
     with translation.override("en"):  # it is kept for readers of any language

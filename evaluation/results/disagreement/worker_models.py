@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext_noop
 
 from evaluation.data.judgment_sets.records import JudgmentTable, UnitRow, Units, WorkerRow, texts_of
 from evaluation.numeric.arrays import places_in
@@ -20,6 +21,13 @@ from evaluation.statistics.aggregation import (
 from evaluation.statistics.aggregation.votes_and_means import confidences_of
 from judgments.kinds import Consensus, Kind
 
+# Models of workers that `aggregate` fits beside Dawid and Skene's, and their names on pages.
+WORKER_MODELS = {
+    "mace": gettext_noop("MACE: who knows and who guesses"),
+    "glad": gettext_noop("GLAD: ability of people and difficulty of items"),
+    "response": gettext_noop("Two-parameter response model"),
+    "confidence": gettext_noop("Votes weighted by how sure people are"),
+}
 NOT_ASKED = "Nobody was asked how sure they are."
 NOTHING_COMPARED = "No judgment can be held against a majority of the others on its unit."
 _FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {

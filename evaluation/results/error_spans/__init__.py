@@ -1,1 +1,0 @@
-"""Score systems by marked errors as WMT does, and compare two of them."""

@@ -1,8 +1,15 @@
-"""Score systems by marked errors, and report them.
+"""Score and rank systems by marked errors as WMT does, compare two of them, and report them.
 
 A segment is a system's text for an item; its score is the mean over judges of their scores from 0 to 100,
 else of MQM's weights. A system's score is the mean over its segments, as at WMT (Freitag et al. 2021; Kocmi
 et al. 2024), with an interval over documents, else items.
+
+Ranks are those of WMT24 (Kocmi et al. 2024, "Findings of the WMT24 General Machine Translation Shared Task"): a
+system's score is the mean of its domains' means over all judgments. Two systems are compared by Wilcoxon's
+signed-rank test in each domain, over every two judgments of a segment, and the p-values are joined by Stouffer's
+method. A range of ranks is 1 + the systems that are better at .05, to all less those that are worse. The script that
+WMT24 published with its data tests two-sided, and takes who is better from the scores; that of the tables of
+September 2024 tests one-sided ("greater") in both directions.
 """
 
 from __future__ import annotations
@@ -10,8 +17,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple
+from itertools import pairwise, permutations
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,7 +32,7 @@ from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.verdict import join_names, leaders_by_intervals
 from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.inference import CONFIDENCE, ITEM, spread_of_mean
-from evaluation.statistics.significance import adjusted_p_values
+from evaluation.statistics.significance import adjusted_p_values, stouffer_wilcoxon
 from judgments.cached_figures import Figures, add_figures
 from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, Mqm, value_of
 from judgments.kinds.spans.kind import cluster_of
@@ -35,6 +42,8 @@ from judgments.studies.studies import design_of
 NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
 Key = tuple[int, int]  # row ids of an item and a caption
 Segments = Mapping[str, Sequence["Segment"]]  # of each system, by name
+Alternative = Literal["two-sided", "greater"]
+LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,3 +385,58 @@ def systems_section(study: Study) -> Section | None:
             )
         )
     return section("systems-by-errors", [sentence], [plot(sentence, drawing, data)], tables)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSystem:
+    """A system with its range of ranks, and its mean score by domain."""
+
+    system: str
+    score: float
+    best: int
+    worst: int
+    domains: Mapping[str, float]
+
+
+def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> list[RankedSystem]:
+    """Return systems with their ranks, the highest score first. Domains are the splits of the dataset."""
+    domains = {name: _domain_means(judged) for name, judged in segments.items()}
+    scores = {name: float(np.mean(list(means.values()))) for name, means in domains.items()}
+    beats = {
+        (first, second)
+        for first, second in permutations(segments, 2)
+        if (alternative == "greater" or scores[first] > scores[second])
+        and _p_of(segments[first], segments[second], alternative) < LEVEL
+    }
+    ranked = []
+    for name in segments:
+        best = 1 + sum((other, name) in beats for other in segments)
+        worst = len(segments) - sum((name, other) in beats for other in segments)
+        ranked.append(RankedSystem(name, scores[name], best, worst, domains[name]))
+    return sorted(ranked, key=lambda row: (-row.score, row.system))
+
+
+def _domain_means(judged: Sequence[Segment]) -> dict[str, float]:
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for segment in judged:
+        scores[segment.domain].extend(segment.scores)
+    return {domain: float(np.mean(scores[domain])) for domain in sorted(scores)}
+
+
+def _p_of(first: Sequence[Segment], second: Sequence[Segment], alternative: Alternative) -> float:
+    others = {segment.item: segment.scores for segment in second}
+    differences: defaultdict[str, list[float]] = defaultdict(list)
+    for segment in first:
+        for other in others.get(segment.item, ()):
+            differences[segment.domain].extend(score - other for score in segment.scores)
+    return stouffer_wilcoxon(list(differences.values()), alternative)
+
+
+def ranks_table(ranked: Sequence[RankedSystem]) -> Table:
+    domains = sorted({domain for row in ranked for domain in row.domains})
+    means = [(domain or "all", "fixed") for domain in domains]
+    rows = [
+        (row.system, f"{row.best}–{row.worst}", row.score, *map(row.domains.get, domains)) for row in ranked
+    ]
+    columns = [("system", "text"), ("ranks", "text"), ("score", "fixed"), *means]
+    return table("systems-by-domain", rows, columns)

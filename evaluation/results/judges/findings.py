@@ -27,7 +27,7 @@ from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.presentation.content import Cell, Dots, Estimate, Panel, Plot, Section, Table, estimate_of
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.results.judges.prompts import check_kind, has_orders
+from evaluation.results.judges.asking import check_kind, has_orders
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 from evaluation.statistics.agreement import alpha_of_judgments
 from evaluation.statistics.inference import CONFIDENCE, ITEM, Clusters, renumbered, share_of_rows
@@ -53,6 +53,9 @@ UNDECIDED = -1  # as of a judge that answers otherwise in the other order
 DRAWS = 200
 SHARES_OF_PEOPLE = (0.1, 0.25, 0.5)
 WORDS = 10.0  # by which a text is longer, where points are told per length
+ALL = "all items"
+PEOPLE = "people among themselves"
+WITHOUT_BIAS = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -596,11 +599,6 @@ def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
         f"(half are needed), with epsilon {test['epsilon']:g}.",
         *gone,
     ]
-
-
-ALL = "all items"
-PEOPLE = "people among themselves"
-WITHOUT_BIAS = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}
 
 
 def judges_section(study: Study) -> Section | None:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -25,7 +26,8 @@ import numpy as np
 
 from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError, as_sentence
-from evaluation.metrics.errors import MetricsError
+from evaluation.metrics.errors import MetricsError, MissingTables
+from evaluation.metrics.registry import metric_named
 from evaluation.metrics.scoring import (
     HeldOut,
     gibberish,
@@ -37,9 +39,11 @@ from evaluation.metrics.scoring import (
     score_held_out,
 )
 from evaluation.numeric.arrays import Floats
-from evaluation.results.leave_one_out import WG16_METRICS, WG16_TOKENIZER
+from evaluation.results.operations import WG16_METRICS, WG16_TOKENIZER
 from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance import ScoreSummary, deviation_of, summary_of_scores
+from judgments.models import Caption, Dataset
+from judgments.studies.studies import find_dataset
 
 WORDS = 10
 RESAMPLES = 1000
@@ -111,6 +115,67 @@ class Bounds:
             "seed": self.seed,
             "warnings": list(self.warnings),
         }
+
+
+def leave_one_out(
+    *,
+    dataset: Dataset,
+    metrics: Collection[str] = (),
+    tokenizer: str = WG16_TOKENIZER,
+    split: str = "",
+    others: Collection[str] = (),
+    captions: int | None = None,
+    seed: int = 0,
+    corpus: Path | None = None,
+    progress: Callable[[float, str], object] = lambda share, message: None,
+) -> Bounds:
+    """Score each caption against the others of its image, and replacements against the same captions.
+
+    By default with WG16's metrics, except METEOR if its tables are missing.
+    """
+    return compute_bounds(
+        captions_by_image(dataset, split),
+        metrics=metrics or computable(WG16_METRICS),
+        tokenizer=tokenizer,
+        others={name: _read_other_captions(name, dataset) for name in others},
+        corpus=read_corpus(corpus, tokenizer) if corpus is not None else (),
+        most=captions,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def captions_by_image(dataset: Dataset, split: str = "") -> list[list[str]]:
+    """Return references per image of a split, or of all. Raise EvaluationError if there is none."""
+    captions: defaultdict[int, list[str]] = defaultdict(list)
+    rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE, item__isnull=False)
+    if split:
+        rows = rows.filter(item__split=split)
+    for item, text in rows.order_by("item__position", "position").values_list("item", "text"):
+        captions[item].append(text)
+    if not captions:
+        where = f" in split {split!r}" if split else ""
+        raise EvaluationError(f"Dataset {dataset.name!r} has no reference captions{where}.")
+    return list(captions.values())
+
+
+def _read_other_captions(name: str, dataset: Dataset) -> Sequence[str]:
+    if name == dataset.name:
+        raise EvaluationError(f"Dataset {name!r} is the one that is looked at; expected the names of others.")
+    return [text for texts in captions_by_image(find_dataset(name)) for text in texts]
+
+
+def computable(metrics: Iterable[str]) -> list[str]:
+    """Return the metrics whose tables are installed."""
+    names = []
+    for text in metrics:
+        metric = metric_named(text)
+        try:
+            metric.check(metric.settings({}))
+        except MissingTables:
+            continue
+        names.append(text)
+    return names
 
 
 def compute_bounds(

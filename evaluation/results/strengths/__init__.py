@@ -1,1 +1,0 @@
-"""Rank systems by people's choices between their texts."""

@@ -1,4 +1,4 @@
-"""Compute strengths for the page, the command, the HTTP call and the report."""
+"""Rank systems by people's choices between their texts."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import NO_TABLES, Run, estimate_from
-from evaluation.results.leave_one_out.operations import computable
+from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import CaptionTexts, score_captions
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import grouped_correlation

@@ -15,8 +15,8 @@ from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.presentation.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from evaluation.reports.replication.published_sets import POOL, Flickr8k, Pairs, read_flickr8k, share_by_image
 from evaluation.reports.replication.running import Run, estimate_from, rehearse
-from evaluation.results.ranking_systems.systems import ranked
-from evaluation.results.ranking_systems.texts import BagOfWords, Document, Trigrams, idf_of, words_of
+from evaluation.results.ranking_systems.kernels import BagOfWords, Document, Trigrams, idf_of, words_of
+from evaluation.results.ranking_systems.ranking import ranked
 from evaluation.statistics.agreement import alpha_of_judgments, krippendorff_alpha
 from evaluation.statistics.agreement.kappa import (
     GRADE_THRESHOLDS,

@@ -29,7 +29,7 @@ from evaluation.reports.replication.published_sets import (
     scores_by_shared_subsets,
 )
 from evaluation.reports.replication.running import NO_TABLES, Run
-from evaluation.results.leave_one_out.operations import computable
+from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds, score_texts
 from evaluation.statistics.meta import ReferenceCurve
 from judgments.importers.fifty import FiftyDataset

@@ -18,7 +18,7 @@ from evaluation.reports.replication.published_sets import (
     share_by_image,
 )
 from evaluation.reports.replication.running import Run
-from evaluation.results.leave_one_out.operations import computable
+from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from evaluation.statistics.aggregation import TournamentResult, tournament
 from evaluation.statistics.correlation import pearson

@@ -16,10 +16,10 @@ from evaluation.results.leave_one_out.bounds import (
     WG16_METRICS,
     Bound,
     Bounds,
+    computable,
     compute_bounds,
     read_corpus,
 )
-from evaluation.results.leave_one_out.operations import computable
 from judgments.importers import open_dataset
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"

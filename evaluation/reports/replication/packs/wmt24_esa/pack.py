@@ -6,8 +6,7 @@ from typing import Any
 
 from evaluation.presentation.content import Estimate
 from evaluation.reports.replication.running import Run
-from evaluation.results.error_spans.domains import rank_systems
-from evaluation.results.error_spans.scores import Judged, score_segments
+from evaluation.results.error_spans.scores import Judged, rank_systems, score_segments
 from judgments.importers import read_layouts
 from judgments.importers.records import Columns
 from judgments.importers.sheets import read_table

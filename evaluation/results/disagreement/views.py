@@ -1,15 +1,21 @@
-"""The page "Disagreement" of a study."""
+"""The page "Disagreement" of a study; soft labels and groups of raters over HTTP."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_safe
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import mixins
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from common.errors import QuorumError
 from evaluation.data.export.formats.soft_labels import has_soft_labels
@@ -20,15 +26,15 @@ from evaluation.results.disagreement.analysis import (
     ALWAYS,
     CROWD,
     EQUALLY,
+    PredictionsName,
     cached_disagreement,
     describe_disagreement,
-)
-from evaluation.results.disagreement.predictions import (
-    PredictionsName,
     import_predictions,
     remove_predictions,
 )
+from judgments.access.permissions import require, staff_of, study_for
 from judgments.admin.base import signed_in
+from judgments.api.resources import COUNTING, Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.datasets.page import import_or_queue
 from judgments.importers.textio import read_whole
 from judgments.models import Study
@@ -125,5 +131,55 @@ add_page(
         under="results",
     )
 )
+
 add_step(StudyStep(name="import-predictions", label="Import", run=_import_predictions))
+
 add_operation(remove_predictions, label="Remove predictions", fields=())
+
+
+class PredictionSerializer(RowSerializer[Prediction]):
+    """A model's own distributions of people's answers; their figures are in the study's soft labels."""
+
+    study = Related("study.slug")
+
+    class Meta:
+        model = Prediction
+        fields = ["id", "study", "name", "known", "sha256", "imported_at"]
+
+
+@extend_schema_view(destroy=extend_schema(description=remove_predictions.description))
+class PredictionResource(mixins.DestroyModelMixin, Resource):
+    """Imported distributions of people's answers."""
+
+    scope = "reports"
+    queryset = Prediction.objects.select_related("study").defer("units", "shares")
+    serializer_class = PredictionSerializer
+    filterset_class = filters_of(Prediction, "name", study=study_filter())
+
+    def perform_destroy(self, instance: Prediction) -> None:
+        require(self.request, remove_predictions.right, instance.study)
+        remove_predictions.run(instance.study, {"prediction": str(instance.pk)}, by=staff_of(self.request))
+
+
+class SoftLabelsView(APIView):
+    """GET /api/studies/{slug}/soft-labels/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            202: COUNTING,
+            400: OpenApiResponse(description="There are no results yet, or answers are no few labels."),
+            404: OpenApiResponse(description="No such study that you may see."),
+        },
+        operation_id="studies_soft_labels",
+        summary="Soft labels, what predicts them, and groups of raters",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """As the command `soft_labels` writes it, of the judgments that the newest results rest on.
+
+        Groups by demographics (``known``, ``crowd: …``) are for those who may change the study.
+        """
+        study = study_for(request, slug)
+        return Response(cached_disagreement(study, staff_of(request)))

@@ -1,34 +1,43 @@
-"""The page "Results"."""
+"""The page "Results" of a study, and results over HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
+import django_filters as filters
+from django.core.cache import cache
 from django.db import transaction
-from django.db.models import Q, Subquery
+from django.db.models import Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from annotation.models.assignments import FINISHED_STATES
 from annotation.snapshots import has_many_assignments
 from common.amounts import thousands
-from common.errors import WrongState
+from common.errors import NotThere, WrongState
 from evaluation.data.adoption import adopt
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.ranked_lists import outputs_of
 from evaluation.data.releases.erasure import erased_since
 from evaluation.models import Analysis, Consensus
+from evaluation.presentation.content import percent
 from evaluation.results.aggregation import unused_context
-from evaluation.results.consensus import components_sentence
+from evaluation.results.consensus import SIDE_LABELS, components_sentence
 from evaluation.results.dashboard.progress import study_progress
-from evaluation.results.disagreement import WORKER_MODELS
+from evaluation.results.disagreement.worker_models import WORKER_MODELS
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.readings import OF_CAPTIONS, OF_PAIRS
@@ -41,19 +50,16 @@ from evaluation.results.tables import (
     readings_tables,
     ties_tables,
 )
-from evaluation.results.tables_page import (
-    answer_rows,
-    as_markup,
-    cached_drawing,
-    model_rows,
-    model_sentence,
-    other_models,
-    worker_note,
-)
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
-from judgments.admin.base import signed_in
+from evaluation.statistics.aggregation.votes_and_means import SURE
+from judgments.access.permissions import study_for
+from judgments.admin.base import picture_address, signed_in
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
+from judgments.drawing.material import content_key
 from judgments.kinds import KINDS
+from judgments.kinds.base import Kind
+from judgments.kinds.pairs import HOW_SURE
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
@@ -71,6 +77,18 @@ from judgments.studies.study_page import (
     read_posted_parameters,
 )
 
+DAY = 86_400
+Drawn = TypeVar("Drawn")
+ENOUGH = 20  # judgments from which a habit is worth a note
+ONE_SIDE = 0.9
+PIECES_SHOWN = 10
+MODEL_ROWS_SHOWN = 8
+MODEL_WORKERS_SHOWN = 50
+MODEL_COLUMNS = {
+    "mace": {"competence": gettext_noop("Competence (MACE)")},
+    "glad": {"ability": gettext_noop("Ability (GLAD)")},
+    "response": {"ability": gettext_noop("Ability (response model)")},
+}
 WORKERS_SHOWN = 200
 NEWEST = 5
 UNITS_SHOWN = 8
@@ -83,6 +101,136 @@ WAYS = {
     "disputes": gettext_noop("Disputed items"),
     "report": gettext_noop("Report: figures, tables, methods"),
 }
+
+
+def as_markup(markup: str) -> SafeString:
+    return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
+
+
+def cached_drawing(draw: Callable[..., Drawn], *arguments: Any) -> Drawn:
+    key = f"quorum-drawing-{get_language()}-{draw.__name__}-{content_key(*arguments)}"
+    drawing: Drawn | None = cache.get(key)
+    if drawing is None:
+        drawing = draw(*arguments)
+        cache.set(key, drawing, DAY)
+    return drawing
+
+
+def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
+    notes = []
+    if not row["used"]:
+        note = _("excluded")
+        if row["controls_share"] is not None and isinstance(threshold, float | int):
+            note = _("excluded: below %(share)s on check questions") % {"share": percent(threshold)}
+        notes.append(note)
+    left = row["left_share"]
+    if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
+        notes.append(_("nearly always left") if left >= ONE_SIDE else _("nearly always right"))
+    return "; ".join(notes)
+
+
+def model_sentence(model: Mapping[str, Any]) -> str:
+    """Describe how Dawid and Skene's model differs from the consensus."""
+    if not model or model["reason"]:
+        return ""
+    differ, ties = model["differ"], model["breaks_ties"]
+    if not differ and not ties:
+        return _(
+            "No: on all %(n)s judged items, a model that weighs participants by their accuracy comes to the same "
+            "answer."
+        ) % {"n": thousands(model["compared"])}
+    sentence = _(
+        "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
+        "answer than the consensus."
+    )
+    if ties:
+        sentence = _(
+            "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
+            "answer than the consensus, and it decides %(ties)s that are tied."
+        )
+    sentence %= {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
+    if model["converged"]:
+        return sentence
+    careful = _("The model did not converge: take this with care.")
+    return f"{sentence} {careful}"
+
+
+def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    fitted, columns = [], []
+    workers: dict[str, dict[int, Any]] = {}
+    for name, model in models.items():
+        if model["reason"]:
+            sentence = _(model["reason"])
+        elif "differ" in model:
+            sentence = _(
+                "Another answer than the consensus on %(differ)s of %(n)s items; %(ties)s ties decided."
+            ) % {
+                "differ": thousands(model["differ"]),
+                "n": thousands(model["compared"]),
+                "ties": thousands(model["breaks_ties"]),
+            }
+        else:
+            sentence = _("Fitted to %(n)s answers that are those of most others on their item, or not.") % {
+                "n": thousands(model["answers"])
+            }
+        if model.get("levels"):
+            sentence = f"{sentence} {_describe_levels(model['levels'])}"
+        fitted.append({"name": _(WORKER_MODELS[name]), "sentence": sentence, "note": model.get("note", "")})
+        for column, title in MODEL_COLUMNS.get(name, {}).items():
+            columns.append(_(title))
+            for row in model.get("workers", ()):
+                workers.setdefault(row["worker"], {})[len(columns) - 1] = row[column]
+    rows = [
+        {"worker": worker, "cells": [cells.get(index) for index in range(len(columns))]}
+        for worker, cells in sorted(workers.items())
+    ]
+    return {"models": fitted, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
+
+
+def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
+    labels = {0: _("not said"), **{choice.value // SURE: _(choice.text) for choice in HOW_SURE}}
+    shares = [
+        f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
+        for row in levels
+        if row["compared"]
+    ]
+    return _("Answers that are those of most others, by how sure people were: %(levels)s.") % {
+        "levels": ", ".join(shares)
+    }
+
+
+def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
+    labels = SIDE_LABELS if kind.two_sided else {0: _("no"), 1: _("yes")}
+    return [
+        {
+            "unit": row["unit"],
+            "consensus": labels[int(row["consensus"])],
+            "votes": ", ".join(f"{labels[int(value)]} {n}" for value, n in row["votes"].items() if n),
+            "value": labels[int(row["value"])],
+            "probability": row["probability"],
+        }
+        for row in model.get("differing", [])[:MODEL_ROWS_SHOWN]
+    ]
+
+
+def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
+    rows = []
+    for consensus in shown:
+        unit = consensus.unit
+        if unit is None or not consensus.answer:
+            continue
+        pieces = kind.describe_consensus(consensus.answer, unit=unit)
+        rows.append(
+            {
+                "picture": picture_address(unit.item),
+                "image": unit.item.name,
+                "text": unit.first.text if unit.first else unit.content.get("text", ""),
+                "said": pieces[:PIECES_SHOWN],
+                "left": max(len(pieces) - PIECES_SHOWN, 0),
+                "n": consensus.n,
+            }
+        )
+    return rows
 
 
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -175,41 +323,31 @@ def _draw_plots(
 ) -> dict[str, tuple[SafeString, str, str]]:
     """Return name -> plot, its sentence and its signature; plots escape every word."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.results.plots import accuracy, work
+    from evaluation.results import plots
 
-    plots: dict[str, tuple[SafeString, str, str]] = {}
+    drawings: dict[str, tuple[SafeString, str, str]] = {}
 
     def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *arguments: Any) -> None:
-        plots[name] = as_markup(cached_drawing(figure, *arguments)), sentence, signature
+        drawings[name] = as_markup(cached_drawing(figure, *arguments)), sentence, signature
 
     if study.source == Study.Source.DESIGNED:  # an import has no course of work
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
         signature = newest.judgments if newest else ""
         counted = {**progress, "revised_at": None}
         zone = timezone.get_current_timezone_name()
-        draw("progress", work.progress_sentence(progress), signature, work.progress_figure, counted, zone)
+        draw("progress", plots.progress_sentence(progress), signature, plots.progress_figure, counted, zone)
     if aggregation is not None:
         signature, result = aggregation.judgments, aggregation.result
         agreement, workers = result["agreement"], result["workers"]
         threshold = design_of(study).controls.threshold
-        draw(
-            "agreement",
-            accuracy.agreement_sentence(agreement),
-            signature,
-            accuracy.agreement_figure,
-            agreement,
-        )
-        sentence = work.workers_sentence(workers, threshold)
-        draw("workers", sentence, signature, work.workers_figure, workers, threshold)
+        sentence = plots.agreement_sentence(agreement)
+        draw("agreement", sentence, signature, plots.agreement_figure, agreement)
+        sentence = plots.workers_sentence(workers, threshold)
+        draw("workers", sentence, signature, plots.workers_figure, workers, threshold)
     if evaluation is not None:
-        draw(
-            "metrics",
-            accuracy.accuracy_sentence(evaluation.result),
-            evaluation.judgments,
-            accuracy.accuracy_figure,
-            evaluation.result,
-        )
-    return plots
+        result = evaluation.result
+        draw("metrics", plots.accuracy_sentence(result), evaluation.judgments, plots.accuracy_figure, result)
+    return drawings
 
 
 def _freshness(
@@ -308,6 +446,7 @@ PROGRESS = add_figures(
         many=has_many_assignments,
     )
 )
+
 add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.FINDINGS))
 
 
@@ -331,3 +470,101 @@ _add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN
 _add_compute("compute-captions", OF_CAPTIONS, never)
 add_operation(aggregate, name="models", label="Fit models of workers", fields=("method",), needed=("method",))
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)
+
+
+class ConsensusSerializer(RowSerializer[Consensus]):
+    """Of a unit or of a candidate pair; the other of the two is null."""
+
+    study = Related("study.slug")
+    unit = Related("unit.key", optional=True)
+    pair = Related("pair.key", optional=True)
+    kind = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField()
+    votes = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+
+    class Meta:
+        model = Consensus
+        fields = [
+            *("id", "study", "unit", "pair", "kind", "source", "n", "value", "answer"),
+            *("share", "margin", "tie", "votes"),
+        ]
+
+    @extend_schema_field(OpenApiTypes.ANY)
+    def get_answer(self, row: Any) -> Any:
+        """What open answers say together, as files have it; what a kind says beside its value."""
+        kind = KINDS[row.study.protocol]
+        if row.answer is None or not kind.is_open:
+            return row.answer
+        return kind.exchange.to_file(row.answer, content=row.unit.content)
+
+    def get_kind(self, row: Any) -> str | None:
+        """HC, HI, HM or MM, where there are pairs."""
+        return (row.pair or row.unit).kind or None
+
+
+def _of_units_or_pairs(rows: QuerySet[Consensus], name: str, value: str) -> QuerySet[Consensus]:
+    return rows.filter(pair=None) if value == "units" else rows.filter(unit=None)
+
+
+class ConsensusResource(Resource):
+    """What the judgments of a unit or pair say together, as last aggregated."""
+
+    scope = "reports"
+    queryset = Consensus.objects.select_related("study", "unit", "pair")
+    serializer_class = ConsensusSerializer
+    filterset_class = filters_of(
+        Consensus,
+        "source",
+        "tie",
+        study=study_filter(),
+        unit="unit__key",
+        pair="pair__key",
+        of=filters.ChoiceFilter(
+            choices=[("units", "units"), ("pairs", "pairs")],
+            method=_of_units_or_pairs,
+            label="Of units or pairs",
+        ),
+    )
+
+
+class LastAnalysisView(APIView):
+    scope: ClassVar[str] = "reports"
+    what: ClassVar[Analysis.What]
+
+    def last(self, request: Request, slug: str) -> Response:
+        study = study_for(request, slug)
+        analysis = Analysis.objects.newest_first(study, self.what).first()
+        if analysis is None:
+            raise NotThere(f"Nothing of this sort was computed for study {study.slug!r} yet.")
+        names = ("settings", "signature", "data_hash", "created_at", "result")
+        return Response({name: getattr(analysis, name) for name in names})
+
+
+def describe_last(name: str, summary: str) -> Any:
+    responses = {
+        (200, "application/json"): OpenApiTypes.OBJECT,
+        404: OpenApiResponse(description="Not computed yet."),
+    }
+    return extend_schema(responses=responses, operation_id=name, summary=summary)
+
+
+class AgreementView(LastAnalysisView):
+    """GET /api/studies/{slug}/agreement/"""
+
+    what = Analysis.What.AGGREGATION
+
+    @describe_last("studies_agreement", "The last agreement and workers' quality")
+    def get(self, request: Request, slug: str) -> Response:
+        """As the last ``aggregate`` stored it, with its settings and the hash of the judgments it came from."""
+        return self.last(request, slug)
+
+
+class EvaluationView(LastAnalysisView):
+    """GET /api/studies/{slug}/evaluation/"""
+
+    what = Analysis.What.META_EVALUATION
+
+    @describe_last("studies_evaluation", "The last metrics against people")
+    def get(self, request: Request, slug: str) -> Response:
+        """As the last ``evaluate`` stored it."""
+        return self.last(request, slug)

@@ -1,15 +1,21 @@
-"""The page "Dashboard" and its live part, which the browser polls."""
+"""The page "Dashboard" with its live part, which the browser polls, and the dashboard over HTTP."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.template.response import TemplateResponse
 from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
+from common.errors import NotThere
 from evaluation.models import BoardSnapshot
 from evaluation.results.aggregation import unused_context
 from evaluation.results.dashboard.progress import (
@@ -21,7 +27,8 @@ from evaluation.results.dashboard.progress import (
     request_snapshot,
 )
 from evaluation.results.dashboard.snapshot import draw_plots
-from evaluation.results.tables_page import as_markup, cached_drawing, worker_note
+from evaluation.results.views import as_markup, cached_drawing, worker_note
+from judgments.access.permissions import study_for
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study
@@ -145,4 +152,80 @@ add_page(
         group=Group.LIVE,
     )
 )
+
 add_page(StudyPage(name="board-live", label="", order=2, view=show_live))
+
+
+class HeldSerializer(serializers.Serializer[Any]):
+    """A HIT that somebody holds."""
+
+    assignment = serializers.UUIDField(source="pk")
+    hit = serializers.CharField(source="hit.key", allow_null=True)
+    worker = serializers.CharField(source="worker.name")
+    expires_at = serializers.DateTimeField()
+
+
+class SpendingSerializer(serializers.Serializer[Any]):
+    """Cents, fees included."""
+
+    currency = serializers.CharField()
+    budget_cents = serializers.IntegerField()
+    reserved_cents = serializers.IntegerField()
+    spent_cents = serializers.IntegerField()
+    bonus_cents = serializers.IntegerField()
+    left_cents = serializers.IntegerField()
+
+
+class BoardSerializer(serializers.Serializer[Any]):
+    """Counters of now, and the figures of the newest snapshot."""
+
+    study = serializers.CharField(source="study.slug")
+    state = serializers.CharField(source="study.state")
+    paused_at = serializers.DateTimeField(source="study.paused_at", allow_null=True)
+    judgments = serializers.IntegerField(source="now.judgments")
+    wanted = serializers.IntegerField(source="now.wanted", help_text="0 before the first snapshot.")
+    last_hour = serializers.IntegerField(source="now.an_hour", help_text="Judgments.")
+    hours_left = serializers.FloatField(source="now.hours_left", allow_null=True, help_text="At that pace.")
+    held = HeldSerializer(source="now.leases", many=True, help_text="At most 20, those that end first.")
+    held_more = serializers.BooleanField(source="now.more_leases")
+    spending = SpendingSerializer(source="now.spending", allow_null=True)
+    local_cents = serializers.IntegerField(
+        source="now.local_cents", help_text="Rewards of approved work of this site's own people."
+    )
+    made_at = serializers.DateTimeField(allow_null=True, help_text="Of the snapshot.")
+    snapshot = serializers.DictField(
+        allow_null=True,
+        help_text="growth, evaluation, workers, controls, stopping, wages; null before the first.",
+    )
+
+
+class BoardView(APIView):
+    """GET /api/studies/{slug}/board/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        responses={200: BoardSerializer, 404: OpenApiResponse(description="The study was never opened.")},
+        operation_id="studies_board",
+        summary="The dashboard of a study",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """As its page: looking has a snapshot made anew where the last one is old; ask again with the ETag."""
+        study = study_for(request, slug)
+        if not has_dashboard(study):
+            raise NotThere(f"Study {slug!r} was never open to workers; it has no dashboard.")
+        mark = change_mark(study)
+        if is_stale(study, mark):
+            request_snapshot(study)
+        tag = mark.tag(study, "api")
+        headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+        if request.headers.get("If-None-Match") == tag:  # what follows costs more than this
+            return Response(status=304, headers=headers)
+        result = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
+        shown = {
+            "study": study,
+            "now": live_counters(study, mark, result or {}),
+            "made_at": mark.snapshot.made_at if mark.snapshot else None,
+            "snapshot": result and {name: value for name, value in result.items() if name != "drawings"},
+        }
+        return Response(BoardSerializer(shown).data, headers=headers)

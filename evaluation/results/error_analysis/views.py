@@ -1,23 +1,33 @@
-"""Error analysis over HTTP."""
+"""The pages "Error analysis" of a study, and over HTTP."""
 
 from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
+from django import forms
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
+from unfold.widgets import UnfoldAdminSelectWidget
 
+from common.amounts import coefficient
 from common.errors import NotThere
 from common.incoming import load_json
 from evaluation.data.provenance import as_json
 from evaluation.models import Analysis
+from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.error_analysis.analysis import (
     Disagreement,
     Inspection,
@@ -28,12 +38,200 @@ from evaluation.results.error_analysis.analysis import (
     other_scores,
 )
 from judgments.access.permissions import study_for
+from judgments.admin.base import picture_address
+from judgments.kinds import KINDS
 from judgments.models import Study
+from judgments.studies.studies import design_of, kind_of
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
 
+ON_A_PAGE = 25
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
 NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
 METRIC = OpenApiParameter("metric", str, description="One that was evaluated; the last of them unless told.")
 Scores = dict[str, tuple[float, float | None]]
+
+
+class ErrorAnalysisForm(forms.Form):
+    def __init__(self, data: Any, *, metrics: list[str], kinds: list[str]) -> None:
+        super().__init__(data)
+        self.fields["metric"] = forms.ChoiceField(
+            label=_("Metric"), choices=[(name, name) for name in metrics], widget=UnfoldAdminSelectWidget
+        )
+        if kinds:
+            self.fields["kind"] = forms.ChoiceField(
+                label=_("Pairs"), required=False, widget=UnfoldAdminSelectWidget,
+                choices=[("", _("All kinds")), *((name, name) for name in kinds)],
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    key: str
+    link: str
+    kind: str
+    image: str
+    texts: list[tuple[str, str, bool]]
+    people: str
+    sure: str
+    scores: list[tuple[str, str, str]]
+    metric: str
+
+
+def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    pairs = KINDS[study.protocol].compares_pairs
+    analysis = newest_evaluation(study)
+    context |= {"analysis": analysis, "compares_pairs": pairs, "on_a_page": ON_A_PAGE}
+    if analysis is None:
+        return TemplateResponse(request, "evaluation/study_closer.html", context)
+    metrics = list(analysis.result["metrics"])
+    chosen = request.GET.get("metric", metrics[-1])
+    metric = chosen if chosen in metrics else metrics[-1]
+    ranked = find_disagreements(study, analysis, metric, wait=False)
+    kinds = sorted({kind for kind in ranked.kinds if kind})
+    kind = request.GET.get("kind", "") if request.GET.get("kind", "") in kinds else ""
+    page = Paginator(ranked.of_kind(kind), ON_A_PAGE).get_page(request.GET.get("page"))
+    disagreements = disagreements_at(study, analysis, ranked, list(page.object_list))
+    context |= {
+        "form": ErrorAnalysisForm(
+            {"metric": metric, "kind": kind}, metrics=metrics, kinds=kinds if len(kinds) > 1 else []
+        ),
+        "metric": metric,
+        "page": page,
+        "query": "&" + urlencode({"metric": metric, "kind": kind}),
+        "compared": ranked.ranking.compared,
+        "rows": [_row(study, metric, disagreement) for disagreement in disagreements],
+        "can_choose": KINDS[study.protocol].chosen_by_id and (pairs or study.source == Study.Source.DESIGNED),
+    }
+    return TemplateResponse(request, "evaluation/study_closer.html", context)
+
+
+def _row(study: Study, metric: str, disagreement: Disagreement) -> Row:
+    pairs = KINDS[study.protocol].compares_pairs
+    judged, consensus = disagreement.judged, disagreement.consensus
+    texts = [judged.first.text, judged.second.text] if pairs else [judged.first.text]
+    value = consensus.value if consensus else None
+    return Row(
+        key=judged.key,
+        link=f"{page_address(study, 'closer-look')}?{urlencode({'id': judged.key, 'metric': metric})}",
+        kind=judged.kind,
+        image=judged.item.name,
+        texts=[(str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)],
+        people=_describe_people(consensus, pairs),
+        sure=f"{100 * disagreement.people:.0f} %",
+        metric=f"{100 * disagreement.metric:.0f} %",
+        scores=[(name, *side_by_side(first, second))
+                for name, (first, second) in sorted(disagreement.scores.items(), key=lambda pair: pair[0] != metric)],
+    )  # fmt: skip
+
+
+def _describe_people(row: Any, pairs: bool) -> str:
+    if row is None:
+        return _("no consensus")
+    if not pairs:
+        shown = f"{row.value:.2f}".rstrip("0").rstrip(".") if row.value is not None else "–"
+        if row.share is not None:
+            return _("%(share)s %% yes of %(n)s") % {"share": f"{100 * row.share:.0f}", "n": row.n}
+        return _("mean %(value)s of %(n)s") % {"value": shown, "n": row.n}
+    if not row.votes:
+        return _("%(value)s, published without votes") % {"value": f"{row.value:.0f}"}
+    wins, losses = row.votes.get("wins", 0), row.votes.get("losses", 0)
+    by = ngettext(
+        "%(value)s, by %(votes)s of %(n)s item", "%(value)s, by %(votes)s of %(n)s references", row.n
+    )
+    return by % {"value": f"{row.value:.0f}", "votes": max(wins, losses), "n": row.n}
+
+
+def side_by_side(first: float, second: float | None) -> tuple[str, str]:
+    """Format two digits, or up to four to tell the scores apart."""
+    if second is None:
+        return coefficient(first), ""
+    shown = [(coefficient(first, digits), coefficient(second, digits)) for digits in (2, 3, 4)]
+    return next((both for both in shown if both[0] != both[1]), shown[0])
+
+
+def _exact(value: float) -> str:
+    return coefficient(value, 3) if not 0 < abs(value) < 0.0005 else "< .001"
+
+
+def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    try:
+        inspection = find_inspected(study, request.GET.get("id", "")[:80])
+    except NotThere:
+        raise Http404 from None
+    analysis = newest_evaluation(study)
+    metric = request.GET.get("metric", "")
+    context |= {
+        "inspection": inspection,
+        "picture": picture_address(inspection.item),
+        "source": design_of(study).source,
+        "captions": [
+            (number, caption, inspection.consensus is not None and inspection.consensus.value == number)
+            for number, caption in enumerate(inspection.captions, start=1)
+        ],
+        "compares_pairs": len(inspection.captions) == 2,
+        "people": _describe_people(inspection.consensus, len(inspection.captions) == 2),
+        "votes": _vote_rows(study, inspection),
+        "metrics": _metric_rows(analysis, inspection) if analysis else [],
+        "back": f"{page_address(study, 'closer')}?{urlencode({'metric': metric})}"
+        if metric
+        else page_address(study, "closer"),
+    }
+    return TemplateResponse(request, "evaluation/study_closer_one.html", context)
+
+
+def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
+    kind = kind_of(study)
+    labels, two_sided = {choice.value: choice.text for choice in kind.choices}, kind.two_sided
+
+    def word(value: float | None) -> str:
+        if value is None:
+            return "–"
+        if two_sided and kind.outcome_of(int(value)) in (1, 2):
+            return _("caption %(number)s") % {"number": f"{kind.outcome_of(int(value))}"}
+        if two_sided:
+            return str(SIDE_LABELS[kind.outcome_of(int(value))])
+        return labels.get(int(value), f"{value:g}")
+
+    return [
+        {
+            "unit": unit.key,
+            "reference": unit.reference.text if unit.reference else "",
+            "votes": [(vote.worker, word(vote.value), vote.used) for vote in votes],
+        }
+        for unit, votes in inspection.votes
+    ]
+
+
+def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, Any]]:
+    rows = []
+    value = inspection.consensus.value if inspection.consensus else None
+    for name, (first, second) in other_scores(analysis, inspection).items():
+        row = {"name": name, "first": _exact(first), "second": "", "names": ""}
+        agrees = None
+        if second is not None:
+            winner = "1" if first > second else "2"
+            row |= {"second": _exact(second), "names": _("tie") if first == second else winner}
+            agrees = row["names"] == f"{value:.0f}" if value is not None else None
+        rows.append({**row, "agrees": agrees})
+    return rows
+
+
+def has_metrics(study: Study) -> bool:
+    return not KINDS[study.protocol].comparison.refusal
+
+
+add_page(
+    StudyPage(
+        name="closer",
+        label="Error analysis",
+        order=52,
+        view=show_disagreements,
+        shown=has_metrics,
+        group=Group.FINDINGS,
+    )
+)
+
+add_page(StudyPage(name="closer-look", label="", order=53, view=show_inspection, under="closer"))
 
 
 class DisagreementSerializer(serializers.Serializer[Any]):
@@ -146,12 +344,12 @@ class DisagreementsView(APIView):
                 "metric": metric,
                 "metrics": metrics,
                 "compared": ranked.ranking.compared,
-                "results": [_row(disagreement) for disagreement in rows],
+                "results": [_disagreement_json(disagreement) for disagreement in rows],
             }
         )
 
 
-def _row(disagreement: Disagreement) -> dict[str, Any]:
+def _disagreement_json(disagreement: Disagreement) -> dict[str, Any]:
     judged, consensus = disagreement.judged, disagreement.consensus
     second = getattr(judged, "second", None)
     row: dict[str, Any] = as_json(

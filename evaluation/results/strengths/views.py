@@ -1,17 +1,24 @@
-"""The page "Ranking"."""
+"""The page "Ranking", and strengths over HTTP."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, pgettext, pgettext_lazy
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.errors import EvaluationError
-from evaluation.results.strengths.computing import LENGTH, cached_strengths
+from evaluation.results.strengths.computing import LENGTH, StrengthsRequest, cached_strengths
+from judgments.access.permissions import study_for
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
@@ -111,3 +118,80 @@ add_page(
         under="results",
     )
 )
+
+
+class StrengthSerializer(serializers.Serializer[Any]):
+    system = serializers.CharField()
+    strength = serializers.FloatField(allow_null=True, help_text="On a log scale, with mean 0.")
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    best_rank = serializers.IntegerField(allow_null=True)
+    worst_rank = serializers.IntegerField(allow_null=True)
+    shown = serializers.IntegerField(
+        required=False, help_text="Of the best of several: lists with a caption of the system."
+    )
+    best = serializers.FloatField(
+        required=False, allow_null=True, help_text="The share of them in which it was the best."
+    )
+    best_low = serializers.FloatField(required=False, allow_null=True)
+    best_high = serializers.FloatField(required=False, allow_null=True)
+
+
+class NextComparisonSerializer(serializers.Serializer[Any]):
+    first = serializers.CharField()
+    second = serializers.CharField()
+    gain = serializers.FloatField(help_text="Of one more judgment, in nats.")
+
+
+class LengthSerializer(serializers.Serializer[Any]):
+    value = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+
+
+class StrengthsSerializer(serializers.Serializer[Any]):
+    """The systems of a study by people's choices, strongest first."""
+
+    systems = StrengthSerializer(many=True)
+    next = NextComparisonSerializer(many=True, help_text="Of which one more judgment says most.")
+    length = LengthSerializer(allow_null=True, help_text="Log-odds of a standard deviation in length.")
+    ties = serializers.FloatField(help_text="Share of judgments for neither side.")
+    levels = serializers.ListField(child=serializers.IntegerField())
+    cuts = serializers.ListField(child=serializers.FloatField(allow_null=True))
+    control = serializers.CharField()
+    clusters = serializers.DictField(child=serializers.IntegerField())
+    model = serializers.CharField()
+    comparisons = serializers.IntegerField()
+    weighted = serializers.BooleanField(
+        help_text="Whether judgments weigh one over a chance: of a pair of systems in an arena, or of an item."
+    )
+    log_likelihood = serializers.FloatField(allow_null=True)
+    converged = serializers.BooleanField()
+    reason = serializers.CharField(allow_blank=True, help_text="Why there are no strengths or intervals.")
+    note = serializers.CharField(allow_blank=True)
+    signature = serializers.CharField()
+    ranks = serializers.CharField(help_text="Signature of the rank bands.")
+
+
+class StrengthsView(APIView):
+    """GET /api/studies/{slug}/strengths/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        parameters=[StrengthsRequest],
+        responses={
+            200: StrengthsSerializer,
+            404: OpenApiResponse(description="No such study that you may read."),
+        },
+        operation_id="studies_strengths",
+        summary="The systems by people's choices, with rank bands",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """With ties, strength of preference, or the best of several, and intervals by image and person."""
+        study = study_for(request, slug)
+        known = StrengthsRequest().fields
+        for name in request.query_params:
+            if name not in known:
+                raise ValidationError({name: ["is no parameter of this list."]})
+        return Response(cached_strengths(study, **StrengthsRequest.read(request.query_params)))

@@ -1,26 +1,35 @@
-"""The page of a dataset's bounds."""
+"""Bounds of a dataset: its page, and over HTTP."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from common.errors import QuorumError
-from evaluation.results.leave_one_out import WG16_TOKENIZER
-from evaluation.results.leave_one_out.operations import JOB_KIND, LeaveOneOutRequest
+from evaluation.results.operations import WG16_TOKENIZER, LeaveOneOutRequest
+from judgments.access.permissions import staff_of, token_of
 from judgments.access.roles import visible_rows
 from judgments.admin.base import signed_in
+from judgments.api.operations import job_response
+from judgments.api.resources import JobSerializer
 from judgments.datasets.page import DatasetPage, add_dataset_page
 from judgments.jobs import enqueue
 from judgments.models import Dataset, Job
 from judgments.studies.studies import find_dataset
 from judgments.studies.study_page import read_posted_parameters
 
+JOB_KIND = "leave_one_out"
 # What stood in the place of a caption (evaluation.results.leave_one_out.bounds), in short.
 INSTEAD = {
     "other-image": gettext_noop("another image’s caption"),
@@ -40,7 +49,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
     refusal = ""
     if request.method == "POST":
         try:
-            _start_job(request, dataset)
+            _start_job(user, dataset, read_posted_parameters(request, LeaveOneOutRequest, empty=False))
         except QuorumError as error:
             refusal = str(error)
         else:
@@ -64,12 +73,10 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
     )
 
 
-def _start_job(request: HttpRequest, dataset: Dataset) -> None:
-    values = read_posted_parameters(request, LeaveOneOutRequest, empty=False)
-    user = signed_in(request)
+def _start_job(user: User, dataset: Dataset, values: dict[str, Any]) -> Job:
     for other in values.get("others", ()):
         find_dataset(other, user=user)
-    enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **values}, user=user, once=True)
+    return enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **values}, user=user, once=True)
 
 
 def _tokenizers() -> list[str]:
@@ -112,3 +119,27 @@ def _tables(result: dict[str, Any]) -> dict[str, Any]:
 
 
 add_dataset_page(DatasetPage("bounds", show_bounds))
+
+
+class DatasetBoundsView(APIView):
+    """POST /api/datasets/{name}/bounds/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        request=LeaveOneOutRequest,
+        responses={
+            202: JobSerializer,
+            404: OpenApiResponse(description="No such dataset that you may read."),
+            409: OpenApiResponse(description="The same bounds are being computed for you already."),
+        },
+        operation_id="datasets_bounds",
+        summary="What people and unrelated texts reach by each metric",
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Starts a job that holds each reference caption against the others of its image; its result has the bounds."""
+        user, token = staff_of(request), token_of(request)
+        if token is not None and token.limited:
+            raise PermissionDenied("A token of some studies reads no datasets.")
+        dataset = find_dataset(name, user=user)
+        return job_response(request, _start_job(user, dataset, LeaveOneOutRequest.read(request.data)))

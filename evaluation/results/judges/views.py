@@ -1,4 +1,4 @@
-"""The page "Judges"."""
+"""The page "Judges", and judges over HTTP."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import mixins, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
-from evaluation.models import Judge, JudgeAnswer
-from evaluation.results.judges.asking import MILLION
+from evaluation.models import Analysis, Judge, JudgeAnswer
+from evaluation.results.judges import operations
+from evaluation.results.judges.asking import MILLION, has_orders, is_for_judges
 from evaluation.results.judges.findings import describe_chance, newest_comparison
 from evaluation.results.judges.operations import ask_judge, compare_judges, import_judge, remove_judge
-from evaluation.results.judges.prompts import has_orders, is_for_judges
+from evaluation.results.views import LastAnalysisView, describe_last
+from judgments.access.permissions import require, staff_of
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import kind_of
@@ -118,7 +126,88 @@ add_page(
         group=Group.FINDINGS,
     )
 )
+
 add_operation(compare_judges, label="Compute now")
+
 add_operation(import_judge, label="Import")
+
 add_operation(ask_judge, label="Ask")
+
 add_operation(remove_judge, label="Remove a judge", fields=())
+
+
+class JudgeSerializer(RowSerializer[Judge]):
+    """A model or another crowd; its money is in millionths of the endpoint's currency."""
+
+    study = Related("study.slug")
+    own_systems = serializers.ListField(child=serializers.CharField(), read_only=True)
+    options = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Judge
+        fields = [
+            *("id", "study", "name", "source", "model", "own_systems", "prompt", "options"),
+            *("budget", "spent", "reserved", "made_at"),
+        ]
+
+    @extend_schema_field(OpenApiTypes.OBJECT)
+    def get_options(self, row: Judge) -> dict[str, object]:
+        """How it was asked: endpoint, temperature, longest reply, prices."""
+        return dict(row.options)
+
+
+@extend_schema_view(destroy=extend_schema(description=operations.remove_judge.description))
+class JudgeResource(mixins.DestroyModelMixin, Resource):
+    """Judges beside the people of a study."""
+
+    scope = "reports"
+    queryset = Judge.objects.select_related("study")
+    serializer_class = JudgeSerializer
+    filterset_class = filters_of(Judge, "name", "source", study=study_filter())
+
+    def perform_destroy(self, instance: Judge) -> None:
+        require(self.request, operations.remove_judge.right, instance.study)
+        operations.remove_judge.run(instance.study, {"judge": str(instance.pk)}, by=staff_of(self.request))
+
+
+class JudgeAnswerSerializer(RowSerializer[JudgeAnswer]):
+    """A judge's answer to a unit in one order; `value`, or `answer` if it is no number, is in the unit's order."""
+
+    study = Related("judge.study.slug")
+    judge = Related("judge.name")
+    unit = Related("unit.key")
+    answer = serializers.JSONField(read_only=True, allow_null=True)
+
+    class Meta:
+        model = JudgeAnswer
+        fields = [
+            *("id", "study", "judge", "unit", "rater", "swapped", "state", "value", "answer", "reply"),
+            *("answered_by", "cached", "attempts", "cost", "answered_at"),
+        ]
+
+
+class JudgeAnswerResource(Resource):
+    """What judges answered, and what they wrote."""
+
+    scope = "reports"
+    queryset = JudgeAnswer.objects.select_related("judge__study", "unit")
+    serializer_class = JudgeAnswerSerializer
+    study_path = "judge__study"
+    filterset_class = filters_of(
+        JudgeAnswer,
+        "state",
+        study=study_filter(field_name="judge__study"),
+        judge="judge__name",
+        unit="unit__key",
+    )
+
+
+class JudgesView(LastAnalysisView):
+    """GET /api/studies/{slug}/judges/"""
+
+    what = Analysis.What.JUDGES
+
+    @describe_last("studies_judges", "The last comparison of judges with people")
+    def get(self, request: Request, slug: str) -> Response:
+        """As the last ``compare-judges`` stored it."""
+        return self.last(request, slug)

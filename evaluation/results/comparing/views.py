@@ -1,0 +1,286 @@
+"""The pages "Compare" and "Metrics" of a study, and comparisons of two studies over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from django.views.decorators.http import require_safe
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from common.errors import NotThere, QuorumError
+from evaluation.data.imported_scores.reading import read_scores
+from evaluation.data.imported_scores.storing import ScoresRequest, import_scores, signature_of
+from evaluation.errors import EvaluationError
+from evaluation.models import ImportedMetric
+from evaluation.presentation.content import p_value
+from evaluation.results.comparing.comparison import MISSING, describe_compared_sources
+from evaluation.results.comparing.metrics import JOB_KIND, can_compare, compare, describe_comparison
+from evaluation.results.comparing.studies import cached_comparison, comparable_studies
+from evaluation.results.consensus import SIDE_LABELS
+from judgments.access.permissions import studies_of, study_for
+from judgments.access.roles import Right, has_role, require_editor
+from judgments.admin.base import signed_in
+from judgments.api.resources import COUNTING
+from judgments.datasets.page import import_or_queue
+from judgments.kinds import KINDS
+from judgments.models import Job, Study
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_operation,
+    add_page,
+    add_step,
+    page_address,
+    read_posted_parameters,
+    take_refusal,
+)
+
+OFFERED = 200  # studies in the list
+SHADES = 4  # steps of a cell's background
+MISSING_LABELS = {
+    "leave-out": gettext_noop("leave them out"),
+    "no": gettext_noop("count them as a no of this study"),
+}
+MOST_SHOWN = 100
+
+
+class CompareForm(forms.Form):
+    def __init__(self, data: Any, *, studies: list[Study]) -> None:
+        super().__init__(data)
+        self.fields["with"] = forms.ChoiceField(
+            label=_("Compare with"),
+            widget=UnfoldAdminSelectWidget,
+            choices=[("", _("Choose a study")), *((study.slug, _label(study)) for study in studies)],
+        )
+        self.fields["missing"] = forms.ChoiceField(
+            label=_("Items that only the other study has"),
+            widget=UnfoldAdminSelectWidget,
+            choices=[(name, _(MISSING_LABELS[name])) for name in MISSING],
+        )
+
+
+def _label(study: Study) -> str:
+    about = f"{study.protocol}, {_('simulated')}" if study.simulated else study.protocol
+    return f"{study.name} ({about})"
+
+
+def has_numbers(study: Study) -> bool:
+    return not KINDS[study.protocol].is_open
+
+
+@require_safe
+def show_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    seen = comparable_studies(study, Study.objects.visible_to(request.user))
+    slug = request.GET.get("with", "")
+    missing = request.GET.get("missing", "")
+    missing = missing if missing in MISSING else MISSING[0]
+    studies = list(seen[:OFFERED]) if has_numbers(study) else []
+    other = next((listed for listed in studies if listed.slug == slug), None)
+    if other is None and slug:
+        other = seen.filter(slug=slug).first()
+    context |= {
+        "studies": studies,
+        "comparable": has_numbers(study),
+        "form": CompareForm({"with": slug, "missing": missing}, studies=studies),
+        "other": other,
+        "unknown": slug if slug and other is None else "",
+    }
+    if other is not None:
+        context |= {"other_link": page_address(other, "results")} | _comparison_context(
+            request, study, other, missing
+        )
+    return TemplateResponse(request, "evaluation/study_compare.html", context)
+
+
+def _comparison_context(request: HttpRequest, study: Study, other: Study, missing: str) -> dict[str, Any]:
+    try:
+        result = cached_comparison(first=study, second=other, missing=missing)
+    except EvaluationError as error:
+        return {"refused": _(str(error))}
+    grid = result["thresholds"]
+    chosen = _chosen_cell(grid, request.GET.get("cell", ""))
+    return {
+        "result": result | {"in_words": describe_compared_sources(result)},
+        "missing_rule": missing,
+        "chosen": grid["cells"][chosen] if chosen is not None else None,
+        "rows": _grid_rows(grid, chosen),
+        "confusion": _confusion(study, result["consensus"]),
+        "made_at": result["made_at"],
+    }
+
+
+def _chosen_cell(grid: dict[str, Any], number: str) -> int | None:
+    cells = grid["cells"]
+    if number.isdecimal() and int(number[:6]) < len(cells):
+        return int(number[:6])
+    return cells.index(grid["best"]) if grid["best"] is not None else None
+
+
+def _grid_rows(grid: dict[str, Any], chosen: int | None) -> list[dict[str, Any]]:
+    wide = len(grid["second"])
+    rows = []
+    for row, cut in enumerate(grid["first"]):
+        cells = []
+        for number in range(row * wide, (row + 1) * wide):
+            kappa = grid["cells"][number]["kappa"]
+            shade = _shade(kappa["value"])
+            cells.append({"number": number, "kappa": kappa, "shade": shade, "chosen": number == chosen})
+        rows.append({"cut": cut, "cells": cells})
+    return rows
+
+
+def _shade(kappa: float | None) -> int:
+    return 0 if kappa is None or kappa <= 0 else min(SHADES, 1 + int(kappa * SHADES))
+
+
+def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
+    names = _describe_answers(study)
+    return [(names[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
+
+
+def _describe_answers(study: Study) -> dict[float, str]:
+    kind = KINDS[study.protocol]
+    if kind.two_sided:
+        return {float(side): str(label) for side, label in SIDE_LABELS.items()}
+    return {float(choice.value): choice.text for choice in kind.choices}
+
+
+add_page(
+    StudyPage(
+        name="compare",
+        label="Compare",
+        order=54,
+        view=show_comparison,
+        shown=has_numbers,
+        group=Group.FINDINGS,
+    )
+)
+
+
+def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    rows = (
+        ImportedMetric.objects.filter(dataset=study.dataset_id).defer("scores").select_related("imported_by")
+    )
+    done = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
+    last = done.order_by("-pk").first()
+    comparison = last.result if last else None
+    context |= {
+        "imported": [(metric, signature_of(metric)) for metric in rows[:MOST_SHOWN]],
+        "may_import": has_role(request.user, study.dataset, "editor"),
+        "refusal": take_refusal(request, study),
+        "last": last,
+        "comparison": comparison,
+        "rows": _comparison_rows(comparison) if comparison else [],
+        "sentence": describe_comparison(comparison) if comparison else "",
+        "over_systems": zip(comparison["metrics"], comparison["systems"]["own"], strict=True)
+        if comparison and comparison.get("systems")
+        else (),
+        "comparable": can_compare(study),
+    }
+    return TemplateResponse(request, "evaluation/study_metrics.html", context)
+
+
+def _comparison_rows(comparison: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        row
+        | {
+            f"{name}_words": "–" if row.get(name) is None else p_value(row[name])
+            for name in ("p", "permutation_p")
+        }
+        for row in comparison["rows"]
+    ]
+
+
+def _import_scores(request: HttpRequest, study: Study) -> None:
+    user = require_editor(signed_in(request), study.dataset)
+    values = read_posted_parameters(request, ScoresRequest)
+    upload = request.FILES.get("file")
+    if upload is None:
+        raise QuorumError(_("Nothing was imported: choose the file with the scores."))
+    metrics = values.pop("metric", [])
+    args = {"study": study.slug, "metrics": metrics, **values}
+
+    def read(path: Path) -> str:
+        return import_scores(
+            dataset=study.dataset, files=read_scores(path, metrics), by=user, **values
+        ).summary()
+
+    import_or_queue(request, upload, read, kind="import_scores", args=args)
+
+
+add_page(
+    StudyPage(
+        name="metrics",
+        label="",
+        order=53,
+        view=show_metrics,
+        shown=can_compare,
+        group=Group.FINDINGS,
+        under="results",
+    )
+)
+
+add_step(
+    StudyStep(name="import-scores", label="Import", run=_import_scores, permission=Right.VIEW, beside=True)
+)
+
+add_operation(compare, label="Compare", leads_to=lambda study: "metrics")
+
+
+class ComparisonView(APIView):
+    """GET /api/studies/{slug}/comparison/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "with", str, required=True, description="Slug of a study of the same dataset: the standard."
+            ),
+            OpenApiParameter(
+                "missing",
+                str,
+                enum=list(MISSING),
+                description="What becomes of units that only that study has.",
+            ),
+        ],
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            202: COUNTING,
+            400: OpenApiResponse(description="The studies cannot be compared."),
+            404: OpenApiResponse(description="No such study that you may see and that can be compared."),
+        },
+        operation_id="studies_comparison",
+        summary="How far two studies agree",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """As `agreement --with` writes it, and `in_words`; large studies are counted in the background first."""
+        study = study_for(request, slug)
+        other = request.query_params.get("with", "")
+        if not other:
+            raise ValidationError({"with": ["Expected the slug of the study to compare with."]})
+        missing = request.query_params.get("missing", MISSING[0])
+        if missing not in MISSING:
+            raise ValidationError({"missing": [f"Expected {' or '.join(MISSING)}."]})
+        second = (
+            comparable_studies(study, studies_of(request).select_related("dataset"))
+            .filter(slug=other)
+            .first()
+        )
+        if second is None:
+            raise NotThere(f"There is no study {other!r} to compare {slug!r} with.")
+        return Response(cached_comparison(first=study, second=second, missing=missing))
