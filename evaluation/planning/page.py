@@ -211,7 +211,7 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.presentation.plots.curves import describe_design, power_figure, power_sentence
+    from evaluation.presentation.plots.figures import describe_design, power_figure, power_sentence
 
     return {
         "figure": as_markup(power_figure(result)),

@@ -1,1 +1,0 @@
-"""How results are shown: tables, wording, markup and plots."""

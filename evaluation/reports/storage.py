@@ -135,7 +135,7 @@ def assemble_report(
 def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of every file but the manifest; equal reports give equal bytes."""
     # Imported lazily: matplotlib costs 60 MB and 0.3 s.
-    from evaluation.presentation.plots import files as drawing
+    from evaluation.presentation.plots import figures as drawing
 
     svgs: dict[str, str] = {}
     plots = report.plots

@@ -1,4 +1,4 @@
-"""Plot a study's progress, its agreement, its workers' control results, and metrics against people."""
+"""Plot a study's progress and agreement, its workers' control results, metrics against people, and the dashboard."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from common.amounts import coefficient, thousands
-from evaluation.presentation.content import percent
+from evaluation.presentation.content import percent, percent_number
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
@@ -24,7 +25,9 @@ from evaluation.presentation.plots.canvas import (
     ROW,
     SMALL,
     SOFT,
+    SOFT_OPACITY,
     WARN,
+    WIDTH,
     Dot,
     draw_coefficients,
     draw_dots,
@@ -33,6 +36,7 @@ from evaluation.presentation.plots.canvas import (
     new_figure,
     new_plot,
     quiet_axes,
+    tick_of,
     to_svg,
     write_beside,
 )
@@ -56,6 +60,11 @@ PEOPLE = gettext_noop("one judge")
 # Krippendorff's customary threshold for reliable conclusions.
 RELIABLE = 0.8
 NO_AGREEMENT = gettext_noop("No item has two judgments that count yet.")
+LINES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)), (0, (8, 2)))
+NARROWED = 0.05  # width of an interval below which more judgments change little
+GAP = 0.075  # as a share of the plot's height, between two labels
+NARROW = 5.2  # inches: two are side by side
+LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
 
 def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
@@ -391,3 +400,196 @@ def _all_items(level: str) -> str:
 
 def _agreement_dot(label: str, figure: Mapping[str, Any], *, accent: bool = False) -> Dot:
     return Dot(label, figure["value"], figure["low"], figure["high"], accent=accent)
+
+
+def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Plot alpha with its interval over judgments; ``rows`` from ``agreement_so_far``."""
+    figure, axes = _new_curves(rows[-1]["judgments"])
+    x = [row["judgments"] for row in rows]
+    banded = [row for row in rows if row["low"] is not None]
+    _draw_band(axes, banded, alpha=0.2)
+    axes.plot(x, [row["value"] for row in rows], color=ACCENT, linewidth=2)
+    late = banded[len(banded) // 4 :] or rows  # the first wide intervals would flatten all others
+    low = min([row["low"] for row in late if row["low"] is not None] + [row["value"] for row in rows])
+    high = max([row["high"] for row in late if row["high"] is not None] + [row["value"] for row in rows])
+    room = max(0.05, 0.15 * (high - low))
+    axes.set_ylim(max(-1.0, low - room), min(1.02, high + room))
+    axes.yaxis.set_major_formatter(lambda value, _: tick_of(value))
+    axes.text(
+        1.015, rows[-1]["value"], coefficient(rows[-1]["value"]), transform=axes.get_yaxis_transform(), fontsize=NORMAL,
+        fontweight="bold", color=INK, va="center",
+    )  # fmt: skip
+    figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
+    return to_svg(
+        figure,
+        name="growth",
+        title=_("Agreement as it grows"),
+        description=growth_sentence(rows),
+    )
+
+
+def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return _("Agreement is measured once two people judged the same item.")
+    last = rows[-1]
+    if last["low"] is None:
+        return _("Alpha %(value)s from %(n)s items with two judgments or more.") % {
+            "value": coefficient(last["value"]),
+            "n": thousands(last["n"]),
+        }
+    width = last["high"] - last["low"]
+    sentence = _(
+        "Alpha %(value)s, 95 %% interval %(low)s to %(high)s, from %(n)s items with two judgments or more."
+    ) % {
+        "value": coefficient(last["value"]),
+        "low": coefficient(last["low"]),
+        "high": coefficient(last["high"]),
+        "n": thousands(last["n"]),
+    }
+    then = (
+        _("More judgments will hardly move it.")
+        if width <= NARROWED
+        else _("The interval is %(width)s wide.") % {"width": coefficient(width)}
+    )
+    return f"{sentence} {then}"
+
+
+def metrics_figure(
+    kind: str,
+    metrics: Mapping[str, Mapping[str, Any]],
+    *,
+    leaders: Sequence[str],
+    correlated: bool,
+) -> str:
+    names = sorted(metrics, key=lambda name: -(metrics[name]["value"] or -1.0))
+    if not names or metrics[names[0]]["value"] is None:
+        return ""
+    shown = coefficient if correlated else percent
+    height = 1.05 + 1.25 * ROW * len(names)
+    figure, axes = new_plot(height, NARROW)
+    known = [metrics[name] for name in names if metrics[name]["value"] is not None]
+    chance = 0.0 if correlated else CHANCE
+    ends = [cell[key] for cell in known for key in ("low", "high", "value") if cell[key] is not None]
+    ends.append(chance)
+    low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
+    axes.set_xlim(low, high + 0.09 * (high - low))
+    axes.axvline(chance, **LEVEL, linestyle=DASH, zorder=1)
+    axes.text(
+        chance, 1.0, _("chance"), transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=SMALL,
+        color=INK,
+    )  # fmt: skip
+    for row, name in enumerate(names):
+        cell = metrics[name]
+        if cell["value"] is None:
+            continue
+        colour, alpha = (ACCENT, 1.0) if name in leaders else (INK, 0.62)
+        if cell["low"] is not None:
+            axes.plot([cell["low"], cell["high"]], [row, row], color=colour, alpha=alpha, linewidth=2)
+        axes.plot([cell["value"]], [row], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
+        end = cell["high"] if cell["high"] is not None else cell["value"]
+        write_beside(axes, shown(cell["value"]), (end, row), (7, 0), alpha=SOFT_OPACITY, va="center")
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_yticks(range(len(names)), [label_of(name) for name in names], fontsize=NORMAL)
+    for label in axes.get_yticklabels():
+        label.set_parse_math(False)
+        label.set_fontweight("bold")
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    at_axis = tick_of if correlated else percent_number
+    axes.xaxis.set_major_formatter(lambda value, _: at_axis(value))
+    if correlated:
+        axes.set_xlabel(_("Kendall's tau-b with people's mean, 95 % interval"), **SOFT)
+    else:
+        axes.set_xlabel(_("pairs with the same winner in %, 95 % interval"), **SOFT)
+    longest = max(len(line) for name in names for line in label_of(name).split("\n"))
+    figure.subplots_adjust(
+        left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
+    )
+    spoken = "; ".join(
+        f"{name} {shown(metrics[name]['value'])}" for name in names if metrics[name]["value"] is not None
+    )
+    return to_svg(
+        figure,
+        name=f"metrics-{kind.lower()}",
+        title=_("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind},
+        description=f"{spoken}.",
+    )
+
+
+def earlier_figure(
+    kind: str,
+    curves: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    leaders: Sequence[str],
+    correlated: bool,
+) -> str:
+    """Plot each metric's value after fewer judgments."""
+    known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
+    known = {name: rows for name, rows in known.items() if len(rows) > 1}
+    if not known:
+        return ""
+    order = sorted(known, key=lambda name: -known[name][-1]["value"])
+    figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in known.values()))
+    for index, name in enumerate(order):
+        rows = known[name]
+        best = name in leaders
+        x = [row["judgments"] for row in rows]
+        if leaders == [name] and rows[-1]["low"] is not None and not correlated:
+            _draw_band(axes, rows, alpha=0.14)
+        axes.plot(
+            x, [row["value"] for row in rows], color=ACCENT if best else INK, alpha=1.0 if best else 0.6,
+            linewidth=2 if best else 1.4, linestyle=LINES[index % len(LINES)],
+        )  # fmt: skip
+    values = [row["value"] for rows in known.values() for row in rows]
+    chance = 0.0 if correlated else CHANCE
+    low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
+    axes.set_ylim(low, high)
+    axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
+    # Label chance among the ends: inside the plot it would overlap the lines.
+    named = [(known[name][-1]["value"], name.partition("|")[0], name in leaders) for name in order]
+    named = sorted([*named, (chance, _("chance"), False)], key=lambda entry: -entry[0])
+    ends = _spread_labels([value for value, *_rest in named], GAP * (high - low))
+    for (_value, label, best), end in zip(named, ends, strict=True):
+        axes.text(
+            1.015, end, label, transform=axes.get_yaxis_transform(), fontsize=SMALL,
+            color=ACCENT if best else INK, va="center", parse_math=False, fontweight="bold" if best else "normal",
+            alpha=SOFT_OPACITY if label == _("chance") else 1,
+        )  # fmt: skip
+    at_axis = tick_of if correlated else percent_number
+    axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
+    shown = coefficient if correlated else percent
+    longest = max(len(label) for _value, label, _best in named)
+    figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
+    spoken = "; ".join(
+        f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
+    )
+    return to_svg(
+        figure,
+        name=f"earlier-{kind.lower()}",
+        title=_("Had collection stopped earlier. Pairs: %(kind)s") % {"kind": kind},
+        description=_("From the first look to now: %(values)s.") % {"values": spoken},
+    )
+
+
+def _new_curves(judgments: int) -> tuple[Figure, Axes]:
+    figure, axes = new_plot(2.9, NARROW, grid="y")
+    axes.grid(axis="y", alpha=0.1)
+    axes.set_xlim(0, judgments)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel(_("judgments so far"), **SOFT)
+    return figure, axes
+
+
+def _draw_band(axes: Axes, rows: Sequence[Mapping[str, Any]], *, alpha: float) -> None:
+    x, low, high = ([row[key] for row in rows] for key in ("judgments", "low", "high"))
+    axes.fill_between(x, low, high, color=ACCENT, alpha=alpha, linewidth=0)
+
+
+def _spread_labels(ends: Sequence[float], gap: float) -> list[float]:
+    """Spread descending labels until none overlap, keeping them centred."""
+    positions: list[float] = []
+    for end in ends:
+        positions.append(min(end, positions[-1] - gap) if positions else end)
+    shift = sum(end - position for end, position in zip(ends, positions, strict=True)) / len(ends)
+    return [position + shift for position in positions]

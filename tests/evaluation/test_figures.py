@@ -8,8 +8,7 @@ from defusedxml.ElementTree import fromstring
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from evaluation.presentation.content import Dots, Estimate, Heat, HeatPanel, Level, Panel, Plot, Table
-from evaluation.presentation.plots.dots import dots_figure
-from evaluation.presentation.plots.files import draw_plot, svg_of
+from evaluation.presentation.plots.figures import dots_figure, draw_plot, svg_of
 from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.plots import (
     accuracy_figure,

@@ -113,7 +113,7 @@ def _savings_plot(result: dict[str, Any]) -> Any:
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.presentation.content import Curve, CurvePanel, Curves, Level
     from evaluation.presentation.plots.canvas import to_svg
-    from evaluation.presentation.plots.curves import curves_figure
+    from evaluation.presentation.plots.figures import curves_figure
 
     panels = []
     for group in _groups(result):

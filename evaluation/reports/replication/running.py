@@ -262,7 +262,7 @@ def write_replications(replications: Sequence[Replication], folder: Path) -> lis
 
 def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, bytes]]:
     # Imported lazily: matplotlib costs 60 MB and 0.3 s.
-    from evaluation.presentation.plots import files as drawing
+    from evaluation.presentation.plots import figures as drawing
 
     svgs: dict[str, str] = {}
     for replication in replications:

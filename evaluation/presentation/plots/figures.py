@@ -1,0 +1,557 @@
+"""Plots of a report as SVG, PDF and PNG, in the colours of Okabe and Ito: dots in rows, curves, power by size.
+
+Equal numbers give equal bytes: no times, no program names, ids from a fixed salt.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from io import BytesIO
+from typing import Any
+
+import matplotlib as mpl
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
+
+from common.amounts import thousands
+from evaluation.presentation.content import CurvePanel, Curves, Dots, Heat, Level, Panel, Plot, Specifications
+from evaluation.presentation.plots.canvas import (
+    ACCENT,
+    COLUMN,
+    DASH,
+    FAINT_OPACITY,
+    INK,
+    LEVEL,
+    NORMAL,
+    ROW,
+    SIMULATED,
+    SMALL,
+    SOFT,
+    SOFT_OPACITY,
+    WARN,
+    WIDTH,
+    Dot,
+    draw_dots,
+    name_axis,
+    new_figure,
+    new_plot,
+    quiet_axes,
+    shorten,
+    tick_of,
+    to_svg,
+    wrap_signature,
+    write_beside,
+)
+from evaluation.presentation.plots.heat import heat_figure, is_narrow
+
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
+End = tuple[float, str, str, str]  # end of a line, its name, colour and marker
+SIGN = 11  # points between the plot and a curve's marker
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MOST_LINES = 4
+LABELS_APART = 0.07  # of the axis between two labels
+LINE = 9  # points from one line of words above a panel to the next
+CURVE = 2.1  # inches
+OPTION, APART = 0.165, 0.13  # inches: a row of the matrix, and the gap between two choices
+HEAD, GAP = 0.5, 0.12
+MARK = 0.32  # half the height of a mark, in rows
+LETTER = 0.06  # inches of an average small letter
+STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 5.5, 0.105, 150
+PNG_DPI = 200
+
+
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells each step of cutting a font
+
+
+def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
+    lines, foot = _foot_lines(stamp, isinstance(plot.drawing, Heat) and is_narrow(plot.drawing))
+    match plot.drawing:
+        case Dots() as drawing:
+            figure = dots_figure(drawing, foot)
+        case Curves() as drawing:
+            figure = curves_figure(drawing, foot)
+        case Heat() as drawing:
+            figure = heat_figure(drawing, foot)
+        case Specifications() as drawing:
+            figure = specifications_figure(drawing, foot)
+    height = figure.get_size_inches()[1]
+    for index, line in enumerate(lines):
+        figure.text(  # the gid is for page_svg
+            0.01,
+            (0.04 + STAMP_LINE * (len(lines) - 1 - index)) / height,
+            line,
+            fontsize=STAMP_SIZE,
+            color=INK,
+            alpha=SOFT_OPACITY,
+            va="bottom",
+            parse_math=False,
+            gid=f"mark-{index}",
+        )
+    return figure
+
+
+def page_svg(svg: str, stamp: str) -> str:
+    """Remove the signature and the note on simulated answers, which a page shows once."""
+    height = re.search(r' height="(\d+)" viewBox="0 0 (\S+) (\S+)"', svg)
+    if height is None:
+        return svg
+    foot = 72 * _foot_lines(stamp, 'class="figure narrow"' in svg)[1]
+    high = float(height[3]) - foot
+    head = f' height="{high * 96 / 72:.0f}" viewBox="0 0 {height[2]} {high:g}"'
+    body = re.sub(r'<g id="[^"]*-mark-[^"]*">.*?</g>\n?', "", svg[height.end() :], flags=re.DOTALL)
+    return f"{svg[: height.start()]}{head}{body.replace(escape(SIMULATED), '', 1)}"
+
+
+def _foot_lines(stamp: str, narrow: bool) -> tuple[list[str], float]:
+    lines = wrap_signature(stamp, int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH)
+    return lines, STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
+
+
+def svg_of(figure: Canvas, plot: Plot, *, simulated: bool) -> str:
+    return to_svg(
+        figure, name=f"report-{plot.name}", title=plot.title, description=plot.sentence, simulated=simulated
+    )
+
+
+def svg_file(svg: str) -> bytes:
+    head, mark, rest = svg.partition(">\n")
+    white = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{mark}{white}\n{rest}'.encode()
+
+
+def pdf_of(figure: Canvas) -> bytes:
+    """Return PDF with TrueType fonts, as publishers require."""
+    out = BytesIO()
+    with mpl.rc_context({"pdf.fonttype": 42}):
+        figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    return out.getvalue()
+
+
+def png_of(figure: Canvas) -> bytes:
+    out = BytesIO()
+    figure.patch.set_alpha(1.0)  # which the common canvas leaves out, for pages
+    figure.savefig(out, format="png", dpi=PNG_DPI, facecolor="white", metadata={"Software": None})
+    figure.patch.set_alpha(0.0)
+    return out.getvalue()
+
+
+def curves_figure(drawing: Curves, foot: float) -> Canvas:
+    across = 1 if len(drawing.panels) == 1 else 2
+    down = -(-len(drawing.panels) // across)
+    height = 0.75 + 2.6 * down + foot
+    figure = new_figure(height)
+    grid = figure.subplots(down, across, squeeze=False)
+    for index, axes in enumerate(grid.ravel()):
+        if index >= len(drawing.panels):
+            axes.set_axis_off()
+            continue
+        _curve_panel(axes, drawing.panels[index], drawing.log, single=across == 1)
+    figure.text(0.01, 1 - 0.1 / height, drawing.up, **SOFT, va="top")
+    name_axis(figure, drawing.across, foot)
+    figure.subplots_adjust(
+        left=0.075,
+        right=0.84 if across == 2 else 0.8,
+        bottom=(0.5 + foot) / height,
+        top=1 - 0.5 / height,
+        wspace=0.62,
+        hspace=0.36,
+    )
+    return figure
+
+
+def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> None:
+    quiet_axes(axes, grid="y")
+    axes.set_title(panel.title, fontsize=NORMAL, color=INK, loc="left", fontweight="bold", parse_math=False)
+    if log:
+        axes.set_xscale("log")
+    ticks = sorted({x for curve in panel.curves for x in curve.x})
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xticks(ticks, _thin_ticks(ticks) if log else [f"{tick:g}" for tick in ticks])
+    values = [y for curve in panel.curves for y in curve.y if y is not None]
+    values += [y for curve in panel.bounds for y in curve.y if y is not None]
+    values += [level.value for level in panel.levels]
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    air = 0.06 * ((high - low) or 1.0)
+    axes.set_ylim(low - air, min(1.0, high + air) if high <= 1.0 else high + air)
+    axes.locator_params(axis="y", nbins=5)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
+    for level in panel.levels:
+        style = LEVEL | {"alpha": 0.5, "linestyle": DASH if level.dashed else "solid"}
+        axes.axhline(level.value, **style, zorder=1)
+    ends: list[End] = []
+    for bound in panel.bounds:
+        known = [(x, y) for x, y in zip(bound.x, bound.y, strict=True) if y is not None]
+        if known:
+            style = LEVEL | {"linewidth": 1.2, "linestyle": DASH if bound.dashed else "solid"}
+            axes.plot(*zip(*known, strict=True), **style, zorder=1, clip_on=False)
+            ends.append((known[-1][1], shorten(bound.label, 20), INK, ""))
+    for index, curve in enumerate(panel.curves):
+        known = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y is not None]
+        if not known:
+            continue
+        colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
+        xs, ys = zip(*known, strict=True)
+        axes.plot(xs, ys, color=colour, linewidth=1.6, marker=marker, markersize=4, clip_on=False)
+        ends.append((ys[-1], shorten(curve.label, 20 if single else 16), colour, marker))
+    if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
+        axes.invert_xaxis()  # label levels from the strictest on, where curves are farthest apart
+    ends += [(level.value, shorten(level.label, 18), INK, "") for level in panel.levels]
+    _direct_labels(axes, ends)
+
+
+def _thin_ticks(ticks: Sequence[float]) -> list[str]:
+    texts: list[str] = []
+    before = 0.0
+    for index, tick in enumerate(ticks):
+        last = index == len(ticks) - 1
+        crowded = before and tick / before < 1.45
+        if last and crowded:
+            texts[-1] = ""
+        texts.append(f"{tick:g}" if last or not crowded else "")
+        before = tick if texts[-1] else before
+    return texts
+
+
+def _direct_labels(axes: Axes, ends: list[End]) -> None:
+    """Label line ends without overlap; markers identify curves without colour."""
+    low, high = axes.get_ylim()
+    gap = (high - low) * 0.088
+    ordered = sorted(ends)
+    heights: list[float] = []
+    for value, *_label in ordered:
+        heights.append(max(value, heights[-1] + gap) if heights else value)
+    over = heights[-1] - high if heights else 0.0
+    if over > 0:  # back down from the top
+        heights[-1] = high
+        for index in range(len(heights) - 2, -1, -1):
+            heights[index] = min(heights[index], heights[index + 1] - gap)
+    beside = axes.get_yaxis_transform() + ScaledTranslation(SIGN / 72, 0, axes.figure.dpi_scale_trans)
+    for (_value, label, colour, marker), height in zip(ordered, heights, strict=True):
+        if marker:
+            axes.plot(
+                [1.0], [height], marker=marker, color=colour, markersize=4, clip_on=False, transform=beside
+            )
+        write_beside(
+            axes, label, (1.0, height), (SIGN + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),
+            fontsize=SMALL - 1.5, va="center", alpha=1.0 if marker else SOFT_OPACITY,
+        )  # fmt: skip
+
+
+def power_figure(result: Mapping[str, Any]) -> str:
+    """Plot the cheapest design's curve with intervals, and its neighbours muted."""
+    lines: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    for row in result["tried"]:
+        lines.setdefault((row["references"], row["votes"]), []).append(row)
+    best = result["best"]
+    chosen = (best["references"], best["votes"]) if best else max(lines)
+    others = sorted(
+        (key for key in lines if key != chosen),
+        key=lambda key: (abs(key[0] - chosen[0]), abs(key[1] - chosen[1]), key),
+    )
+    shown = [chosen, *others[: MOST_LINES - 1]]
+    height = 3.2
+    figure, axes = new_plot(height, grid="both")
+    ends = []
+    for key in reversed(shown):
+        rows = sorted(lines[key], key=lambda row: row["pairs"])
+        pairs, accent = [row["pairs"] for row in rows], key == chosen
+        colour = ACCENT if accent else INK
+        if accent:
+            low, high = ([row[end] for row in rows] for end in ("low", "high"))
+            axes.fill_between(pairs, low, high, color=ACCENT, alpha=0.18, linewidth=0)
+        axes.plot(
+            pairs, [row["power"] for row in rows], "o-", color=colour, alpha=1 if accent else 0.4,
+            linewidth=2 if accent else 1.2, markersize=5 if accent else 3, markeredgewidth=0,
+        )  # fmt: skip
+        ends.append((rows[-1]["power"], pairs[-1], _name(key, shown), colour))
+    above = 2.0
+    for power, pair, name, colour in sorted(ends, reverse=True):  # from the top down: most lines end there
+        above = min(power, above - LABELS_APART)
+        alpha = 1 if colour == ACCENT else SOFT_OPACITY
+        write_beside(axes, name, (pair, above), (8, 0), color=colour, alpha=alpha, va="center")
+    # End at the last number of pairs: a line's label may be at the same height.
+    most = max(row["pairs"] for row in result["tried"])
+    axes.plot([0, most], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
+    label, small = _("wanted: %(n)s") % {"n": _percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}
+    axes.text(0.0, result["wanted"], label, transform=axes.get_yaxis_transform(), va="bottom", **small)
+    axes.set_ylim(0, 1.03)
+    axes.set_xlim(left=0)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
+    axes.set_xlabel(_("pairs"), **SOFT)
+    figure.subplots_adjust(left=0.08, right=0.77, bottom=0.5 / height, top=0.97)
+    return to_svg(
+        figure,
+        name="power",
+        title=_("Power over the number of pairs"),
+        description=power_sentence(result),
+    )
+
+
+def power_sentence(result: Mapping[str, Any]) -> str:
+    best = result["best"]
+    if best is None:
+        most = max(result["tried"], key=lambda row: row["power"])
+        return _(
+            "None of these designs surely finds the difference in %(wanted)s of studies; the strongest, %(design)s, "
+            "does in %(power)s (%(interval)s)."
+        ) % {
+            "wanted": _percent(result["wanted"]),
+            "design": describe_design(most),
+            "power": _percent(most["power"]),
+            "interval": _interval(most),
+        }
+    sentence = _(
+        "%(design)s find the difference in %(power)s of studies (%(interval)s); in %(wrong)s the wrong one is ahead."
+    ) % {
+        "design": describe_design(best),
+        "power": _percent(best["power"]),
+        "interval": _interval(best),
+        "wrong": _percent(best["wrong"], 1),
+    }
+    if result["fewer_votes"] is not None:
+        sentence += " " + _("One vote less would find it in %(power)s.") % {
+            "power": _percent(result["fewer_votes"]["power"])
+        }
+    if result["half_the_pairs"] is not None:
+        sentence += " " + _("Half the pairs would find it in %(power)s.") % {
+            "power": _percent(result["half_the_pairs"]["power"])
+        }
+    return sentence
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    return _("95 %% interval %(low)s to %(high)s") % {
+        "low": _percent(row["low"]),
+        "high": _percent(row["high"]),
+    }
+
+
+def describe_design(row: Mapping[str, Any]) -> str:
+    """Describe a design: 300 pairs with 3 votes each."""
+    if row["references"] == 1:
+        return ngettext(
+            "%(pairs)s pairs with %(votes)s vote each",
+            "%(pairs)s pairs with %(votes)s votes each",
+            row["votes"],
+        ) % {"pairs": thousands(row["pairs"]), "votes": thousands(row["votes"])}
+    return ngettext(
+        "%(pairs)s pairs with %(references)s references each and %(votes)s vote on each of them",
+        "%(pairs)s pairs with %(references)s references each and %(votes)s votes on each of them",
+        row["votes"],
+    ) % {
+        "pairs": thousands(row["pairs"]),
+        "references": thousands(row["references"]),
+        "votes": thousands(row["votes"]),
+    }
+
+
+def _name(key: tuple[int, int], shown: list[tuple[int, int]]) -> str:
+    votes = ngettext("%(n)s vote", "%(n)s votes", key[1]) % {"n": key[1]}
+    if all(other[0] == 1 for other in shown):
+        return votes
+    references = ngettext("%(n)s ref", "%(n)s refs", key[0]) % {"n": key[0]}
+    return f"{references}, {votes}"
+
+
+def dots_figure(drawing: Dots, foot: float) -> Canvas:
+    """Leave ``foot`` free inches below."""
+    rows = len(drawing.labels)
+    above = LINE * max(0, *(sum(not level.dashed for level in panel.levels) - 1 for panel in drawing.panels))
+    height = 1.35 + above / 72 + ROW * rows + foot
+    figure = new_figure(height)
+    panels = figure.subplots(1, len(drawing.panels), squeeze=False)[0]
+    low, high = _range(drawing)
+    labels = [shorten(label) for label in drawing.labels]
+    narrow = len(drawing.panels) > 2
+    for index, (axes, panel) in enumerate(zip(panels, drawing.panels, strict=True)):
+        quiet_axes(axes)
+        axes.set_xlim(low, high)
+        dots = [
+            Dot(label, estimate.value, estimate.low, estimate.high, accent=whole in drawing.accent)
+            for label, whole, estimate in zip(labels, drawing.labels, panel.estimates, strict=True)
+        ]
+        draw_dots(axes, dots, named=index == 0)
+        _draw_x_ticks(axes, drawing, narrow=narrow)
+        _draw_levels(axes, panel.levels, first=index == 0, last=index == len(panels) - 1, narrow=narrow)
+        _write_heading(axes, panel, above)
+    left = 0.035 + 0.0108 * max(len(label) for label in labels)
+    figure.subplots_adjust(
+        left=max(left, 0.08),
+        right=0.97,
+        bottom=(0.52 + foot) / height,
+        top=1 - (0.72 + above / 72) / height,
+        wspace=0.22,
+    )
+    name_axis(figure, drawing.axis, foot)
+    return figure
+
+
+def _range(drawing: Dots) -> tuple[float, float]:
+    values = [
+        value
+        for panel in drawing.panels
+        for estimate in panel.estimates
+        for value in (estimate.value, estimate.low, estimate.high)
+        if value is not None
+    ]
+    values += [level.value for panel in drawing.panels for level in panel.levels]
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if drawing.shows == "share":
+        high = 1.0
+    elif drawing.shows == "coefficient":
+        low, high = min(low, 0.0), 1.0
+    air = 0.04 * ((high - low) or 1.0)
+    return low - air, high + air
+
+
+def _draw_x_ticks(axes: Axes, drawing: Dots, *, narrow: bool) -> None:
+    low, high = axes.get_xlim()
+    if drawing.shows == "number":
+        axes.locator_params(axis="x", nbins=5)
+        return
+    step = 0.5 if narrow else 0.25
+    ticks = [tick for tick in (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0) if low <= tick <= high]
+    ticks = [tick for tick in ticks if abs(round(tick / step) - tick / step) < 1e-9]
+    if drawing.shows == "share":
+        axes.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
+    else:
+        axes.set_xticks(ticks, [tick_of(tick) for tick in ticks])
+
+
+def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool, narrow: bool) -> None:
+    """Draw levels; label dashed ones in the first panel, human levels in the last, each on a line above."""
+    line = 2
+    for level in levels:
+        if level.low is not None and level.high is not None:
+            axes.axvspan(level.low, level.high, color=INK, alpha=0.07, linewidth=0)
+        axes.axvline(level.value, **LEVEL, linestyle=DASH if level.dashed else "solid", zorder=1)
+        if first if level.dashed else last:
+            low, high = axes.get_xlim()
+            share = (level.value - low) / (high - low)
+            align = "left" if share < 0.2 else "right" if share > (0.5 if narrow else 0.8) else "center"
+            line = 2 if level.dashed else line + LINE
+            write_beside(
+                axes, level.label, (level.value, 1.0), (0, line), ha=align, va="bottom",
+                xycoords=axes.get_xaxis_transform(), fontsize=SMALL - 1, alpha=SOFT_OPACITY,
+            )  # fmt: skip
+
+
+def _write_heading(axes: Axes, panel: Panel, lift: int) -> None:
+    if not panel.title:
+        return
+    above: dict[str, Any] = {"offset": (0, 25 + lift), "xycoords": "axes fraction", "va": "bottom"}
+    write_beside(axes, panel.title, (0.0, 1.0), **above, fontsize=NORMAL, fontweight="bold")
+    if panel.note:
+        write_beside(
+            axes, panel.note, (1.0, 1.0), **above, fontsize=SMALL - 1, alpha=SOFT_OPACITY, ha="right"
+        )
+
+
+def specifications_figure(drawing: Specifications, foot: float) -> Canvas:
+    rows = sum(len(options) for _, options in drawing.choices)
+    matrix = rows * OPTION + max(0, len(drawing.choices) - 1) * APART
+    height = HEAD + CURVE + GAP + matrix + 0.1 + foot
+    figure = new_figure(height)
+    label = max((len(label) for label, _ in drawing.choices), default=0)
+    option = max((len(option_name) for _, options in drawing.choices for option_name in options), default=0)
+    left = max(0.6, 0.1 + LETTER * (label + option + 2))
+    box = (left / WIDTH, (WIDTH - left - 0.15) / WIDTH)
+    curve = figure.add_axes((box[0], (height - HEAD - CURVE) / height, box[1], CURVE / height))
+    _draw_curve(curve, drawing)
+    figure.text(0.01, 1 - 0.3 / height, drawing.axis, **SOFT, va="center", ha="left", parse_math=False)
+    if rows:
+        below = figure.add_axes((box[0], (0.1 + foot) / height, box[1], matrix / height))
+        _draw_matrix(below, drawing, matrix, left)
+    return figure
+
+
+def _draw_curve(axes: Axes, drawing: Specifications) -> None:
+    quiet_axes(axes, grid="y")
+    axes.spines["bottom"].set_visible(False)
+    axes.set_xlim(-1, len(drawing.estimates))
+    axes.axhline(drawing.level.value, **LEVEL, linestyle=DASH, zorder=1)
+    positions: list[float] = []
+    ends: list[float] = []
+    for position, estimate in enumerate(drawing.estimates):
+        if estimate.low is not None and estimate.high is not None:
+            positions += [position, position, math.nan]
+            ends += [estimate.low, estimate.high, math.nan]
+    width = 1.6 if len(drawing.estimates) < 100 else 0.8
+    axes.plot(positions, ends, color=INK, alpha=FAINT_OPACITY, linewidth=width)
+    values = [math.nan if estimate.value is None else estimate.value for estimate in drawing.estimates]
+    size = 4.5 if len(values) < 60 else 2.6
+    for state, colour, shape in ((True, INK, "o"), (False, WARN, "v")):
+        drawn = [position for position, holds in enumerate(drawing.holds) if holds is state]
+        heights = [values[position] for position in drawn]
+        axes.plot(drawn, heights, shape, color=colour, markersize=size, markeredgewidth=0)
+    if drawing.reported is not None:
+        at = drawing.reported
+        axes.axvline(at, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
+        axes.plot([at], [values[at]], "o", color=ACCENT, markersize=size + 1.5, markeredgewidth=0)
+        share = at / max(1, len(values) - 1)
+        align = "left" if share < 0.1 else "right" if share > 0.9 else "center"
+        write_beside(
+            axes, "as reported", (at, 1.0), (0, -1), xycoords=axes.get_xaxis_transform(), ha=align, va="bottom",
+            fontsize=SMALL - 1.5, color=ACCENT,
+        )  # fmt: skip
+    write_beside(
+        axes, drawing.level.label, (1.0, drawing.level.value), (0, 1), xycoords=axes.get_yaxis_transform(),
+        ha="right", va="bottom", fontsize=SMALL - 1.5, alpha=SOFT_OPACITY,
+    )  # fmt: skip
+    axes.set_xticks([])
+    axes.locator_params(axis="y", nbins=6)
+    ticks = [tick for tick in axes.get_yticks() if axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]]
+    shares = drawing.shows == "share"
+    axes.set_yticks(ticks, [f"{100 * tick:g}" if shares else tick_of(round(tick, 6)) for tick in ticks])
+
+
+def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float) -> None:
+    axes.patch.set_alpha(0.0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_xlim(-1, len(drawing.taken))
+    axes.set_ylim(inches / OPTION, 0)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    if drawing.reported is not None:
+        axes.axvline(drawing.reported, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
+    top = 0.0
+    for column, (label, options) in enumerate(drawing.choices):
+        taken = [row[column] for row in drawing.taken]
+        write_beside(
+            axes, label, (0, top + 0.5), (-72 * left + 6, 0), xycoords=("axes fraction", "data"), va="center",
+            fontsize=SMALL - 1.5, fontweight="bold",
+        )  # fmt: skip
+        for option, name in enumerate(options):
+            middle = top + option + 0.5
+            write_beside(
+                axes, name, (0, middle), (-5, 0), xycoords=("axes fraction", "data"), ha="right", va="center",
+                fontsize=SMALL - 1.5,
+            )  # fmt: skip
+            _draw_marks(axes, [index for index, position in enumerate(taken) if position == option], middle)
+        top += len(options) + APART / OPTION
+
+
+def _draw_marks(axes: Axes, positions: Sequence[int], middle: float) -> None:
+    """Draw a stroke at each place as one path, which keeps the file small."""
+    across: list[float] = []
+    up: list[float] = []
+    for position in positions:
+        across += [position, position, math.nan]
+        up += [middle - MARK, middle + MARK, math.nan]
+    axes.axhline(middle, color=INK, alpha=0.08, linewidth=0.8, zorder=0)
+    width = max(0.9, min(4.0, 260 / max(1, axes.get_xlim()[1])))
+    axes.plot(across, up, color=INK, alpha=SOFT_OPACITY, linewidth=width, solid_capstyle="butt")
