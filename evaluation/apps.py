@@ -53,24 +53,24 @@ def _remove_personal_data(**about: Any) -> None:
 
 
 def _forget_person(**about: Any) -> None:
-    from evaluation.data.releases.erasure import forget_person
+    from evaluation.data.releases.storage import forget_person
 
     forget_person(**about)
 
 
 def _remove_files(**about: Any) -> None:
-    from evaluation.data.releases.erasure import remove_files
+    from evaluation.data.releases.storage import remove_files
 
     remove_files(**about)
 
 
 def _describe_computed_results(**about: Any) -> str:
-    from evaluation.data.releases.erasure import describe_computed_results
+    from evaluation.data.releases.storage import describe_computed_results
 
     return describe_computed_results(about["study"])
 
 
 def _forget_columns(**about: Any) -> None:
-    from evaluation.data.releases.erasure import forget_columns
+    from evaluation.data.releases.storage import forget_columns
 
     forget_columns(about["study"])

@@ -16,27 +16,25 @@ from common.incoming import READ_AT_ONCE
 from evaluation.data.export.exporting import export_for_download
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores as store_imported_scores
-from evaluation.data.judgment_sets.blocks import extend_blocks
+from evaluation.data.judgment_sets.loaders import extend_blocks
 from evaluation.data.publishing.describing import describe_plan
-from evaluation.data.publishing.sending import plan_publication
-from evaluation.data.publishing.sending import publish_release as give_release
-from evaluation.data.releases.erasure import remove_written
+from evaluation.data.publishing.sending import plan_publication, send_release
 from evaluation.data.releases.storage import (
     Terms,
     find_release,
     place_for_release,
     record_release,
     release_file,
+    remove_written,
 )
 from evaluation.errors import PublishingError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER
-from evaluation.planning.choosing.savings import choice_savings as savings_of_choice
 from evaluation.planning.choosing.selecting import ALL, compute_choice, store_choice
-from evaluation.planning.choosing.weighing import weigh_back as weighed_back
+from evaluation.planning.choosing.weighing import compute_savings, compute_weighed
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
-from evaluation.reports.releases.comparison import compare_releases as compared
 from evaluation.reports.releases.making import write_release
+from evaluation.reports.releases.verification import compare_releases as compared
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
@@ -115,11 +113,11 @@ def select_items(run: Run, *, study: str, method: str, **options: Any) -> None:
 
 
 def weigh_back(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
-    return weighed_back(study=find_study(study), **options, progress=run.progress)
+    return compute_weighed(study=find_study(study), **options, progress=run.progress)
 
 
 def choice_savings(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
-    return savings_of_choice(study=find_study(study), **options, progress=run.progress)
+    return compute_savings(study=find_study(study), **options, progress=run.progress)
 
 
 def ask_judge(
@@ -278,7 +276,7 @@ def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[
     plan = plan_publication(study=study_row, **values)
     if not send:
         return {"plan": plan.as_json(), "words": describe_plan(plan)}
-    sent = give_release(plan=plan, progress=run.progress)
+    sent = send_release(plan=plan, progress=run.progress)
     return {
         "words": [sent.summary()],
         "state": sent.deposit.state,

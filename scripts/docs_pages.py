@@ -314,7 +314,7 @@ def statistics_page() -> Iterator[str]:
 def papers_page() -> Iterator[str]:
     """Show the tables that ``replicate all`` writes; what is not reproducible stands by its reason."""
     from evaluation.reports.replication.packs import shipped_packs
-    from evaluation.reports.replication.verdicts import COLUMNS, NOT_REPRODUCIBLE
+    from evaluation.reports.replication.running import COLUMNS, NOT_REPRODUCIBLE
 
     yield "# Published numbers, one by one\n\nHow they are computed is in [Papers, run again](../replication.md)."
     for pack in shipped_packs():

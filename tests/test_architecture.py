@@ -393,7 +393,7 @@ def test_prolific_language_models_and_archives_have_one_door_each() -> None:
     doors = {
         "annotation.crowds.prolific.client",
         "evaluation.results.judges.asking",
-        "evaluation.data.publishing.outside",
+        "evaluation.data.publishing.archives",
     }
     callers = {entry.importer for entry in imports() if inside(entry.imported, "httpx")}
     assert callers == {*doors, "common.incoming.services"}
@@ -411,7 +411,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
         "json.loads": (
             *("annotation.money.orders", "annotation.privacy.retention", "evaluation.results.challenges"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "evaluation.metrics.files"),
-            *("evaluation.data.publishing.outside", "evaluation.data.releases", "evaluation.results.aggregation"),
+            *("evaluation.data.publishing.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
             *("evaluation.numeric.signatures", "judgments.kinds.spans.answers", "judgments.studies.studies"),
         ),
         "PillowImage.open": ("judgments.datasets.pictures",),

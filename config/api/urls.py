@@ -20,19 +20,20 @@ from annotation.webhooks import views as webhooks_api
 from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
-from evaluation.data.export import api as export_api
-from evaluation.data.imported_scores.api import DatasetScoresView
-from evaluation.data.publishing.api import DepositResource
-from evaluation.data.publishing.operations import publish_release
-from evaluation.planning import api as planning_api
-from evaluation.planning.choosing.operations import choice_savings, select_items, weigh_back
-from evaluation.planning.follow_up import api as follow_up_api
+from evaluation.data.export import views as export_api
+from evaluation.data.imported_scores.views import DatasetScoresView
+from evaluation.data.publishing.sending import publish_release
+from evaluation.planning import views as planning_api
+from evaluation.planning.choosing.selecting import select_items
+from evaluation.planning.choosing.weighing import choice_savings, weigh_back
+from evaluation.planning.follow_up import views as follow_up_api
 from evaluation.planning.follow_up.units import next_batch, reopen
 from evaluation.planning.planning import use_plan
-from evaluation.planning.registration import api as registration_api
-from evaluation.reports import api as report_api
-from evaluation.reports.operations import make_report
-from evaluation.reports.releases import api as releases_api
+from evaluation.planning.registration import views as registration_api
+from evaluation.reports import views as report_api
+from evaluation.reports.releases import views as releases_api
+from evaluation.reports.releases.views import DepositResource
+from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
 from evaluation.results.challenges import views as challenges_api
 from evaluation.results.comparing import views as comparing_api

@@ -16,7 +16,7 @@ from django.db import OperationalError
 
 from common.commands import QuorumCommand
 from config.compiling import compile_kernels
-from evaluation.data.provenance import quorum_version
+from evaluation.numeric.signatures import quorum_version
 
 
 class Prepare(QuorumCommand):

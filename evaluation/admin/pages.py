@@ -11,14 +11,14 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from unfold.decorators import display
 
-from evaluation.data.export import page as export_page
+from evaluation.data.export import views as export_page
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.planning import page as planning_page
-from evaluation.planning.choosing import page as choosing_page
-from evaluation.planning.follow_up import page as follow_up_page
-from evaluation.planning.registration import page as registration_page
-from evaluation.reports import page as report_page
-from evaluation.reports.releases import page as releases_page
+from evaluation.planning import views as planning_page
+from evaluation.planning.choosing import views as choosing_page
+from evaluation.planning.follow_up import views as follow_up_page
+from evaluation.planning.registration import views as registration_page
+from evaluation.reports import views as report_page
+from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
 from evaluation.results.challenges import page as challenges_page
 from evaluation.results.comparing import views as comparing_page

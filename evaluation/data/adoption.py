@@ -20,7 +20,7 @@ from common.errors import DataConflict, WrongState
 from common.parameters import Parameters
 from common.rows import refresh_statistics
 from evaluation.data.export.formats.consensus import CollectedCaption, check_writes, written_captions
-from evaluation.data.export.snapshot import take_snapshot
+from evaluation.data.export.parts import take_snapshot
 from judgments.access.roles import require_editor
 from judgments.datasets.importing import check_owner, store_candidates
 from judgments.drawing.material import content_key

@@ -21,8 +21,8 @@ from evaluation.data.judgment_sets.files import (
     read_source,
 )
 from evaluation.data.judgment_sets.records import Source
-from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
+from evaluation.numeric.signatures import json_float
 from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from evaluation.results.consensus import COEFFICIENTS, agreement_coefficients

@@ -29,9 +29,9 @@ from evaluation.reports.replication.running import (
     NO_TABLES,
     check_output,
     run_packs,
+    tally,
     write_replications,
 )
-from evaluation.reports.replication.verdicts import tally
 from evaluation.results.consensus import components_sentence
 from judgments.management.base import OperationCommand
 from judgments.studies.studies import design_of, find_study

@@ -12,25 +12,27 @@ from common.commands import QuorumCommand, progress_bar
 from evaluation.data.export import exporting as exports
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import FORMATS
-from evaluation.data.publishing import operations as publishing
 from evaluation.data.publishing.describing import describe_plan
-from evaluation.data.publishing.sending import plan_publication, publish_release
-from evaluation.data.releases.documents import LICENCES
-from evaluation.data.releases.erasure import origin_of
+from evaluation.data.publishing.sending import check_options, plan_publication, publish_release, send_release
+from evaluation.data.releases.bundle import LICENCES
+from evaluation.data.releases.storage import origin_of
 from evaluation.errors import VerificationError
 from evaluation.presentation.content import format_cell
-from evaluation.reports.operations import make_report
-from evaluation.reports.releases import operations
-from evaluation.reports.releases.comparison import compare_releases
+from evaluation.reports.releases import making
 from evaluation.reports.releases.making import release_study
-from evaluation.reports.releases.verification import verify_bundle, verify_signature, verify_study
-from evaluation.reports.storage import build_report, check_folder, write_report
+from evaluation.reports.releases.verification import (
+    compare_releases,
+    verify_bundle,
+    verify_signature,
+    verify_study,
+)
+from evaluation.reports.storage import build_report, check_folder, make_report, write_report
 from judgments.management.base import OperationCommand
 from judgments.studies.studies import find_study
 
 
 class Release(OperationCommand):
-    operation = operations.release
+    operation = making.release
     workers_option = "--workers"
     help = (
         "Write a closed study's judgments, what they say together, its design and its papers as one zip file that\n"
@@ -50,7 +52,7 @@ class Release(OperationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.study_and_values(options)
-        terms = operations.terms_of(study, **values)
+        terms = making.terms_of(study, **values)
         with progress_bar() as progress:
             release, path = release_study(
                 study=study, terms=terms, output=options["output"], progress=progress
@@ -197,7 +199,7 @@ class Report(OperationCommand):
 
 
 class PublishRelease(OperationCommand):
-    operation = publishing.publish_release
+    operation = publish_release
     help = (
         "Show what an archive would get of a release: files, description, licence, and why it must not be given away "
         "where that is so. With --send it goes there as a draft, with --publish it is made public. A run that stopped "
@@ -216,7 +218,7 @@ class PublishRelease(OperationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.study_and_values(options)
-        publishing.check_options(**values)
+        check_options(**values)
         send = values.pop("send")
         plan = plan_publication(study=study, bundle=options["bundle"], **values)
         if not send:
@@ -225,7 +227,7 @@ class PublishRelease(OperationCommand):
             self.say("Nothing was sent; --send does it.")
             return
         with progress_bar() as progress:
-            sent = publish_release(plan=plan, progress=progress)
+            sent = send_release(plan=plan, progress=progress)
         self.say(sent.summary())
 
 

@@ -11,11 +11,11 @@ from django.core.management.base import CommandParser
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from common.files import write_json
-from evaluation.data.provenance import as_json
 from evaluation.metrics import MetricsError
 from evaluation.metrics.files import DEFAULT_METRICS, score_files
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.text.tokens import TOKENIZERS
+from evaluation.numeric.signatures import as_json
 
 _METRICS = "\n".join(f"  {metric.name:<13} {metric.what}" for metric in METRICS.values())
 

@@ -23,9 +23,9 @@ from common.errors import WrongState
 from common.parameters import Parameters
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import hash_of_judgments
-from evaluation.data.provenance import json_float, signature
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
+from evaluation.numeric.signatures import json_float, signature
 from evaluation.results.consensus import SIDES, components_of, counted_ratings
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners

@@ -15,9 +15,9 @@ from annotation.money.costs import forecast_of
 from annotation.rehearsal import Crowd, RehearsalReport, truths_of
 from common.amounts import percent
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.provenance import json_float, signature
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
+from evaluation.numeric.signatures import json_float, signature
 from evaluation.planning.planning import ENOUGH
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.consensus import share_with_interval

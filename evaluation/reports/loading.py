@@ -1,4 +1,4 @@
-"""Load a report's inputs from a study; ``evaluation.reports.releases.inputs`` does so from a release."""
+"""Load a report's inputs from a study; ``evaluation.reports.releases.verification`` does so from a release."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Floats, JudgmentTable
-from evaluation.data.provenance import quorum_version
 from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
+from evaluation.numeric.signatures import quorum_version
 from evaluation.presentation.rendering import WORDING
 from evaluation.results.aggregation import compute_aggregation, consensus_of
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs

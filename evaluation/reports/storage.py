@@ -1,10 +1,15 @@
-"""Assemble reports and store them: numbers as an analysis, files as an archive."""
+"""Assemble reports, with a methods section (``methods.toml``) and citations, and store them.
+
+Numbers are stored as an analysis, files as an archive.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
+import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,36 +18,161 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils.translation import gettext as _
+from rest_framework import serializers
 
-from annotation.models import Adjudication, Judgment
-from common.errors import NotThere
+from annotation.models import Adjudication, Exclusion, Judgment
+from common.errors import NotThere, WrongState
 from common.files import whole_file
+from common.parameters import Parameters
 from evaluation.data.export.parts import EPOCH
 from evaluation.data.judgment_sets.loaders import signature_of_study
-from evaluation.data.provenance import as_json, signature, versions
-from evaluation.data.releases.erasure import erased_since
+from evaluation.data.releases.storage import erased_since
 from evaluation.errors import ExportError
 from evaluation.models import Analysis
+from evaluation.numeric.signatures import as_json, signature, versions
 from evaluation.planning.registration.plans import find_registered
 from evaluation.presentation.content import Report, Section
-from evaluation.presentation.rendering import render_methods, render_report, render_table
+from evaluation.presentation.rendering import fill_template, render_methods, render_report, render_table
 from evaluation.reports.loading import ReportInputs, load_inputs
-from evaluation.reports.methods import bibtex, methods
 from evaluation.reports.multiverse.curve import (
     compute_multiverse,
+    multiverse_section,
     multiverse_signature,
     store_multiverse,
     stored_multiverse,
 )
-from evaluation.reports.multiverse.section import multiverse_section
 from evaluation.reports.sections import registration_section, sections_of
+from evaluation.reports.sections.people import SPLITS
 from evaluation.results.error_spans.scores import systems_section
 from evaluation.results.judges.findings import judges_section
+from evaluation.results.rankings import audit_sentence
 from evaluation.results.strengths.computing import ranking_section
+from judgments.drawing.stopping import describe_stopping
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of, stops_early
+from judgments.study_operations import background_operation
+
+# Prefix of a metric's name -> its works; the longest match counts.
+METRICS = {
+    "bleu": ("papineni2002",),
+    "bleu-h13": ("hodosh2013", "papineni2002"),
+    "bleu-pre": ("hodosh2013", "papineni2002"),
+    "rouge": ("lin2004",),
+    "meteor": ("denkowski2014",),
+    "cider": ("vedantam2015",),
+}
+
+# Source format of an import -> the data's authors.
+SOURCES = {
+    "pascal-50s": ("vedantam2015",),
+    "abstract-50s": ("vedantam2015",),
+    "flickr8k": ("hodosh2013",),
+    "coco": ("lin2014coco", "chen2015coco"),
+}
+
+# The paper that a preset is named after.
+PRESETS = {
+    "vedantam-2015": "vedantam2015",
+    "hodosh-2013": "hodosh2013",
+    "wang-gaizauskas-2015": "wang2015",
+    "wang-gaizauskas-2016": "wang2016",
+    "mason-charniak-2012": "mason2012",
+}
+
+FOLDER = Path(__file__).parent
+
+SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
+
+
+def _read(text: str) -> dict[str, str]:
+    """Return key -> entry of a .bib file whose closing braces have their own lines."""
+    return {entry[1]: entry[0] for entry in re.finditer(r"^@\w+\{(\w+),\n.*?^\}\n", text, re.M | re.S)}
+
+
+ENTRIES = _read((FOLDER / "references.bib").read_text(encoding="utf-8"))
+
+
+def fields_of(key: str) -> dict[str, str]:
+    return dict(re.findall(r"^  (\w+) = \{(.*)\},?$", ENTRIES[key], re.M))
+
+
+def sources_of_metric(name: str) -> tuple[str, ...]:
+    base = name.partition("|")[0]
+    prefixes = [prefix for prefix in METRICS if base.startswith(prefix)]
+    return METRICS[max(prefixes, key=len)] if prefixes else ()
+
+
+def bibtex(keys: Iterable[str]) -> str:
+    return "\n".join(ENTRIES[key] for key in sorted(set(keys)))
+
+
+def cite_in_text(key: str) -> str:
+    """Cite a work in running text: Vedantam et al., 2015."""
+    fields = fields_of(key)
+    names = [name.split(",")[0] for name in fields["author"].split(" and ")]
+    authors = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+    return f"{authors}, {fields['year']}"
+
+
+def methods(
+    inputs: ReportInputs, study: Study, sections: Sequence[Section]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the paragraphs, and their citation keys."""
+    cited: dict[str, None] = {}
+
+    def work(key: str) -> str:
+        cited[key] = None
+        return cite_in_text(key)
+
+    def cite(*keys: str) -> str:
+        return f"({'; '.join(map(work, keys))})" if keys else ""
+
+    design, kind, result = design_of(study), inputs.kind, inputs.aggregation.result
+    audit = result.get("filter_audit")
+    imported = study.source == Study.Source.IMPORTED
+    excluded = Exclusion.objects.filter(study=study, lifted_at=None)
+    values = {
+        "work": work,
+        "cite": cite,
+        "works_of": sources_of_metric,
+        "study": study,
+        "design": design,
+        "kind": kind,
+        "judges_captions": kind.judges_one_caption,
+        "imported": imported,
+        "designed": study.source == Study.Source.DESIGNED,
+        "by_people": not imported and not study.simulated,
+        "paper": next((key for start, key in PRESETS.items() if design.preset.startswith(start)), ""),
+        "sources": next(
+            (keys for start, keys in SOURCES.items() if study.dataset.source_format.startswith(start)), ()
+        ),
+        "pairs": ", ".join(f"{count:,} {name}" for name, count in design.sampling.pairs.items() if count),
+        "audit": audit_sentence(audit) if audit else "",
+        "exclusions": list(excluded.values_list("rule").annotate(n=Count("pk")).order_by("rule")),
+        "stopping": describe_stopping(design) if stops_early(study) else "",
+        "counts": result["counts"],
+        "anonymous": not result["agreement"]["per_worker"]["available"],
+        "alpha": result["agreement"]["alpha"],
+        "settings": inputs.aggregation.settings,
+        "evaluation": inputs.evaluation,
+        "metrics": inputs.metrics,
+        "seed": inputs.seed,
+        "clustered": inputs.clustered,
+        "raters": inputs.by_rater,
+        "splits": SPLITS,
+        "sections": {section.name for section in sections},
+        "tables": {table.name for section in sections for table in section.tables},
+        "versions": versions(),
+    }
+    paragraphs = []
+    for name in ("collection", "analysis"):
+        sentences = [fill_template(text, values) for text in SENTENCES[name]]
+        paragraphs.append(" ".join(text for text in sentences if text))
+    return tuple(paragraphs), tuple(cited)
+
 
 MANIFEST = "manifest.json"
 
@@ -299,3 +429,22 @@ def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
     with zipfile.ZipFile(path) as archive:
         stored = set(archive.namelist())
         return {name: archive.read(name).decode() for name in names if name in stored}
+
+
+class MakeReportRequest(Parameters):
+    multiverse = serializers.BooleanField(
+        required=False,
+        label="Under other choices too",
+        help_text="Also repeat the analysis under all other defensible choices, and draw how far conclusions move.",
+    )
+
+
+@background_operation("report", "Make the report", job="report", once="always", parameters=MakeReportRequest)
+def make_report(*, study: Study, multiverse: bool = False) -> dict[str, Any]:
+    """Make a report in the background; it is then a report of `what` = `report`, whose files can be downloaded."""
+    if study.state in (Study.State.DRAFT, Study.State.GENERATED):
+        raise WrongState(
+            _("Study %(slug)r is %(state)s; there is nothing to report before it is open.")
+            % {"slug": study.slug, "state": study.state}
+        )
+    return {"multiverse": True} if multiverse else {}

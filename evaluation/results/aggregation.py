@@ -20,11 +20,18 @@ from common.amounts import thousands
 from common.rows import batched, indexes_built_after, insert_rows, large_cache, plain_rows
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
-from evaluation.data.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
-from evaluation.data.provenance import as_json, hash_with, signature
+from evaluation.data.judgment_sets.records import (
+    JudgmentTable,
+    PairRow,
+    UnitRow,
+    Units,
+    hash_with,
+    hash_with_winners,
+)
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
 from evaluation.numeric.arrays import places_in
+from evaluation.numeric.signatures import as_json, signature
 from evaluation.presentation.content import percent
 from evaluation.results.consensus import (
     CLUSTERED,
@@ -430,7 +437,7 @@ def run_aggregation(
     progress: Progress = no_progress,
 ) -> Aggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
-    from evaluation.data.judgment_sets.blocks import extend_blocks
+    from evaluation.data.judgment_sets.loaders import extend_blocks
 
     extend_blocks(study)
     aggregation = compute_aggregation(study=study, method=method, clusters=clusters, progress=progress)

@@ -13,10 +13,10 @@ from evaluation.data.imported_scores.storing import check_imported, imported_has
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
-from evaluation.data.provenance import signature
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.numeric.arrays import places_in
+from evaluation.numeric.signatures import signature
 from evaluation.results.aggregation import StudyConsensus, consensus_of
 from evaluation.results.consensus import CLUSTERED, agreement_rows, clusters_of_pairs, one_against_rest
 from evaluation.results.metric_figures import (

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.numeric.signatures import as_json, json_float
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inference import ClusterColumns, Inference
 from evaluation.statistics.inputs import ROUNDING

@@ -31,7 +31,7 @@ from common.errors import NotThere, WrongState
 from evaluation.data.adoption import adopt
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.ranked_lists import outputs_of
-from evaluation.data.releases.erasure import erased_since
+from evaluation.data.releases.storage import erased_since
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import percent
 from evaluation.results.aggregation import unused_context

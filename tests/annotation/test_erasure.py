@@ -36,8 +36,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
 from evaluation.data.integrity import check_integrity
-from evaluation.data.releases.erasure import erased_since, origin_of
-from evaluation.data.releases.storage import Terms
+from evaluation.data.releases.storage import Terms, erased_since, origin_of
 from evaluation.models import Analysis
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle

@@ -12,8 +12,8 @@ from django.test import Client
 from annotation.rehearsal import Crowd, rehearse
 from common.errors import DesignError, WrongState
 from evaluation.data.judgment_sets.loaders import uncommon_fields
-from evaluation.planning.choosing.population import judged_population, population_of_draft
-from evaluation.planning.choosing.weighing import weigh_back
+from evaluation.planning.choosing.selecting import judged_population, population_of_draft
+from evaluation.planning.choosing.weighing import compute_weighed
 from evaluation.planning.follow_up.units import make_next_batch
 from evaluation.reports.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
@@ -158,7 +158,7 @@ def test_what_people_say_of_chosen_pairs_is_weighed_back(
 
 def test_means_of_systems_and_tau_are_weighed_back() -> None:
     study = judged(choose(draft("graded"), "--method", "even", "--budget", "20"))
-    rows = weigh_back(study=study, metrics=METRICS)["rows"]
+    rows = compute_weighed(study=study, metrics=METRICS)["rows"]
     names = [row["name"] for row in rows if row["what"] == "mean"]
     assert names == [
         *("system-0", "system-1", "system-2"),
@@ -179,7 +179,7 @@ def test_what_choosing_would_have_saved_is_measured_on_judged_items(
     assert "difference: error of" in said
     assert "disagreement" in said
     with pytest.raises(WrongState, match="judges all its items"):
-        weigh_back(study=study)
+        compute_weighed(study=study)
 
 
 def test_what_cannot_be_chosen_is_refused_in_a_sentence() -> None:

@@ -7,8 +7,8 @@ from django.core.management import call_command
 
 from annotation.models import Judgment
 from evaluation.data.releases.storage import Terms
-from evaluation.reports.releases.comparison import compare_releases
 from evaluation.reports.releases.making import release_study
+from evaluation.reports.releases.verification import compare_releases
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("undrawn")]

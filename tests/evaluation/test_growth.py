@@ -9,7 +9,7 @@ import pytest
 from annotation.importing import import_judgments
 from benchmarks.filling import fill_study
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.judgment_sets import blocks
+from evaluation.data.judgment_sets import loaders
 from evaluation.data.releases.storage import Terms
 from evaluation.reports.releases.making import release_study
 from evaluation.results.aggregation import aggregate_study
@@ -110,11 +110,11 @@ def test_a_snapshot_of_the_dashboard_reads_what_has_come_since(monkeypatch: pyte
 
     The right answers of control items are read each time: they are as many as the design's pool holds.
     """
-    monkeypatch.setattr(blocks, "SPAN", 1)
+    monkeypatch.setattr(loaders, "SPAN", 1)
     rows = []
     for judgments in (6_000, 24_000):
         study = study_of(judgments)
-        blocks.extend_blocks(study)
+        loaders.extend_blocks(study)
         store_snapshot(compute_snapshot(study=study))  # with the scores of captions, which are computed once
         controls = study.units.filter(control=True).count()
         rows.append(work_of(partial(compute_snapshot, study=study)).rows - controls)

@@ -15,17 +15,17 @@ from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import reject_assignments
 from annotation.rehearsal import Crowd, rehearse
 from evaluation.data.integrity import check_integrity
-from evaluation.data.judgment_sets import blocks
-from evaluation.data.judgment_sets.blocks import extend_blocks
+from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import (
     control_records_of,
+    extend_blocks,
     hash_of_judgments,
     load_judgments,
     signature_of_study,
     votes_of,
     votes_of_table,
 )
-from evaluation.data.provenance import DataHash
+from evaluation.data.judgment_sets.records import DataHash
 from evaluation.models import ColumnBlock
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
@@ -82,8 +82,8 @@ def check_board(study: Study) -> None:
 def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "SPAN", 1)
-    monkeypatch.setattr(blocks, "MOST", 7)
+    monkeypatch.setattr(loaders, "SPAN", 1)
+    monkeypatch.setattr(loaders, "MOST", 7)
     lot = random.Random(seed)
     study = casting.make_study(
         casting.make_dataset(pictures=False),
@@ -115,7 +115,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, protocol: str = "pairwise") -> St
     work(study, joined(study, "early"), always_first)
     other = casting.make_study(dataset, protocol, judgments_per_unit=2, name="other")
     work(other, joined(other, "elsewhere"), always_first)
-    monkeypatch.setattr(blocks, "SPAN", 1)
+    monkeypatch.setattr(loaders, "SPAN", 1)
     extend_blocks(study)
     return study
 
@@ -123,9 +123,9 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, protocol: str = "pairwise") -> St
 def test_the_newest_judgment_is_asked_of_the_blocks_first(monkeypatch: pytest.MonkeyPatch) -> None:
     study = in_blocks(monkeypatch)
     end = ColumnBlock.objects.filter(study=study, what="judgments").latest("last").last
-    assert blocks.newest_judgment(study) == end > Judgment.objects.of_study(study).latest("pk").pk
+    assert loaders.newest_judgment(study) == end > Judgment.objects.of_study(study).latest("pk").pk
     work(study, joined(study, "late"), always_first, most=1)
-    assert blocks.newest_judgment(study) == Judgment.objects.of_study(study).latest("pk").pk > end
+    assert loaders.newest_judgment(study) == Judgment.objects.of_study(study).latest("pk").pk > end
 
 
 def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,12 +145,12 @@ def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.Mon
     ends = ColumnBlock.objects.filter(study=study, what="judgments").latest("last").last
     assert Judgment.objects.of_study(study).latest("pk").pk <= ends
     check(study)
-    assert list(blocks.changed_blocks()) != []
+    assert list(loaders.changed_blocks()) != []
 
     work(study, joined(study, "later"), always_first)
     extend_blocks(study)
     check(study)
-    assert list(blocks.changed_blocks()) == []
+    assert list(loaders.changed_blocks()) == []
     assert ColumnBlock.objects.filter(study=study, what="judgments").exists()
 
 
@@ -158,7 +158,7 @@ def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.Mon
 def test_blocks_that_are_not_those_of_the_rows_are_named_and_made_anew(
     damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "MOST", 3)
+    monkeypatch.setattr(loaders, "MOST", 3)
     study = in_blocks(monkeypatch)
     own = ColumnBlock.objects.filter(study=study, what="judgments")
     if damage == "other columns":
@@ -178,12 +178,12 @@ def test_blocks_that_are_not_those_of_the_rows_are_named_and_made_anew(
 
 def test_blocks_of_another_format_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     study = in_blocks(monkeypatch)
-    ColumnBlock.objects.update(format=blocks.FORMAT - 1, columns=b"of an earlier version")
+    ColumnBlock.objects.update(format=loaders.FORMAT - 1, columns=b"of an earlier version")
     check(study)
     assert check_integrity().problems == []
     extend_blocks(study)
     check(study)
-    assert set(ColumnBlock.objects.values_list("format", flat=True)) == {blocks.FORMAT}
+    assert set(ColumnBlock.objects.values_list("format", flat=True)) == {loaders.FORMAT}
 
 
 def happens(study: Study, step: str, lot: random.Random, number: int) -> None:

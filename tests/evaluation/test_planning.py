@@ -13,7 +13,6 @@ from django.urls import reverse
 from evaluation.data.judgment_sets.loaders import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.planning.page import as_initial
 from evaluation.planning.planning import (
     assumptions_for,
     estimate_from_pilot,
@@ -22,6 +21,7 @@ from evaluation.planning.planning import (
     pilot_systems,
     read_assumptions,
 )
+from evaluation.planning.views import as_initial
 from evaluation.results.aggregation import aggregate_study
 from judgments.design.reading import make_design
 from judgments.jobs import run_job

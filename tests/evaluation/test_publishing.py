@@ -31,10 +31,14 @@ from annotation.models import Erasure
 from common.errors import DataConflict
 from common.incoming.services import seconds_to_wait
 from evaluation.data.integrity import check_integrity
+from evaluation.data.publishing.archives import Site
 from evaluation.data.publishing.describing import TEMPLATES, read_creators, read_papers
-from evaluation.data.publishing.operations import PublishReleaseRequest
-from evaluation.data.publishing.outside import Site
-from evaluation.data.publishing.sending import SentRelease, plan_publication, publish_release
+from evaluation.data.publishing.sending import (
+    PublishReleaseRequest,
+    SentRelease,
+    plan_publication,
+    send_release,
+)
 from evaluation.data.releases.storage import Terms, record_release
 from evaluation.errors import PublishingError
 from evaluation.models import Deposit, Release
@@ -103,7 +107,7 @@ def hub(settings: Settings) -> Iterator[FakeHub]:
 def send(study: Study, to: str = "zenodo", version: str = "1.0", **given: Any) -> SentRelease:
     given = {"creators": WHO, "repository": "jane/dogs" if to == "huggingface" else ""} | given
     plan = plan_publication(study=study, to=to, version=version, **given)
-    return publish_release(plan=plan)
+    return send_release(plan=plan)
 
 
 def bytes_of(release: Release, folder: Path) -> bytes:
@@ -546,7 +550,7 @@ def test_a_release_with_somebody_who_was_erased_is_not_made_public(
     plan = plan_publication(study=study, to=to, version="1.0", publish=True, **given)
     erase_somebody(study)  # after the job read the release
     with pytest.raises(PublishingError, match=r"Somebody was erased after release 1\.0 was made"):
-        publish_release(plan=plan)
+        send_release(plan=plan)
     assert not any(one["published"] for one in zenodo.records.values())
     assert all(one["private"] and len(one["commits"]) == 1 for one in hub.repositories.values())
     calls = len(zenodo.calls) + len(hub.calls)
@@ -564,7 +568,7 @@ def test_a_file_that_goes_while_it_is_sent_is_one_sentence(
     with pytest.raises(
         PublishingError, match="was removed or changed while it was sent; it was not made public"
     ):
-        publish_release(plan=plan)
+        send_release(plan=plan)
 
 
 def test_no_draft_goes_into_a_dataset_that_everybody_sees(study: Study, hub: FakeHub) -> None:
@@ -585,7 +589,7 @@ def test_a_run_that_waited_for_the_archive_creates_nothing_after_another_one(
             send(study)
 
     zenodo.faults = [("POST /api/records$", 429)]
-    site = "evaluation.data.publishing.outside.time.sleep"
+    site = "evaluation.data.publishing.archives.time.sleep"
     with pytest.MonkeyPatch.context() as clock:
         clock.setattr(site, meanwhile)  # the first one waits; the second one is through by then
         with pytest.raises(DataConflict, match="Another run sends this release"):

@@ -9,9 +9,8 @@ from django.core.management import call_command
 
 from annotation.models import Judgment
 from evaluation.data.releases.storage import Terms
-from evaluation.reports.releases.comparison import compare_releases
 from evaluation.reports.releases.making import release_study
-from evaluation.reports.releases.verification import verify_bundle
+from evaluation.reports.releases.verification import compare_releases, verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study

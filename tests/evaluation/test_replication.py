@@ -24,13 +24,15 @@ from evaluation.reports.replication.published_sets import (
     read_fifty,
     share_by_image,
 )
-from evaluation.reports.replication.running import Replication, rehearse, run_pack
-from evaluation.reports.replication.verdicts import (
+from evaluation.reports.replication.running import (
     COLUMNS,
     DIFFERS,
     MATCHED,
     NEAR,
     NOT_REPRODUCIBLE,
+    Replication,
+    rehearse,
+    run_pack,
     verdict_of,
 )
 from evaluation.statistics.meta import halves_of_votes

@@ -17,10 +17,10 @@ from evaluation.errors import ExportError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Column, Estimate, Table
 from evaluation.presentation.rendering import render_report, render_table
-from evaluation.reports import methods
+from evaluation.reports import storage
 from evaluation.reports.loading import load_inputs
-from evaluation.reports.sections.ceiling import halves_of_votes, one_against_mean
-from evaluation.reports.sections.systems import letters_of
+from evaluation.reports.sections.captions import letters_of
+from evaluation.reports.sections.people import halves_of_votes, one_against_mean
 from evaluation.reports.storage import build_report, write_folder
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.rankings import corrected_success
@@ -191,7 +191,7 @@ def test_the_papers_behind_the_protocols_are_cited_as_they_call_themselves(share
     for key, name in names.items():
         text = (shared / "papers" / f"{name}.txt").read_text(encoding="utf-8")
         head = re.sub(r"[^a-z0-9]+", " ", text[:6000].lower())
-        fields = methods.fields_of(key)
+        fields = storage.fields_of(key)
         assert re.sub(r"[^a-z0-9]+", " ", fields["title"].lower()).strip() in head, key
         for author in fields["author"].split(" and "):
             assert author.split(",")[0].lower() in head, author
@@ -235,12 +235,12 @@ def test_latex_is_balanced_and_holds_no_letter_that_its_fonts_lack() -> None:
 
 
 def test_every_work_that_can_be_cited_has_an_entry() -> None:
-    named = {key for keys in (*methods.METRICS.values(), *methods.SOURCES.values()) for key in keys}
-    assert named | set(methods.PRESETS.values()) <= methods.ENTRIES.keys()
-    assert methods.sources_of_metric("bleu-h13|x:1") == ("hodosh2013", "papineni2002")
-    assert methods.cite_in_text("mcnemar1947") == "McNemar, 1947"
-    assert methods.cite_in_text("vedantam2015") == "Vedantam et al., 2015"
-    assert methods.bibtex(["holm1979", "cohen1960"]).index("cohen1960") == len("@article{")
+    named = {key for keys in (*storage.METRICS.values(), *storage.SOURCES.values()) for key in keys}
+    assert named | set(storage.PRESETS.values()) <= storage.ENTRIES.keys()
+    assert storage.sources_of_metric("bleu-h13|x:1") == ("hodosh2013", "papineni2002")
+    assert storage.cite_in_text("mcnemar1947") == "McNemar, 1947"
+    assert storage.cite_in_text("vedantam2015") == "Vedantam et al., 2015"
+    assert storage.bibtex(["holm1979", "cohen1960"]).index("cohen1960") == len("@article{")
 
 
 def test_letters_are_shared_by_what_cannot_be_told_apart() -> None:

@@ -19,9 +19,8 @@ from evaluation.presentation.content import (
     p_value,
 )
 from evaluation.presentation.rendering import render_table
-from evaluation.reports.methods import ENTRIES, bibtex, fields_of
-from evaluation.reports.sections.ceiling import one_against_cut, one_against_mean
-from evaluation.reports.storage import build_report
+from evaluation.reports.sections.people import one_against_cut, one_against_mean
+from evaluation.reports.storage import ENTRIES, bibtex, build_report, fields_of
 from evaluation.statistics.correlation import correlation
 from judgments.kinds import KINDS
 from judgments.models import Output, System

@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from annotation.snapshots import snapshot_from_json
 from common.errors import DataConflict, WrongState
-from evaluation.data.export.credits import Credits
-from evaluation.data.export.snapshot import take_snapshot
+from evaluation.data.export.formats.judgments import Credits
+from evaluation.data.export.parts import take_snapshot
 from judgments.access.roles import (
     give_dataset_role,
     give_role,

@@ -20,6 +20,7 @@ from common.errors import NotThere
 from common.files import FileProblem, check_place, remove_leftovers, write_json
 from common.parameters import Parameters
 from evaluation.data.export.formats import FORMATS, TASKS, Format, check_fits, format_named
+from evaluation.data.export.formats.judgments import timestamp
 from evaluation.data.export.parts import (
     begin_parts,
     lock_output,
@@ -27,9 +28,8 @@ from evaluation.data.export.parts import (
     request_of,
     write_in_parts,
 )
-from evaluation.data.export.rows import timestamp
-from evaluation.data.provenance import signature, versions
 from evaluation.errors import ExportError
+from evaluation.numeric.signatures import signature, versions
 from judgments.access.roles import Right, has_right
 from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study

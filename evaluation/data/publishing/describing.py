@@ -20,8 +20,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Erasure
 from common.amounts import thousands
-from evaluation.data.releases.bundle import CHUNK, BundleReader
-from evaluation.data.releases.documents import LICENCES
+from evaluation.data.releases.bundle import CHUNK, LICENCES, BundleReader
 from evaluation.data.releases.storage import release_name
 from evaluation.errors import PublishingError
 from evaluation.models import Deposit, Release

@@ -1,4 +1,4 @@
-"""Publish a release once, however often a run is interrupted.
+"""Publish a release once, however often a run is interrupted, and the operation that does it.
 
 The deposit's row is stored before the first call, and records progress. The call that creates a record is
 never repeated blindly: it carries the row's mark, which finds a record whose creation got no reply.
@@ -14,18 +14,31 @@ from zipfile import BadZipFile
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
+from rest_framework import serializers
 
 from common.audit import acting_person
 from common.errors import DataConflict, NotThere
-from evaluation.data.publishing import huggingface, zenodo
-from evaluation.data.publishing.describing import Archive, Plan, erased_since, plan_of
-from evaluation.data.publishing.outside import ArchiveConflict, NotAtArchive, Site
+from common.parameters import Parameters
+from evaluation.data.publishing import archives
+from evaluation.data.publishing.archives import ArchiveConflict, NotAtArchive, Site
+from evaluation.data.publishing.describing import (
+    Archive,
+    Plan,
+    address_of,
+    erased_since,
+    plan_of,
+    read_creators,
+    read_papers,
+)
 from evaluation.data.releases.storage import find_release, is_stored, release_file
 from evaluation.errors import PublishingError
 from evaluation.models import Deposit, Release
+from judgments.access.roles import Right
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
+from judgments.study_operations import background_operation
 
 State = Deposit.State
 
@@ -67,7 +80,7 @@ def plan_publication(
     return plan_of(release=release, bundle=bundle or release_file(release), to=to, **options)
 
 
-def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = no_progress) -> SentRelease:
+def send_release(*, plan: Plan, by: User | None = None, progress: Progress = no_progress) -> SentRelease:
     """Send the plan's files; a rerun continues a stopped run.
 
     Raises:
@@ -84,7 +97,9 @@ def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = 
         def note(**values: Any) -> None:
             _store_values(deposit, plan, values)
 
-        send = huggingface.send if plan.archive == Archive.HUGGINGFACE else zenodo.send
+        send = (
+            archives.send_to_huggingface if plan.archive == Archive.HUGGINGFACE else archives.send_to_zenodo
+        )
         try:
             send(site, deposit, plan, note, progress)
         except (NotAtArchive, ArchiveConflict):
@@ -175,3 +190,96 @@ def _log(deposit: Deposit, plan: Plan, what: str, status: str) -> None:
         sha256=release.sha256,
         doi=deposit.doi,
     )
+
+
+class PublishReleaseRequest(Parameters):
+    """Which release, where to, and what is said of it."""
+
+    version = serializers.CharField(
+        required=False,
+        max_length=20,
+        label="Release",
+        help_text="Such as 1.0. Left out: the newest.",
+    )
+    to = serializers.ChoiceField(
+        choices=Deposit.Archive.choices,
+        initial=Deposit.Archive.ZENODO.value,
+        label="Archive",
+        help_text="Where it goes.",
+    )
+    sandbox = serializers.BooleanField(
+        default=False,
+        label="To Zenodo's sandbox, to try it",
+        help_text="Zenodo's sandbox, whose records and DOIs are for trying.",
+    )
+    repository = serializers.RegexField(
+        r"^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,95}/[A-Za-z0-9][A-Za-z0-9_.-]{0,95}\Z",
+        required=False,
+        label="Repository at Hugging Face",
+        help_text="Whose, and its name, such as my-lab/judgments (default: that of the study's last deposit).",
+        error_messages={"invalid": "expected an owner and a name, such as my-lab/judgments."},
+    )
+    creators = serializers.CharField(
+        required=False,
+        max_length=5000,
+        style={"base_template": "textarea.html"},
+        label="Creators",
+        help_text="One a line, or with ; between them: Doe, Jane 0000-0002-1825-0097 (University) "
+        "(default: those of the study's last deposit).",
+    )
+    keywords = serializers.CharField(
+        required=False,
+        max_length=500,
+        label="Keywords",
+        help_text="With commas between them.",
+    )
+    papers = serializers.CharField(
+        required=False,
+        max_length=2000,
+        label="Papers",
+        help_text="DOIs, arXiv ids or addresses of the papers that the data belong to.",
+    )
+    cleared = serializers.BooleanField(
+        default=False,
+        label="I may give away the texts under the release's licence",
+        help_text="You say that the texts may be given away under the release's licence; the log keeps it.",
+    )
+    publish = serializers.BooleanField(
+        default=False,
+        label="Make it public, which cannot be undone",
+        help_text="Make it public, which cannot be undone at Zenodo; else it stays a draft.",
+    )
+    send = serializers.BooleanField(
+        default=False,
+        label="Send it; else it is only shown what would be sent",
+        help_text="Send it; else it is only shown what would be sent.",
+    )
+
+
+@background_operation(
+    "publish-release",
+    "Publish a release",
+    parameters=PublishReleaseRequest,
+    job="publish_release",
+    right=Right.OWN,
+    scope="exports",
+    once="always",
+)
+def publish_release(*, study: Study, to: str, version: str = "", **options: Any) -> dict[str, Any]:
+    """Give a release to Zenodo or Hugging Face, as a draft; without `send`, the job's result is what would be sent."""
+    release = release_to_publish(study, version)
+    release_file(release)
+    address_of(to, sandbox=options["sandbox"])
+    check_options(to, **options)
+    return {"version": release.version, "to": to, **options}
+
+
+def check_options(
+    to: str, *, creators: str = "", papers: str = "", publish: bool = False, **others: Any
+) -> None:
+    read_creators(creators)
+    read_papers(papers)
+    if publish and not others["send"]:
+        raise PublishingError(_("What is only shown is not made public; expected send with publish."))
+    if others.get("repository") and to != Deposit.Archive.HUGGINGFACE:
+        raise PublishingError(_("A repository is one of Hugging Face; Zenodo makes a record of its own."))

@@ -22,7 +22,7 @@ from rest_framework import serializers
 from annotation.models import Exclusion
 from common.amounts import thousands
 from common.parameters import Parameters
-from evaluation.data.releases.documents import shareable_design
+from evaluation.data.releases.bundle import shareable_design
 from evaluation.errors import RegistrationError
 from evaluation.models import Analysis, Registration
 from evaluation.numeric.arrays import Ints

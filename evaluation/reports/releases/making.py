@@ -1,35 +1,52 @@
-"""Write a release: a frozen, versioned bundle, and its row."""
+"""Make a release, a frozen and versioned bundle: its rows under pseudonyms without identifying text, and its files.
+
+The operations that make, verify and compare releases come last.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import re
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import date
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import tomli_w
-from django.db.models import F, Max, Min
+from django.db.models import F, Max, Min, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from rest_framework import serializers
 
-from annotation.models import Assignment, Exclusion
+from annotation.models import Assignment, Exclusion, Worker
 from annotation.privacy.consent import versions_of
+from annotation.snapshots import Snapshot
 from common.files import check_place, whole_file
+from common.parameters import Parameters
+from common.rows import batched
+from evaluation.data.export.formats.judgments import CAPTIONS, JudgmentRows
+from evaluation.data.export.parts import take_snapshot
 from evaluation.data.judgment_sets.loaders import (
     control_rule,
+    decisions_of,
     full_depth_units,
     is_anonymous,
     load_judgments,
+    load_references,
     uncommon_fields,
 )
-from evaluation.data.provenance import as_json, quorum_version, versions
-from evaluation.data.releases.bundle import BundleWriter
-from evaluation.data.releases.documents import (
+from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
+from evaluation.data.releases.bundle import (
+    LICENCES,
     About,
+    BundleWriter,
     check_licence,
     citation_cff,
     croissant,
@@ -38,31 +55,259 @@ from evaluation.data.releases.documents import (
     readme,
     shareable_design,
 )
-from evaluation.data.releases.rows import ReleasedRows, Settings
-from evaluation.data.releases.storage import Terms, WrittenBundle, check_terms, record_release
+from evaluation.data.releases.rows import ANONYMOUS, TEXTS, TIMES, ReleasedRows, Settings, to_the_minute
+from evaluation.data.releases.storage import (
+    JOB_KIND,
+    Terms,
+    WrittenBundle,
+    check_terms,
+    find_release,
+    next_version,
+    record_release,
+    release_file,
+)
 from evaluation.errors import ReleaseError
 from evaluation.models import Registration, Release
+from evaluation.numeric.parallel import map_parts
+from evaluation.numeric.signatures import as_json, quorum_version, versions
 from evaluation.planning.registration.plans import find_registered
 from evaluation.presentation.content import Report
 from evaluation.presentation.rendering import WORDING
 from evaluation.reports.loading import Evaluated, evaluation_of
-from evaluation.reports.releases.inputs import Findings, compute_findings
-from evaluation.reports.releases.study_rows import (
-    Pseudonyms,
-    released_captions,
-    released_judgments,
-    released_pairs,
-    released_proposals,
-    released_scores,
-    released_units,
+from evaluation.reports.releases.verification import (
+    FORMAT,
+    OUTCOMES,
+    REGISTRATION,
+    REPORT,
+    Findings,
+    compute_findings,
 )
-from evaluation.reports.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
 from evaluation.reports.storage import assemble_report, files_of
 from evaluation.results.aggregation import consensus_of
+from judgments.access.roles import Right
+from judgments.drawing.controls import REPEATS
 from judgments.kinds import KINDS
-from judgments.models import Study
+from judgments.models import CandidatePair, Caption, Item, Study, Unit
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
+from judgments.study_operations import background_operation
+
+ROWS_AT_ONCE = 2_000
+
+DIGITS = 16
+
+MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
+
+ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
+
+NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
+
+LEFT_OUT = "[…]"
+
+# Column of units.jsonl and pairs.jsonl -> where it is stored.
+STORED_UNIT = {
+    "unit": "key",
+    "kind": "kind",
+    "pair": "pair__key",
+    "image": "item__name",
+    **CAPTIONS,
+    "control": "control",
+    "control_kind": "control_kind",
+    "expected": "expected",
+    "repeats": "content",  # which names the repeated unit
+    "struck": "withdrawn",
+    "filtered": "filtered",
+    "audited": "audited",
+}
+
+STORED_PAIR = {
+    "pair": "key",
+    "kind": "kind",
+    "image": "item__name",
+    "first": "first__key",
+    "second": "second__key",
+    "first_system": "first_system__name",
+    "second_system": "second_system__name",
+    "references": "references",
+    "published_winner": "published_winner",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pseudonyms:
+    """Map equal names to equal pseudonyms within a release, irreversibly without the salt."""
+
+    salt: bytes
+
+    def worker(self, name: str, *, anonymous: bool) -> str:
+        return f"{ANONYMOUS if anonymous else 'p-'}{self._digest('worker', name)}"
+
+    def assignment(self, name: str) -> str:
+        return f"a-{self._digest('assignment', name)}"
+
+    def _digest(self, what: str, name: str) -> str:
+        return hmac.new(self.salt, f"{what}\n{name}".encode(), hashlib.sha256).hexdigest()[:DIGITS]
+
+
+def scrub_comment(comment: str, name: str) -> str:
+    """Remove the author's name, addresses and longer numbers from a comment."""
+    for pattern in (MAIL, ADDRESS, NUMBER):
+        comment = pattern.sub(LEFT_OUT, comment)
+    return re.sub(re.escape(name), LEFT_OUT, comment, flags=re.IGNORECASE) if name else comment
+
+
+def released_judgments(
+    study: Study, pseudonyms: Pseudonyms, *, texts: bool, comments: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield unrevised judgments by unit, then pseudonym, whose order reveals nothing."""
+    anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
+    release = partial(
+        _released_judgment, pseudonyms=pseudonyms, anonymous=anonymous, texts=texts, comments=comments
+    )
+    units = Unit.objects.filter(study=study).order_by("position", "pk").values_list("pk", flat=True)
+    shared = study, take_snapshot(study), release
+    for rows in map_parts(_read_part, shared, list(batched(units.iterator(ROWS_AT_ONCE), ROWS_AT_ONCE))):
+        yield from rows
+
+
+def _read_part(
+    shared: tuple[Study, Snapshot, Callable[[dict[str, Any]], dict[str, Any]]], units: Sequence[int]
+) -> list[dict[str, Any]]:
+    study, moment, release = shared
+    released: list[dict[str, Any]] = []
+    for unit in groupby(JudgmentRows(study, moment, only=units), key=lambda row: row["unit"]):
+        released += sorted(
+            map(release, unit[1]),
+            key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),
+        )
+    return released
+
+
+def _released_judgment(
+    row: dict[str, Any], pseudonyms: Pseudonyms, anonymous: set[str], *, texts: bool, comments: bool
+) -> dict[str, Any]:
+    name = row["worker"]
+    row["worker"] = pseudonyms.worker(name, anonymous=name in anonymous)
+    row["assignment"] = pseudonyms.assignment(row["assignment"])
+    row |= {name: to_the_minute(row[name]) for name in TIMES}
+    row["comment"] = scrub_comment(row["comment"], name) if comments and row["comment"] else None
+    if not texts:
+        row |= dict.fromkeys(TEXTS)
+    row.pop("content", None)  # units.jsonl has it
+    row.pop("answers", None)  # the settings of the bundle have them
+    row.pop("systems", None)  # pairs.jsonl and proposals.jsonl have them
+    return row
+
+
+def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
+    kind = KINDS[study.protocol]
+    decisions = decisions_of(study)
+    full_depth = full_depth_units(study) or set()
+    first_ids: dict[str, str] = {}  # text -> id of its first caption
+    units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
+    rows = units.order_by("position", "pk").values_list("pk", *STORED_UNIT.values())
+    for pk, *values in rows.iterator(ROWS_AT_ONCE):
+        row = dict(zip(STORED_UNIT, values, strict=True))
+        first, expected, content = row["first"], row["expected"], row["repeats"]
+        decision = decisions.get(pk)
+        judged_as = first
+        if kind.judges_one_caption and not row["control"]:
+            judged_as = first_ids.setdefault(row["first_text"], first)
+        if not texts:
+            row |= dict.fromkeys(TEXTS)
+        yield {
+            **row,
+            "kind": row["kind"] or None,
+            "control_kind": row["control_kind"] or None,
+            "expected": None if expected is None else kind.exchange.to_file(expected, content=content),
+            "repeats": content.get(REPEATS),
+            "full_depth": pk in full_depth,
+            "decided": None if decision is None else decision.value,
+            "content": content or None if kind.is_open else None,
+            **({"same_words": judged_as} if judged_as != first else {}),
+        }
+
+
+def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
+    rows = (
+        CandidatePair.objects.filter(study=study)
+        .order_by("position", "pk")
+        .values_list(*STORED_PAIR.values())
+    )
+    for values in rows.iterator(ROWS_AT_ONCE):
+        row = dict(zip(STORED_PAIR, values, strict=True))
+        yield row | {"kind": row["kind"] or None}
+
+
+def released_captions(study: Study) -> Iterator[dict[str, Any]]:
+    """Yield judged captions and references by id; for pairs, all references of their splits."""
+    compares = KINDS[study.protocol].compares_pairs
+    splits = load_references(study).splits if compares else []
+    images = Q(item__split__in=splits, dataset=study.dataset_id)
+    units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
+    rows = (
+        Caption.objects.filter(
+            Q(pk__in=units.values("first"))
+            | Q(pk__in=units.values("second"))
+            | Q(pk__in=CandidatePair.objects.filter(study=study).values("first"))
+            | Q(pk__in=CandidatePair.objects.filter(study=study).values("second"))
+            | Q(item__in=units.values("item"), role=Caption.Role.REFERENCE)
+            | images & Q(role=Caption.Role.REFERENCE)
+        )
+        .order_by(F("item__position").asc(nulls_first=True), "position", "pk")
+        .values_list("key", "text", "role", "item__name", "item__split")
+    )
+    for key, text, role, image, split in rows.iterator(ROWS_AT_ONCE):
+        counted = role == Caption.Role.REFERENCE and split in splits
+        yield {"caption": key, "text": text, "role": role, "image": image, "document": counted}
+
+
+def released_scores(study: Study, evaluated: Evaluated) -> Iterator[dict[str, Any]]:
+    compares = KINDS[study.protocol].compares_pairs
+    keys: dict[Any, str] = {}
+    images: dict[int, str] = {}
+    if evaluated.pks is None:
+        items = Unit.objects.filter(study=study).values("item_id")
+        images = dict(Item.objects.filter(pk__in=items).values_list("pk", "name"))
+    else:
+        rows: Any = (
+            CandidatePair.objects.filter(study=study) if compares else Unit.objects.filter(study=study)
+        )
+        keys = dict(rows.values_list("pk", "key"))
+    # In the requested order, which tied metrics keep in every table.
+    order = {name: position for position, name in enumerate(evaluated.evaluation.settings["metrics"])}
+    for metric in sorted(evaluated.scores, key=lambda name: (order.get(name, len(order)), name)):
+        for index, row in enumerate(evaluated.scores[metric].tolist()):
+            key = keys[evaluated.pks[index]] if evaluated.pks is not None else None
+            image, caption = evaluated.captions[index] if evaluated.pks is None else (None, None)
+            yield {
+                "metric": metric,
+                "pair": key if compares else None,
+                "unit": None if compares else key,
+                "image": None if image is None else images[image],
+                "caption": caption,
+                "first": row[0],
+                "second": row[1] if compares else None,
+            }
+
+
+def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
+    """Yield systems' proposals for images of the judged splits, list by list."""
+    proposals = proposals_of(study)
+    texts = list(map(str, proposals.texts))
+    names = ("system", "image", "text", "asker", "position", "original")
+    columns = (getattr(proposals, name).tolist() for name in names)
+    for system, image, text, asker, rank, original in zip(*columns, strict=True):
+        yield {
+            "system": proposals.systems[system],
+            "task": ANNOTATION if asker < 0 else SEARCH,
+            "image": proposals.images[image],
+            "caption": texts[text],
+            "query": None if asker < 0 else proposals.askers[asker],
+            "rank": rank,
+            "original": None if original == NO_ORIGINAL else bool(original),
+        }
+
 
 SALT_BYTES = 32
 
@@ -274,3 +519,111 @@ def _facts(study: Study) -> Mapping[str, Any]:
         "exclusions": dict(sorted(Counter(rules).items())),
         "consents": consents[::-1],
     }
+
+
+class LicenceField(serializers.ChoiceField):
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return check_licence(str(data))
+        except ReleaseError as error:
+            raise serializers.ValidationError(str(error)) from None
+
+
+class ReleaseRequest(Parameters):
+    """The terms of a release."""
+
+    version = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=20,
+        label="Version",
+        help_text="Such as 1.0. Left out: the next one.",
+    )
+    licence = LicenceField(
+        choices=[(name, f"{name}: {terms['name']}") for name, terms in LICENCES.items()],
+        initial="CC-BY-4.0",
+        label="Licence",
+    )
+    title = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=300,
+        label="Title",
+        help_text="Left out: the study's name.",
+    )
+    citation = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=5000,
+        label="How it is to be cited",
+        style={"base_template": "textarea.html"},
+    )
+    texts = serializers.BooleanField(
+        default=True,
+        initial=True,
+        label="With the texts of captions and references",
+        help_text="Without the texts, a release names captions by their ids alone.",
+    )
+    comments = serializers.BooleanField(
+        default=False,
+        label="With workers' comments, without names, addresses and longer numbers",
+        help_text="Comments are released without names, addresses and longer numbers.",
+    )
+
+
+@background_operation(
+    "release",
+    "Make a release",
+    parameters=ReleaseRequest,
+    job=JOB_KIND,
+    right=Right.OWN,
+    scope="exports",
+    once="always",
+)
+def release(*, study: Study, version: str = "", **terms: Any) -> dict[str, Any]:
+    """Starts making a release of a closed study, as its owner; follow `state`, then list and download."""
+    release_terms = terms_of(study, version, **terms)
+    check_terms(study, release_terms)
+    return asdict(release_terms)
+
+
+def terms_of(study: Study, version: str = "", **terms: Any) -> Terms:
+    return Terms(version=version or next_version(study), **terms)
+
+
+class VerifyRequest(Parameters):
+    """Which release."""
+
+    version = serializers.CharField()
+
+
+@background_operation(
+    "verify-release", "Verify a release", parameters=VerifyRequest, job="verify_release", scope="exports"
+)
+def verify(*, study: Study, version: str) -> dict[str, Any]:
+    """Computes every figure of a release again from its rows."""
+    release_file(find_release(study, version))
+    return {"version": version}
+
+
+class CompareRequest(Parameters):
+    """Two releases."""
+
+    before = serializers.CharField()
+    after = serializers.CharField()
+
+
+@background_operation(
+    "compare-releases",
+    "Compare two releases",
+    parameters=CompareRequest,
+    job="compare_releases",
+    scope="exports",
+)
+def compare(*, study: Study, before: str, after: str) -> dict[str, Any]:
+    """Tells what changed between two releases."""
+    if before == after:
+        raise ReleaseError(_("A release is compared with another one; choose two."))
+    for version in (before, after):
+        release_file(find_release(study, version))
+    return {"before": before, "after": after}

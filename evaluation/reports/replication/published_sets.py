@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import scipy  # its parts load when they are first used
 
-from evaluation.data.provenance import json_float
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.numeric.signatures import json_float
 from evaluation.presentation.content import Curve, Estimate, estimate_of
-from evaluation.reports.replication.verdicts import describe_estimate
+from evaluation.reports.replication.running import describe_estimate
 from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners

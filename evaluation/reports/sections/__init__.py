@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluation.data.provenance import as_json
+from evaluation.numeric.signatures import as_json
 from evaluation.planning.registration.plans import (
     HypothesisOutcome,
     Registered,
@@ -14,8 +14,8 @@ from evaluation.planning.registration.plans import (
 from evaluation.presentation.content import Section
 from evaluation.presentation.rendering import say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.reports.sections import captions, pairs, people, systems
-from evaluation.reports.sections.metrics import between_metrics_section, readings_section
+from evaluation.reports.sections import captions, pairs, people
+from evaluation.reports.sections.captions import between_metrics_section, readings_section
 from evaluation.results.verdict import winners_named
 from judgments.studies.generation import Progress, no_progress
 
@@ -40,7 +40,7 @@ def _metric_sections(inputs: ReportInputs, progress: Progress) -> list[Section]:
         sections += [pairs.references_section(inputs, ceilings), pairs.systems_section(inputs)]
     else:
         sections = [captions.metrics_section(inputs, one_judge), captions.thresholds_section(inputs)]
-        sections += [systems.grades_section(inputs), systems.rankings_section(inputs)]
+        sections += [captions.grades_section(inputs), captions.rankings_section(inputs)]
     sections.append(readings_section(inputs))
     progress(0.75, "metrics against each other")
     sections.append(between_metrics_section(inputs, one_judge))

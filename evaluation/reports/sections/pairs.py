@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluation.data.imported_scores.storing import is_imported
 from evaluation.data.judgment_sets.records import Flags, Floats, Ints
-from evaluation.data.provenance import as_json, json_float
+from evaluation.numeric.signatures import as_json, json_float
 from evaluation.presentation.content import (
     Cell,
     Curve,
@@ -29,8 +29,8 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.reports.sections.ceiling import halves_of_votes
-from evaluation.reports.sections.systems import cluster_tables
+from evaluation.reports.sections.captions import cluster_tables
+from evaluation.reports.sections.people import halves_of_votes
 from evaluation.results.metric_figures import score_texts
 from evaluation.results.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table
 from evaluation.results.verdict import (

@@ -22,11 +22,10 @@ from evaluation.data.imported_scores.storing import (
     stable_number,
 )
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
 from evaluation.numeric.arrays import Floats, Ints
-from evaluation.numeric.signatures import parse
+from evaluation.numeric.signatures import as_json, json_float, parse
 from evaluation.presentation.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import compared_kind, judged_captions, pair_clusters, pair_texts

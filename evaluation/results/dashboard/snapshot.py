@@ -26,10 +26,10 @@ from evaluation.data.imported_scores.storing import imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
-from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
 from evaluation.numeric.arrays import Floats, Ints, places_in
+from evaluation.numeric.signatures import as_json, json_float
 from evaluation.results.aggregation import unused_answers
 from evaluation.results.consensus import (
     agreement_rows,
@@ -319,7 +319,7 @@ class DashboardSnapshot:
 
 
 def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
-    from evaluation.data.judgment_sets.blocks import newest_judgment
+    from evaluation.data.judgment_sets.loaders import newest_judgment
 
     began = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)

@@ -23,13 +23,13 @@ from common.amounts import coefficient, counted
 from common.errors import DataConflict
 from common.incoming import load_json
 from common.parameters import FileText, Parameters
-from evaluation.data.export.formats.soft_labels import has_soft_labels
+from evaluation.data.export.formats.consensus import has_soft_labels
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import MOST_VALUES, NO_PAIR, JudgmentTable, Units, WorkerRow
-from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
 from evaluation.numeric.arrays import Floats, Ints, places_in
+from evaluation.numeric.signatures import json_float
 from evaluation.results.consensus import ANONYMOUS
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from evaluation.statistics.disagreement import (

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import QuorumError
-from evaluation.data.export.formats.soft_labels import has_soft_labels
+from evaluation.data.export.formats.consensus import has_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from evaluation.results.consensus import SIDE_LABELS

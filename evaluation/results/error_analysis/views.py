@@ -25,8 +25,8 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.amounts import coefficient
 from common.errors import NotThere
 from common.incoming import load_json
-from evaluation.data.provenance import as_json
 from evaluation.models import Analysis
+from evaluation.numeric.signatures import as_json
 from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.error_analysis.analysis import (
     Disagreement,

@@ -19,9 +19,9 @@ from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.data.judgment_sets.loaders import marks_errors
-from evaluation.data.provenance import as_json
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import Analysis
+from evaluation.numeric.signatures import as_json
 from evaluation.results.error_spans.scores import (
     SEGMENTS,
     compare_systems,

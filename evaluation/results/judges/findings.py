@@ -21,10 +21,11 @@ from evaluation.data.judgment_sets.loaders import (
     signature_of_study,
     study_units,
 )
-from evaluation.data.provenance import as_json, hash_with, json_float, signature
+from evaluation.data.judgment_sets.records import hash_with
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
+from evaluation.numeric.signatures import as_json, json_float, signature
 from evaluation.presentation.content import Cell, Dots, Estimate, Panel, Plot, Section, Table, estimate_of
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.judges.asking import check_kind, has_orders

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.data.provenance import json_float
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.metrics.errors import MetricsError, MissingTables
 from evaluation.metrics.registry import metric_named
@@ -39,6 +38,7 @@ from evaluation.metrics.scoring import (
     score_held_out,
 )
 from evaluation.numeric.arrays import Floats
+from evaluation.numeric.signatures import json_float
 from evaluation.results.operations import WG16_METRICS, WG16_TOKENIZER
 from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance import ScoreSummary, deviation_of, summary_of_scores

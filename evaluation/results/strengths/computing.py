@@ -18,9 +18,9 @@ from common.parameters import Parameters
 from common.rows import columns_of
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR
-from evaluation.data.provenance import as_json, json_float
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Floats, Ints, places_in
+from evaluation.numeric.signatures import as_json, json_float
 from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.consensus import judgment_clusters
@@ -341,7 +341,7 @@ def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
     strengths: dict[str, Any]
     newest, strengths = cache.get(key) or (-1, {})
     if judgments.filter(pk__gt=newest).exists() or newest < 0:
-        from evaluation.data.judgment_sets.blocks import newest_judgment
+        from evaluation.data.judgment_sets.loaders import newest_judgment
 
         newest = newest_judgment(study)
         try:

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 
-from evaluation.data.export.formats import consensus, judgments, soft_labels
-from evaluation.data.export.formats import judgments as tables
-from evaluation.data.export.formats.consensus import Reliability
+from evaluation.data.export.formats import consensus, judgments
 from evaluation.data.export.parts import Encoding
 from evaluation.errors import ExportError
 from judgments.access.roles import Right
@@ -93,9 +91,9 @@ _KEYWORDS = partial(_needs_kind, "keywords", "it holds keywords")
 _GROUNDING = partial(_needs_kind, "grounding", "it holds links from words to boxes")
 _SPANS = partial(_needs_kind, "spans", "it holds marked errors")
 _FORMATS = (
-    Format("jsonl", "jsonl", JSONL, "every judgment, one JSON object a line", _fits_any, tables.JsonLines),
-    Format("csv", "csv", CSV, "every judgment, for spreadsheet programs", _fits_any, tables.CsvLines),
-    Format("parquet", "parquet", PARQUET, "every judgment, typed columns", _fits_any, tables.ParquetParts),
+    Format("jsonl", "jsonl", JSONL, "every judgment, one JSON object a line", _fits_any, judgments.JsonLines),
+    Format("csv", "csv", CSV, "every judgment, for spreadsheet programs", _fits_any, judgments.CsvLines),
+    Format("parquet", "parquet", PARQUET, "every judgment, typed columns", _fits_any, judgments.ParquetParts),
     Format(
         "qrels", "qrels.txt", TEXT,
         "consensus as TREC relevance judgments", _needs_captions_of_images, consensus.Qrels,
@@ -110,16 +108,16 @@ _FORMATS = (
     ),
     Format(
         "reliability", "reliability.csv", CSV,
-        "workers x units, as agreement is computed from", _needs_closed_answers, Reliability,
+        "workers x units, as agreement is computed from", _needs_closed_answers, consensus.Reliability,
     ),
     Format(
         "soft-labels", "soft-labels.jsonl", JSONL,
         "people's answers to each unit as a distribution, with its entropy",
-        soft_labels.why_unfit, soft_labels.SoftLabelLines,
+        consensus.why_no_soft_labels, consensus.SoftLabelLines,
     ),
     Format(
         "demographics", "demographics.csv", CSV,
-        "what the crowd says of the people, a line each", judgments.why_unfit, judgments.DemographicLines,
+        "what the crowd says of the people, a line each", judgments.why_no_demographics, judgments.DemographicLines,
         right=Right.CHANGE, personal=True,
     ),
     Format(

@@ -1,4 +1,4 @@
-"""Export the consensus: qrels, Flickr8k's files, gold answers, and written captions; and the reliability matrix.
+"""Export the consensus: qrels, Flickr8k's files, gold answers, soft labels, captions and the reliability matrix.
 
 Units without included judgments are omitted and counted.
 """
@@ -21,12 +21,19 @@ from annotation.models import Worker
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
 from common.rows import batched
-from evaluation.data.export.parts import Encoding, ExportWork, read_lines, write_line
-from evaluation.data.export.rows import UNITS_AT_ONCE
-from evaluation.data.export.snapshot import take_snapshot
+from evaluation.data.export.parts import (
+    UNITS_AT_ONCE,
+    Encoding,
+    ExportWork,
+    read_lines,
+    take_snapshot,
+    write_line,
+)
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
+from evaluation.data.judgment_sets.records import MOST_VALUES
 from evaluation.errors import EvaluationError, ExportError
+from evaluation.statistics.disagreement import soft_labels
 from judgments.drawing.material import content_key
 from judgments.importers.textio import csv_line, guard_formula
 from judgments.kinds import KINDS, Consensus
@@ -36,6 +43,7 @@ from judgments.models import Study, Unit
 from judgments.studies.studies import kind_of
 
 GRADES_A_LINE = 3  # the expert file has three columns of grades
+
 ROWS_AT_ONCE = 2_000
 
 
@@ -396,3 +404,61 @@ def _worker_lines(database: sqlite3.Connection) -> Iterator[tuple[str, Iterator[
     )
     for name, (_, group) in zip(names.values(), groupby(rows, key=itemgetter(0)), strict=True):
         yield name, ((column, value) for _, column, value in group)
+
+
+CORRECTED = "miller-madow"  # of a unit alone, so that a part says the same whatever the others hold
+
+
+def has_soft_labels(study: Study) -> bool:
+    kind = kind_of(study)
+    return not kind.is_open and 2 <= len(kind.outcomes) <= MOST_VALUES
+
+
+def why_no_soft_labels(study: Study) -> str:
+    return "" if has_soft_labels(study) else f"it holds answers of at most {MOST_VALUES} values"
+
+
+class SoftLabelLines(Encoding):
+    """Write a line per unit with included judgments; count the others."""
+
+    tallies = True
+    counts = {"lines": 0, "left_out": 0}
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        kind = kind_of(work.study)
+        labels = kind.outcomes
+        for some, answers in work.answers():
+            rows = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
+            shown = rows.select_related("item", "reference", "first", "second")
+            units = [unit for unit in shown if answers.get(unit.pk)]
+            work.counts["left_out"] += len(shown) - len(units)
+            if not units:
+                continue
+            codes = [index for index, unit in enumerate(units) for _ in answers[unit.pk]]
+            values = [kind.outcome_of(value) for unit in units for value in answers[unit.pk]]
+            plain = soft_labels(codes, values, labels=labels, correction="none")
+            corrected = soft_labels(codes, values, labels=labels, correction=CORRECTED)
+            for index, unit in enumerate(units):
+                names = [f"{label:g}" for label in labels]
+                several = plain.judgments[index] > 1
+                write_line(
+                    file,
+                    {
+                        "unit": unit.key,
+                        "image": unit.item.name,
+                        **{
+                            side: caption.key if caption else None
+                            for side, caption in (
+                                ("reference", unit.reference),
+                                ("first", unit.first),
+                                ("second", unit.second),
+                            )
+                        },
+                        "n": int(plain.judgments[index]),
+                        "votes": dict(zip(names, plain.counts[index].tolist(), strict=True)),
+                        "distribution": dict(zip(names, plain.shares[index].tolist(), strict=True)),
+                        "entropy": float(plain.entropy[index]) if several else None,
+                        "entropy_corrected": float(corrected.entropy[index]) if several else None,
+                    },
+                )
+                work.counts["lines"] += 1

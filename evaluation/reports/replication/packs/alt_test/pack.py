@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from common.incoming import TooDeep, load_json
-from evaluation.data.provenance import json_float
 from evaluation.errors import ReplicationError
+from evaluation.numeric.signatures import json_float
 from evaluation.presentation.content import Estimate
 from evaluation.reports.replication.running import Run
 from evaluation.statistics.judges import alternative_annotator_test

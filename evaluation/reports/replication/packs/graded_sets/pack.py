@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluation.data.provenance import json_float
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.signatures import json_float
 from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import NO_TABLES, Run, estimate_from

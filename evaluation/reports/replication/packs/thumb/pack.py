@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluation.data.provenance import json_float
 from evaluation.errors import ReplicationError
 from evaluation.metrics import score
 from evaluation.numeric.arrays import Flags, Floats
+from evaluation.numeric.signatures import json_float
 from evaluation.presentation.content import Cell, Estimate
 from evaluation.reports.replication.running import Run
 from evaluation.statistics.correlation import correlation

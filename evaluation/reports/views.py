@@ -1,29 +1,84 @@
-"""The page "Report"."""
+"""Reports over HTTP and on their page."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
+from rest_framework import serializers
 
 from common.downloads import file_download
 from common.errors import NotThere
-from evaluation.data.export.api import archived_file
-from evaluation.reports.operations import make_report
+from evaluation.data.export.views import ArchiveFiles, archived_file, describe_files
+from evaluation.models import Analysis
 from evaluation.reports.storage import (
+    make_report,
     newest_report,
     report_archive,
     report_is_old,
     report_parts,
 )
 from evaluation.results.views import as_markup
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page
 
+
+class ReportSerializer(RowSerializer[Analysis]):
+    """A stored result with how it was made."""
+
+    study = Related("study.slug")
+    settings = serializers.DictField(read_only=True)
+    result = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = Analysis
+        fields = [
+            *("id", "study", "what", "settings", "signature", "judgments", "data_hash", "result"),
+            "created_at",
+        ]
+
+
+class ReportHeadSerializer(ReportSerializer):
+    """The same without the result, for lists."""
+
+    class Meta(ReportSerializer.Meta):
+        fields = [name for name in ReportSerializer.Meta.fields if name != "result"]
+
+
+@describe_files(
+    "reports",
+    files="The files of a report (`what` = `report`).",
+    file="A file of a report, such as `figures/accuracy.pdf`.",
+    download="All files of a report of `what` = `report` as a ZIP archive.",
+)
+class ReportResource(ArchiveFiles, Resource):
+    """Analyses: agreement and workers, metrics against people. A list leaves the results out."""
+
+    scope, what = "reports", "report"
+    queryset = Analysis.objects.select_related("study")
+    filterset_class = filters_of(Analysis, "what", study=study_filter())
+    orderings = {"id": "pk", "created_at": "created_at"}
+
+    def get_queryset(self) -> QuerySet[Analysis]:
+        analyses = Analysis.objects.select_related("study")
+        return analyses.defer("result") if self.action == "list" else analyses
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        return ReportHeadSerializer if self.action == "list" else ReportSerializer
+
+    def archive(self, row: Analysis) -> tuple[Path, str]:
+        path = report_archive(row)
+        return path, path.name
+
+
 ROWS_OPEN = 25  # longer tables are folded
+
 ROWS_TO_COPY = 60  # longer ones are only there as files
 
 
@@ -94,7 +149,9 @@ def download_report(request: HttpRequest, study: Study, context: Context) -> Htt
 
 
 add_page(StudyPage(name="report", label="Report", order=60, view=show_report, group=Group.FINDINGS))
+
 add_page(StudyPage(name="report-file", label="", order=61, view=download_report))
+
 add_operation(
     make_report,
     name="make-report",

@@ -1,4 +1,4 @@
-"""Exports over HTTP, and the files of an archive one by one."""
+"""Exports over HTTP and on their page, and the files of an archive one by one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 from zipfile import ZipFile
 
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers
@@ -21,14 +22,17 @@ from rest_framework.reverse import reverse
 from common.downloads import bytes_download, file_download
 from common.errors import NotThere
 from evaluation.data.export.exporting import JOB_KIND, ExportRequest, export, exported_file
-from evaluation.data.export.formats import FORMATS
+from evaluation.data.export.formats import FORMATS, formats_for
 from judgments.access.permissions import staff_of
+from judgments.admin.base import signed_in
 from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.operations import start_named, with_study
 from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about
 from judgments.models import Job, Study
+from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, was_opened
 
 OTHERS = "application/octet-stream"
+
 CONTENT_TYPES = {
     ".svg": "image/svg+xml",
     ".pdf": "application/pdf",
@@ -42,7 +46,9 @@ CONTENT_TYPES = {
     ".jsonl": "application/jsonl",
     ".toml": "application/toml",
 }
+
 FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
+
 GONE = OpenApiResponse(description="No such file, or it is not kept here.")
 
 
@@ -183,3 +189,38 @@ def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> 
 
 def content_type(name: str) -> str:
     return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)
+
+
+NEWEST = 20
+
+
+def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    written = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
+    rights = context["rights"]
+    withheld = [name for name, file_format in FORMATS.items() if file_format.right not in rights]
+    context |= {
+        "exports": list(written.exclude(args__format__in=withheld)[:NEWEST]),
+        "formats": [file_format for file_format in formats_for(study) if file_format.right in rights],
+        "has_answers": was_opened(study),
+    }
+    return TemplateResponse(request, "evaluation/study_exports.html", context)
+
+
+def download(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
+    number = request.GET.get("job", "")
+    job = Job.objects.filter(pk=number, args__study=study.slug).first() if number.isdecimal() else None
+    if job is None:
+        raise Http404
+    file = exported_file(job=job, by=signed_in(request), manifest="manifest" in request.GET)
+    return file_download(request, file.path, name=file.name, content_type=file.content_type)
+
+
+add_page(
+    StudyPage(
+        name="exports", label="Exports", order=65, view=show_exports, shown=was_opened, group=Group.SHARE
+    )
+)
+
+add_page(StudyPage(name="download", label="", order=66, view=download))
+
+add_operation(export, label="Export", beside=False, done="The file is being written; it appears below.")

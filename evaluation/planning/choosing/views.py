@@ -9,8 +9,8 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, pgettext
 
-from evaluation.planning.choosing.operations import SAVE, WEIGH, choice_savings, select_items, weigh_back
-from evaluation.planning.choosing.selecting import EVEN, describe_choice
+from evaluation.planning.choosing.selecting import EVEN, describe_choice, select_items
+from evaluation.planning.choosing.weighing import choice_savings, weigh_back
 from evaluation.results.views import as_markup
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
@@ -49,7 +49,7 @@ LOWEST = -1.0  # twice as many items; a curve below says no more
 
 def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     done = Job.objects.filter(state=Job.State.DONE, args__study=study.slug)
-    last = done.filter(kind=WEIGH).order_by("-pk").first()
+    last = done.filter(kind="weigh_back").order_by("-pk").first()
     chosen = study.design.get("chosen")
     weighed = last.result if last is not None and chosen else None
     context |= {
@@ -74,7 +74,9 @@ def newest_savings(request: HttpRequest, study: Study) -> dict[str, Any]:
     """Return the newest savings of the study, or of a visible one of its dataset."""
     seen = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
     names = dict(seen.values_list("slug", "name"))
-    done = Job.objects.filter(kind=SAVE, state=Job.State.DONE, args__study__in=list(names)).order_by("-pk")
+    done = Job.objects.filter(
+        kind="choice_savings", state=Job.State.DONE, args__study__in=list(names)
+    ).order_by("-pk")
     job = done.filter(args__study=study.slug).first() or done.first()
     result = job.result if job is not None else None
     if result is None:

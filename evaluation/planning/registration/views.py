@@ -1,10 +1,11 @@
-"""The page "Registration"."""
+"""Registered plans over HTTP and on their page."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from math import isnan
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
@@ -13,6 +14,11 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminTextareaWidget,
@@ -23,16 +29,20 @@ from annotation.quality.detectors import RULES
 from common.amounts import thousands
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
+from evaluation.numeric.signatures import as_json
 from evaluation.planning.registration.plans import (
     HypothesisOutcome,
     compute_outcomes,
     find_deviations,
     may_be_registered,
+    outcome_words,
     read_claim,
     register,
 )
 from evaluation.presentation.content import p_in_text, percent_number
 from judgments.admin.base import signed_in
+from judgments.api.operations import create_action
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.design.tables import Plan
 from judgments.models import Study
 from judgments.studies.studies import design_of
@@ -49,7 +59,78 @@ from judgments.studies.study_page import (
 )
 from judgments.templatetags.judgments_tags import percent
 
+
+class RegistrationSerializer(RowSerializer[Registration]):
+    """A plan and a design as they were before the study opened."""
+
+    study = Related("study.slug")
+    content = serializers.DictField(read_only=True, help_text="Its canonical JSON has the SHA-256.")
+
+    class Meta:
+        model = Registration
+        fields = ["id", "study", "sha256", "content", "registered_at"]
+
+
+class OutcomeSerializer(serializers.Serializer[Any]):
+    """A registered hypothesis, and what became of it."""
+
+    text = serializers.CharField()
+    claim = serializers.CharField(allow_blank=True)
+    verdict = serializers.CharField()
+    first_only = serializers.IntegerField(help_text="Pairs on which only the first metric is right.")
+    second_only = serializers.IntegerField()
+    p = serializers.FloatField(allow_null=True, help_text="McNemar, exact; null where nothing was tested.")
+    adjusted = serializers.FloatField(allow_null=True, help_text="After Holm.")
+    words = serializers.CharField()
+
+
+class DeviationSerializer(serializers.Serializer[Any]):
+    """Something that was not done as registered."""
+
+    what = serializers.CharField()
+    words = serializers.CharField()
+
+
+class OutcomesSerializer(serializers.Serializer[Any]):
+    """What became of a registered plan."""
+
+    outcomes = OutcomeSerializer(many=True)
+    deviations = DeviationSerializer(many=True)
+
+
+class RegistrationResource(Resource):
+    """Plans that were fixed before their study opened."""
+
+    queryset = Registration.objects.select_related("study")
+    serializer_class = RegistrationSerializer
+    filterset_class = filters_of(Registration, study=study_filter())
+    orderings: ClassVar[dict[str, str]] = {"id": "pk", "registered_at": "registered_at"}
+    create = create_action(
+        register,
+        reply=RegistrationSerializer,
+        route="api:registrations-detail",
+        responses={404: OpenApiResponse(description="No such study.")},
+    )
+
+    @extend_schema(
+        responses=OutcomesSerializer,
+        description="What became of the hypotheses, and what was done otherwise.",
+    )
+    @action(detail=True, methods=["get"])
+    def outcomes(self, request: Request, pk: str) -> Response:
+        study = self.get_object().study
+        return Response(
+            {
+                "outcomes": [
+                    as_json(asdict(row)) | {"words": outcome_words(row)} for row in compute_outcomes(study)
+                ],
+                "deviations": [asdict(deviation) for deviation in find_deviations(study)],
+            }
+        )
+
+
 ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
+
 LONGEST = 2000
 
 
@@ -230,5 +311,7 @@ add_page(
         before=Group.LAUNCH,
     )
 )
+
 add_page(StudyPage(name="registration-file", label="", order=58, view=download_registration))
+
 add_step(StudyStep(name="register", label="Register", run=_register, beside=True))

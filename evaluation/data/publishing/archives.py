@@ -1,0 +1,709 @@
+"""Call archives over HTTP, and bring a release to Zenodo or the Hugging Face Hub.
+
+Zenodo has served InvenioRDM's API of drafts and records since October 2023; its older deposit API refuses a new version
+of a record that has files (https://inveniordm.docs.cern.ch/reference/rest_api_drafts_records/).
+
+The Hub (https://huggingface.co/docs/hub/api) creates repositories by name, and a commit is one call, after large files
+were sent by Git LFS (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md). Its own library would bring nine
+packages, one of them compiled, for these six calls.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from http import HTTPStatus
+from math import ceil
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from common.incoming import load_json
+from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
+from evaluation.data.publishing.describing import Content, Plan
+from evaluation.errors import PublishingError
+from evaluation.models import Deposit
+from judgments.studies.generation import Progress
+
+SECONDS = 60.0  # without a byte
+
+MOST_TRIES = 5
+
+LONGEST_WAIT = 60.0
+
+LARGEST_REPLY = 32 << 20  # bytes
+
+LONGEST_DETAIL = 300
+
+_LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+class UnclearOutcome(Exception):
+    """An unrepeatable call may have been carried out."""
+
+
+class NotAtArchive(Exception):
+    """The archive has no such thing (404, 410)."""
+
+
+class ArchiveConflict(Exception):
+    """It exists at the archive already, or changed meanwhile (409, 412)."""
+
+
+class Site(Caller):
+    """An archive. The token stays in this object, and goes only to the archive's own host."""
+
+    def __init__(self, *, url: str, token: str, setting: str) -> None:
+        parts = urlsplit(url)
+        if not token:
+            raise PublishingError(
+                f"Nothing can be sent to {parts.netloc}: the setting {setting} is empty, expected an access token."
+            )
+        if not (token.isascii() and token.isprintable()) or " " in token:
+            raise PublishingError(
+                f"Nothing can be sent to {parts.netloc}: the setting {setting} holds a blank, a line's end or another "
+                "character that no token has."
+            )
+        if not _is_safe(url):
+            raise PublishingError(
+                f"The address is {parts.scheme}://{parts.netloc}; expected an https address, since the token is sent "
+                "with every call."
+            )
+        self.url, self._token = url.rstrip("/"), token
+        self.host = parts.netloc
+        self._is_here = parts.hostname in THIS_MACHINE
+        self._http = open_http(url, seconds=SECONDS, headers={})  # what is sent elsewhere gets no token
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        what: str,
+        body: Any = None,
+        content: Callable[[], Iterable[bytes]] | None = None,
+        headers: Mapping[str, str] | None = None,
+        again: bool = True,
+        before_next: Callable[[], None] = lambda: None,
+    ) -> Any:
+        """Call the archive's own API; return its JSON, or {}.
+
+        Args:
+            what: the purpose, for refusals: "to create the record".
+            content: opens the body's bytes, anew for each try.
+            again: whether to repeat a call that may have been carried out.
+            before_next: called before each repetition.
+
+        Raises:
+            Absent, Taken: 404 and 409.
+            Unclear: it may have been carried out, and is not repeated.
+            PublishingError: it was refused, or there is no answer.
+        """
+        sent = {"Authorization": f"Bearer {self._token}", **(headers or {})}
+        if body is not None:
+            data = json.dumps(body).encode()
+            content = partial(tuple, [data])
+            sent = {"Content-Type": "application/json", "Content-Length": str(len(data)), **sent}
+        address = f"{self.url}/{path}"
+        _, written = self._repeated(
+            method, address, what, content, sent, again=again, before_next=before_next
+        )
+        try:
+            return json.loads(written) if written else {}
+        except ValueError:
+            raise PublishingError(
+                f"{self.host} does not answer with JSON when it is asked {what}; is its address right?"
+            ) from None
+
+    def put(
+        self,
+        address: str,
+        *,
+        what: str,
+        content: Callable[[], Iterable[bytes]],
+        headers: Mapping[str, str],
+        method: str = "PUT",
+    ) -> Mapping[str, str]:
+        """Send bytes to an address from the archive, without the token; return the response headers."""
+        if not _is_safe(address) or (_host_of(address) in THIS_MACHINE and not self._is_here):
+            raise PublishingError(
+                f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
+            )
+        reply, _ = self._repeated(method, address, what, content, headers, again=True)
+        return reply
+
+    def is_own(self, address: str) -> bool:
+        return address.startswith(f"{self.url}/")
+
+    def _repeated(
+        self,
+        method: str,
+        address: str,
+        what: str,
+        content: Callable[[], Iterable[bytes]] | None,
+        headers: Mapping[str, str],
+        *,
+        again: bool,
+        before_next: Callable[[], None] = lambda: None,
+    ) -> tuple[Mapping[str, str], bytes]:
+        why, wait = "", 0.0
+        for number in range(MOST_TRIES):
+            if number:
+                backoff = settings.PUBLISHING_BACKOFF_SECONDS * 2 ** (number - 1)
+                time.sleep(min(max(backoff, wait), LONGEST_WAIT))
+                before_next()
+            status, reply, written, why = self._once(method, address, content, headers)
+            wait = seconds_to_wait(reply)
+            refused_unread = status == HTTPStatus.TOO_MANY_REQUESTS or (
+                status == 0 and why.startswith("cannot")
+            )
+            if status == 0 or status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                if not again and not refused_unread:
+                    raise UnclearOutcome
+                if wait > LONGEST_WAIT:
+                    raise PublishingError(
+                        f"{self.host} asks to wait {ceil(wait / 60)} minutes ({status}). Send it again then: it goes "
+                        "on where it stopped."
+                    )
+                continue
+            if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+                raise NotAtArchive
+            if status in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
+                raise ArchiveConflict
+            if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+                raise PublishingError(f"{self.host} refuses {what} ({status}): {_detail(written)}")
+            return reply, written
+        raise PublishingError(
+            f"{self.host} {why}, {MOST_TRIES} times over. Send it again later: it goes on where it stopped."
+        )
+
+    def _once(
+        self,
+        method: str,
+        address: str,
+        content: Callable[[], Iterable[bytes]] | None,
+        headers: Mapping[str, str],
+    ) -> tuple[int, Mapping[str, str], bytes, str]:
+        """Return status, headers, body, and the problem; the status is 0 without a complete response."""
+        import httpx
+
+        body = iter(content()) if content is not None else None
+        try:
+            with self._http.stream(method, address, content=body, headers=dict(headers)) as response:
+                written = bytearray()
+                for part in response.iter_bytes():
+                    written += part
+                    if len(written) > LARGEST_REPLY:
+                        return 0, {}, b"", "sends an answer that does not end"
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            return 0, {}, b"", f"cannot be reached ({type(error).__name__})"
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return 0, {}, b"", f"breaks the call off ({type(error).__name__})"
+        # some repeat what they were sent
+        answer = bytes(written).replace(self._token.encode(), b"***")
+        return response.status_code, response.headers, answer, f"answers {response.status_code}"
+
+
+def _detail(written: bytes) -> str:
+    try:
+        body = load_json(written)
+        detail = str(body.get("message") or body.get("error") or "")
+        detail = " ".join([detail, *problems_of(body)])
+    except (ValueError, AttributeError):
+        detail = written.decode(errors="replace")
+    return " ".join(detail.replace("\0", "").split())[:LONGEST_DETAIL] or "it does not say why"
+
+
+def problems_of(body: Mapping[str, Any]) -> list[str]:
+    """Return InvenioRDM's problems in a draft or error as ``field: message``."""
+    listed = body.get("errors")
+    return [
+        f"{error.get('field', '')}: {' '.join(map(str, error.get('messages') or [error.get('message', '')]))}"
+        for error in (listed if isinstance(listed, list) else [])
+        if isinstance(error, dict)
+    ]
+
+
+def _host_of(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:  # such as https://[
+        return None
+
+
+def _is_safe(address: str) -> bool:
+    host = _host_of(address)
+    return host is not None and (
+        address.startswith("https://") or (address.startswith("http://") and host in THIS_MACHINE)
+    )
+
+
+State = Deposit.State
+
+JSON = {"Accept": "application/vnd.inveniordm.v1+json"}  # else Zenodo answers in its older shape
+
+LISTED = 100
+
+LOOK_EVERY = 5.0  # seconds between looks for a record that may have been created
+
+Note = Callable[..., None]
+
+
+def send_to_zenodo(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progress) -> None:
+    """Bring the record to the plan's state. Each step checks first, so it may be repeated.
+
+    Args:
+        note: stores changed columns of the deposit; raises if another run has it, or it must no longer be sent.
+    """
+    if deposit.state in (State.STARTED, State.CREATING):
+        progress(0.05, "creating the record")
+        _create_record(site, deposit, plan, note)
+    path = f"api/records/{deposit.remote}"
+    try:
+        draft = site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
+    except NotAtArchive:
+        draft = {"is_published": True}
+    if draft.get("is_published"):  # somebody published it there; an edit that they began is theirs
+        _note_public(site, deposit, note)
+        return
+    progress(0.1, "writing what is said of it")
+    draft = _describe(site, deposit, plan, draft)
+    doi = _doi_of(draft) or _reserve_doi(site, path)
+    note(state=State.FILLING, doi=doi, address=f"{site.url}/uploads/{deposit.remote}")
+    _send_files(site, path, plan.files, progress)
+    if not plan.publish:
+        note(state=State.DRAFT, finished_at=timezone.now())
+        return
+    progress(0.95, "publishing")
+    what = "to publish the record"
+    note()
+    with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record says whether it was
+        site.call("POST", f"{path}/draft/actions/publish", what=what, headers=JSON, again=False)
+    _note_public(site, deposit, note)
+
+
+def state_of_record(site: Site, deposit: Deposit) -> str:
+    path = f"api/records/{deposit.remote}"
+    try:
+        site.call("GET", path, what="to read the record", headers=JSON)
+    except NotAtArchive:
+        try:
+            site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
+        except NotAtArchive:
+            return State.GONE
+        return State.DRAFT
+    return State.PUBLIC
+
+
+def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
+    """Note that the record is public. Raise PublishingError if it is not."""
+    try:
+        record = site.call("GET", f"api/records/{deposit.remote}", what="to read the record", headers=JSON)
+    except NotAtArchive:
+        if state_of_record(site, deposit) == State.GONE:
+            note(state=State.GONE)
+            raise PublishingError(
+                f"The draft {deposit.remote} was removed at {site.host}. Send the release again to make another."
+            ) from None
+        raise PublishingError(
+            f"{site.host} did not publish the draft {deposit.remote}. Send it again."
+        ) from None
+    note(
+        state=State.PUBLIC,
+        doi=_doi_of(record) or deposit.doi,
+        address=f"{site.url}/records/{deposit.remote}",
+        finished_at=timezone.now(),
+    )
+
+
+def _create_record(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None:
+    """Create the record, or a new version of the study's last one, exactly once."""
+    before = _last_deposit(site, deposit)
+    if before is not None:
+        record = site.call(
+            "POST", f"api/records/{before.remote}/versions", what="to begin a new version", headers=JSON
+        )
+        remote = str(record["id"])
+        other = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
+        if other is not None:
+            raise PublishingError(
+                f"{site.host} keeps one draft of a new version at a time, and that of release {other.release.version} "
+                "is there; expected it to be published or removed first."
+            )
+        note(remote=remote, state=State.FILLING)
+        return
+    if deposit.state == State.CREATING and (remote := _find_lost_record(site, deposit)):
+        note(remote=remote, state=State.FILLING)
+        return
+    note(state=State.CREATING, asked_at=timezone.now())
+    body = {"access": _ACCESS, "files": {"enabled": True}, "metadata": _with_mark(plan.metadata, deposit)}
+    try:
+        record = site.call(
+            "POST",
+            "api/records",
+            what="to create the record",
+            body=body,
+            headers=JSON,
+            again=False,
+            before_next=lambda: note(asked_at=timezone.now()),
+        )
+        remote = str(record["id"])
+    except UnclearOutcome:
+        remote = _find_lost_record(site, deposit)
+    if not remote:
+        raise PublishingError(f"{site.host} did not create the record. Send the release again.")
+    note(remote=remote, state=State.FILLING)
+
+
+_ACCESS = {"record": "public", "files": "public"}
+
+
+def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
+    """Return the study's last public record at this archive. Raise PublishingError if its last one is a draft."""
+    others = Deposit.objects.filter(release__study=deposit.release.study_id, host=deposit.host)
+    others = others.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
+    for other in others.select_related("release").order_by("-release_id"):
+        if other.state != State.PUBLIC:
+            state = state_of_record(site, other)
+            if state == State.DRAFT:
+                raise PublishingError(
+                    f"Release {other.release.version} is still a draft at {site.host}; expected it to be published "
+                    "or removed there first, so that this one becomes its next version."
+                )
+            Deposit.objects.filter(pk=other.pk).update(state=state)
+            if state == State.GONE:
+                continue
+        return other
+    return None
+
+
+def _find_lost_record(site: Site, deposit: Deposit) -> str:
+    """Return the id of a record created by a lost call, or ""; new records are listed with delay."""
+    asked_at: datetime = deposit.asked_at or timezone.now()
+    ends = asked_at.timestamp() + settings.PUBLISHING_SETTLE_SECONDS
+    mark = deposit.mark.urn
+    while True:
+        reply = site.call(
+            "GET", f"api/user/records?sort=newest&size={LISTED}", what="to list your records", headers=JSON
+        )
+        for record in reply.get("hits", {}).get("hits", []):
+            marks = [other.get("identifier") for other in record.get("metadata", {}).get("identifiers") or []]
+            if mark in marks:
+                return str(record["id"])
+        if time.time() >= ends:
+            return ""
+        time.sleep(min(LOOK_EVERY, max(ends - time.time(), 0.0)))
+
+
+def _with_mark(metadata: Mapping[str, Any], deposit: Deposit) -> dict[str, Any]:
+    return {**metadata, "identifiers": [{"identifier": deposit.mark.urn, "scheme": "urn"}]}
+
+
+def _describe(site: Site, deposit: Deposit, plan: Plan, draft: Mapping[str, Any]) -> dict[str, Any]:
+    body = {
+        "access": _ACCESS,
+        "files": {"enabled": True},
+        "metadata": _with_mark(plan.metadata, deposit),
+        "pids": draft.get("pids") or {},  # a draft that is written without it loses its reserved DOI
+    }
+    reply: dict[str, Any] = site.call(
+        "PUT", f"api/records/{deposit.remote}/draft", what="the description", body=body, headers=JSON
+    )
+    if problems := problems_of(reply):
+        raise PublishingError(f"{site.host} does not take the description: {'; '.join(problems)[:500]}.")
+    return reply
+
+
+def _doi_of(record: Mapping[str, Any]) -> str:
+    return str(((record.get("pids") or {}).get("doi") or {}).get("identifier") or "")
+
+
+def _reserve_doi(site: Site, path: str) -> str:
+    try:
+        draft = site.call("POST", f"{path}/draft/pids/doi", what="to reserve a DOI", headers=JSON)
+    except ArchiveConflict:  # an earlier call did it
+        draft = site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
+    return _doi_of(draft)
+
+
+def _send_files(site: Site, path: str, files: tuple[Content, ...], progress: Progress) -> None:
+    """Send incomplete files; keep files added by hand."""
+    listed = site.call("GET", f"{path}/draft/files", what="to list the files", headers=JSON)
+    entries = {entry["key"]: entry for entry in listed.get("entries") or []}
+    total, done = sum(file.size for file in files) or 1, 0
+    for file in files:
+        entry = entries.get(file.name)
+        if entry is None or not _is_complete(entry, file):
+            progress(0.15 + 0.75 * done / total, f"sending {file.name}")
+            _send_file(site, path, file, started=entry is not None)
+        done += file.size
+
+
+def _send_file(site: Site, path: str, file: Content, *, started: bool) -> None:
+    key = f"{path}/draft/files/{quote(file.name)}"
+    what = f"the file {file.name}"
+    if started:  # half of it, or another one
+        with suppress(NotAtArchive):
+            site.call("DELETE", key, what=what, headers=JSON)
+    site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}], headers=JSON)
+    kind = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
+    site.call("PUT", f"{key}/content", what=what, content=file.open, headers={**JSON, **kind})
+    entry = site.call("POST", f"{key}/commit", what=what, headers=JSON)
+    if not _is_complete(entry, file):
+        raise PublishingError(
+            f"{site.host} got another {file.name} than was sent: {entry.get('size')} bytes with "
+            f"{entry.get('checksum')}, expected {file.size} bytes with md5:{file.md5}. Send the release again."
+        )
+
+
+def _is_complete(entry: Mapping[str, Any], file: Content) -> bool:
+    return (
+        entry.get("status") == "completed"
+        and entry.get("checksum") == f"md5:{file.md5}"
+        and int(entry.get("size") or 0) == file.size
+    )
+
+
+LFS = "application/vnd.git-lfs+json"
+
+LARGEST_IN_COMMIT = 16 << 20  # bytes; a larger file must go by LFS
+
+THERE_FROM_THE_START = {".gitattributes"}
+
+
+def send_to_huggingface(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progress) -> None:
+    """Bring the repository to the plan's state. Each step checks first, so it may be repeated."""
+    progress(0.05, "creating the repository")
+    repository = deposit.repository
+    created = _create_repository(site, repository)
+    path = f"api/datasets/{quote(repository)}"
+    info = site.call("GET", path, what="to read the repository")
+    if not created and deposit.state == State.STARTED:
+        _check_own(site, deposit, info)
+    if not info["private"] and not plan.publish:
+        raise PublishingError(
+            f"The dataset {repository} is public at {site.host}, so that what is sent there is public at once; "
+            "expected publish with it, or another repository."
+        )
+    note(state=State.FILLING, address=f"{site.url}/datasets/{repository}")
+    if not _has_all_files(site, path, plan.files):
+        progress(0.2, "sending files")
+        note()
+        _commit(site, repository, plan, _stale_files(deposit, plan, info), str(info.get("sha") or ""))
+        if not _has_all_files(site, path, plan.files):
+            raise PublishingError(
+                f"{site.host} has other files in {repository} than were sent. Send the release again."
+            )
+    commit = str(site.call("GET", path, what="to read the repository").get("sha") or "")
+    progress(0.95, "naming the version")
+    _tag_version(site, path, plan.release.version, commit)
+    if plan.publish:
+        note()
+        site.call("PUT", f"{path}/settings", what="to make it public", body={"private": False})
+    private = bool(site.call("GET", path, what="to read the repository").get("private"))
+    if plan.publish and private:
+        raise PublishingError(f"{site.host} keeps {repository} private. Send the release again.")
+    note(
+        remote=commit,
+        state=State.DRAFT if private else State.PUBLIC,
+        finished_at=timezone.now(),
+    )
+
+
+def _create_repository(site: Site, repository: str) -> bool:
+    owner, _, name = repository.partition("/")
+    body = {"type": "dataset", "name": name, "organization": owner, "private": True}
+    try:
+        site.call("POST", "api/repos/create", what=f"to create {repository}", body=body)
+    except ArchiveConflict:
+        return False
+    return True
+
+
+def _check_own(site: Site, deposit: Deposit, info: Mapping[str, Any]) -> None:
+    """Raise PublishingError if the repository holds files of no release of the study."""
+    there = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []} - THERE_FROM_THE_START
+    if there and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
+        raise PublishingError(
+            f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
+            "expected another --repository."
+        )
+
+
+def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
+    return Deposit.objects.filter(
+        release__study=deposit.release.study_id, host=deposit.host, repository=deposit.repository
+    )
+
+
+def _stale_files(deposit: Deposit, plan: Plan, info: Mapping[str, Any]) -> list[str]:
+    """Return files of the study's earlier releases missing in this one; a version's tag keeps them."""
+    there = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []}
+    ours = {
+        file["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for file in sent
+    }
+    return sorted((ours & there) - {file.name for file in plan.files})
+
+
+def _has_all_files(site: Site, path: str, files: tuple[Content, ...]) -> bool:
+    """Return whether the main branch has all files, by hash."""
+    try:
+        entries = site.call(
+            "POST",
+            f"{path}/paths-info/main",
+            what="to list the files",
+            body={"paths": [file.name for file in files], "expand": False},
+        )
+    except NotAtArchive:  # nothing was ever committed
+        return False
+    there = {entry.get("path"): entry for entry in entries}
+    return all(
+        (entry := there.get(file.name)) is not None
+        and (entry["lfs"].get("oid") == file.sha256 if entry.get("lfs") else entry.get("oid") == file.git)
+        for file in files
+    )
+
+
+def _commit(site: Site, repository: str, plan: Plan, stale: Iterable[str], parent: str) -> None:
+    path, files = f"api/datasets/{quote(repository)}", plan.files
+    listed = [
+        {"path": file.name, "size": file.size, "sample": base64.b64encode(file.sample).decode()}
+        for file in files
+    ]
+    reply = site.call("POST", f"{path}/preupload/main", what="to take the files", body={"files": listed})
+    modes = {entry["path"]: entry["uploadMode"] for entry in reply["files"]}
+    large = [file for file in files if modes.get(file.name) == "lfs" or file.size > LARGEST_IN_COMMIT]
+    _send_large(site, repository, large)
+    summary = f"Release {plan.release.version}"
+    header = {"summary": summary, "description": "", **({"parentCommit": parent} if parent else {})}
+    sent = {file.name for file in large}
+
+    def content() -> Iterator[bytes]:
+        yield _commit_line("header", header)
+        for file in files:
+            if file.name in sent:
+                about = {"path": file.name, "algo": "sha256", "oid": file.sha256, "size": file.size}
+                yield _commit_line("lfsFile", about)
+                continue
+            before, after = _commit_line(
+                "file", {"path": file.name, "encoding": "base64", "content": ""}
+            ).rsplit(b'""', 1)
+            yield before + b'"'
+            yield from _in_base64(file.open())
+            yield b'"' + after
+        yield from (_commit_line("deletedFile", {"path": name}) for name in stale)
+
+    length = sum(map(len, content()))  # is not kept in memory: a release has many tables
+    headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(length)}
+    try:
+        site.call(
+            "POST",
+            f"{path}/commit/main",
+            what="the commit",
+            content=content,
+            headers=headers,
+            again=False,
+        )
+    except UnclearOutcome:
+        pass  # the files that are there say whether it was made
+    except ArchiveConflict:
+        raise PublishingError(
+            f"Somebody else changed {repository} at {site.host} meanwhile. Send the release again."
+        ) from None
+
+
+def _commit_line(key: str, value: Mapping[str, Any]) -> bytes:
+    return json.dumps({"key": key, "value": value}).encode() + b"\n"
+
+
+def _in_base64(parts: Iterable[bytes]) -> Iterator[bytes]:
+    left = b""
+    for part in parts:
+        left += part
+        whole = len(left) // 3 * 3
+        yield base64.b64encode(left[:whole])
+        left = left[whole:]
+    yield base64.b64encode(left)
+
+
+def _send_large(site: Site, repository: str, files: list[Content]) -> None:
+    if not files:
+        return
+    by_hash = {file.sha256: file for file in files}
+    reply = site.call(
+        "POST",
+        f"datasets/{quote(repository)}.git/info/lfs/objects/batch",
+        what="the large files",
+        body={
+            "operation": "upload",
+            "transfers": ["basic", "multipart"],
+            "objects": [{"oid": file.sha256, "size": file.size} for file in by_hash.values()],
+            "hash_algo": "sha256",
+        },
+        headers={"Accept": LFS, "Content-Type": LFS},
+    )
+    for entry in reply["objects"]:
+        file = by_hash[entry["oid"]]
+        if error := entry.get("error"):
+            why = str(error.get("message"))[:LONGEST_DETAIL]
+            raise PublishingError(f"{site.host} does not take {file.name}: {why}.")
+        actions = entry.get("actions") or {}
+        if upload := actions.get("upload"):
+            _send_parts(site, file, upload)
+        if verify := actions.get("verify"):
+            address, body = str(verify["href"]), {"oid": file.sha256, "size": file.size}
+            if site.is_own(address):  # asks for the token, unlike the stores of files
+                path, headers = address.removeprefix(f"{site.url}/"), {"Content-Type": LFS, "Accept": LFS}
+                site.call("POST", path, what=file.name, body=body, headers=headers)
+            else:
+                _report_upload(site, file, address, body, verify.get("header") or {})
+
+
+def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
+    """Send a file to its address, or in parts if each has an address."""
+    header = dict(upload.get("header") or {})
+    size = int(header.pop("chunk_size", 0))
+    if not size:
+        length = {"Content-Length": str(file.size)}
+        site.put(upload["href"], what=file.name, content=file.open, headers={**header, **length})
+        return
+    addresses = [header[name] for name in sorted((name for name in header if name.isdigit()), key=int)]
+    if len(addresses) != ceil(file.size / size):
+        raise PublishingError(
+            f"{site.host} gave {len(addresses)} addresses for {file.name}, which has {ceil(file.size / size)} parts."
+        )
+    parts = []
+    for number, address in enumerate(addresses):
+        begin, end = number * size, min((number + 1) * size, file.size)
+        answer = site.put(
+            address,
+            what=file.name,
+            content=partial(file.read, begin, end),
+            headers={"Content-Length": str(end - begin)},
+        )
+        parts.append({"partNumber": number + 1, "etag": answer.get("etag", "")})
+    _report_upload(site, file, upload["href"], {"oid": file.sha256, "parts": parts}, {})
+
+
+def _report_upload(
+    site: Site, file: Content, address: str, body: Mapping[str, Any], header: Mapping[str, str]
+) -> None:
+    data = json.dumps(body).encode()
+    headers = {"Content-Type": LFS, "Accept": LFS, "Content-Length": str(len(data)), **header}
+    site.put(address, what=file.name, content=partial(tuple, [data]), headers=headers, method="POST")
+
+
+def _tag_version(site: Site, path: str, version: str, commit: str) -> None:
+    try:
+        body = {"tag": f"v{version}", "message": f"Release {version}"}
+        site.call("POST", f"{path}/tag/{commit}", what=f"the tag v{version}", body=body)
+    except ArchiveConflict:
+        pass  # an earlier run named it

@@ -1,0 +1,194 @@
+"""Releases and their deposits over HTTP, and the page "Releases"."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import django_filters as filters
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.downloads import file_download
+from common.errors import NotThere
+from evaluation.data.export.views import ArchiveFiles, describe_files
+from evaluation.data.publishing.sending import publish_release
+from evaluation.data.releases.storage import find_release, is_stored, next_version, release_file, release_name
+from evaluation.models import Deposit, Release
+from evaluation.reports.releases.making import ReleaseRequest, compare, release, verify
+from judgments.api.operations import start_named, with_study
+from judgments.api.resources import JobSerializer, Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.models import Job, Study
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    add_operation,
+    add_page,
+    take_refusal,
+    was_opened,
+)
+
+
+class ReleaseSerializer(RowSerializer[Release]):
+    """A frozen bundle of a study's judgments."""
+
+    study = Related("study.slug")
+    kept = serializers.SerializerMethodField(help_text="Whether it can be downloaded here.")
+
+    class Meta:
+        model = Release
+        fields = [
+            *("id", "study", "version", "title", "licence", "citation", "texts", "signature", "sha256"),
+            *("size", "kept", "made_at"),
+        ]
+
+    @extend_schema_field(OpenApiTypes.BOOL)
+    def get_kept(self, row: Release) -> bool:
+        return is_stored(row)
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=with_study(ReleaseRequest),
+        responses={
+            202: JobSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(description="The study is not closed, or the version exists."),
+        },
+        description=release.description,
+    ),
+)
+@describe_files(
+    "releases",
+    files="The files of a release.",
+    file="A file of a release, such as `report/index.html` or `judgments.jsonl`.",
+    download="The bundle; `manage.py verify` checks it.",
+)
+class ReleaseResource(ArchiveFiles, Resource):
+    """Frozen, versioned bundles of studies' judgments."""
+
+    scope, what = "exports", "release"
+    queryset = Release.objects.select_related("study")
+    serializer_class = ReleaseSerializer
+    filterset_class = filters_of(Release, "version", "licence", study=study_filter())
+    orderings: ClassVar[dict[str, str]] = {"id": "pk", "made_at": "made_at"}
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return start_named(request, release)
+
+    def archive(self, row: Release) -> tuple[Path, str]:
+        return release_file(row), release_name(row.study, row.version)
+
+
+MOST_SHOWN = 100
+
+FLIPPED_SHOWN = 20
+
+
+def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    refusal = take_refusal(request, study)
+    rows = Release.objects.filter(study=study).select_related("made_by").prefetch_related("deposits")
+    releases = list(rows.order_by("-pk")[:MOST_SHOWN])
+    checks: dict[str, Job] = {}
+    for job in _done_jobs(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
+        checks.setdefault(job.args["version"], job)
+    stored = [release.version for release in releases if is_stored(release)]
+    comparison = _done_jobs(study, "compare_releases").order_by("-pk").first()
+    context |= {
+        "releases": [
+            (release, release.version in stored, checks.get(release.version)) for release in releases
+        ],
+        "kept": stored,
+        "refusal": refusal,
+        "next_version": next_version(study),
+        "is_closed": study.state == Study.State.CLOSED,
+        "publication": _done_jobs(study, "publish_release").order_by("-pk").first(),
+        "begin": {"publish-release": _last_deposit_values(releases)},
+        "comparison": comparison,
+        "flipped": comparison.result["consensus"][:FLIPPED_SHOWN] if comparison and comparison.result else [],
+    }
+    return TemplateResponse(request, "evaluation/study_releases.html", context)
+
+
+def _last_deposit_values(releases: list[Release]) -> dict[str, str]:
+    deposits = [deposit for release in releases for deposit in release.deposits.all()]
+    if not deposits:
+        return {}
+    deposits.sort(key=lambda deposit: deposit.pk)
+    values = {name: deposits[-1].statements.get(name, "") for name in ("creators", "keywords", "papers")}
+    repositories = [deposit.repository for deposit in deposits if deposit.repository]
+    return values | {"repository": repositories[-1] if repositories else ""}
+
+
+def _done_jobs(study: Study, kind: str) -> Any:
+    return Job.objects.filter(kind=kind, args__study=study.slug, state=Job.State.DONE)
+
+
+def download_release(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
+    try:
+        release = find_release(study, request.GET.get("version", ""))
+        path = release_file(release)
+    except NotThere as error:
+        raise Http404(str(error)) from None
+    name = release_name(study, release.version)
+    return file_download(request, path, name=name, content_type="application/zip")
+
+
+add_page(
+    StudyPage(
+        name="releases",
+        label="Releases",
+        order=70,
+        view=show_releases,
+        shown=was_opened,
+        group=Group.SHARE,
+    )
+)
+
+add_page(StudyPage(name="release-file", label="", order=71, view=download_release))
+
+add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
+
+for _operation, _label in ((release, "Make the release"), (verify, "Verify"), (compare, "Compare")):
+    add_operation(_operation, label=_label, leads_to=lambda study: "releases")
+
+
+class DepositSerializer(RowSerializer[Deposit]):
+    """A release at an archive."""
+
+    study = Related("release.study.slug")
+    version = Related("release.version")
+    place = serializers.ChoiceField(source="archive", choices=Deposit.Archive.choices, read_only=True)
+    files = serializers.ListField(
+        source="sent", child=serializers.DictField(), read_only=True, help_text="Names, sizes and SHA-256."
+    )
+
+    class Meta:
+        model = Deposit
+        fields = [
+            *("id", "study", "version", "place", "host", "repository", "state", "remote", "doi", "address"),
+            *("files", "made_at", "finished_at"),
+        ]
+
+
+class DepositResource(Resource):
+    """Where releases were given to, with DOI and address."""
+
+    scope = "exports"
+    queryset = Deposit.objects.select_related("release__study")
+    serializer_class = DepositSerializer
+    study_path = "release__study"
+    filterset_class = filters_of(
+        Deposit,
+        "state",
+        place=filters.ChoiceFilter(field_name="archive", choices=Deposit.Archive.choices),
+        study=study_filter(field_name="release__study"),
+        version="release__version",
+    )
