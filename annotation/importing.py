@@ -69,18 +69,13 @@ from judgments.studies.studies import create_study, find_dataset
 JUDGMENT_FIELDS = (
     "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "set_aside",
 )  # fmt: skip
-
 UNIT_FIELDS = (
     "study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
     "control", "expected", "filtered", "withdrawn", "content", "systems",
 )  # fmt: skip
-
 UNKNOWN_SLOT = 0
-
 IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that the file lacks
-
 BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
-
 UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
 
 
@@ -664,9 +659,7 @@ def _texts_without_system(row: JudgmentRow, sides: Collection[str]) -> frozenset
 
 
 MOST_VALUES_LISTED = 12
-
 REPORT_EVERY = 2_000
-
 ROWS_AT_ONCE = 2_000
 
 

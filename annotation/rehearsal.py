@@ -56,9 +56,7 @@ PASTED = (
     "A carefully composed view shows several objects arranged in a warm and inviting light",
     "An everyday moment is shown in rich detail with a clear sense of depth and movement",
 )
-
 GAP, GAP_SPREAD = 220.0, 0.67  # of a person's keys: median in ms, and spread over it (benchmarks/honesty.py)
-
 SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 
 
@@ -244,13 +242,9 @@ def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Genera
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
-
 APART = 2.0  # of the best and the worst system of an arena, from one in the middle
-
 CAREFUL = "careful"
-
 NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
-
 OF = "rehearsal_of"  # the copy's note with its study's row id
 
 

@@ -62,17 +62,11 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 Status = CrowdSession.Status
-
 UNDECIDED_SESSIONS = (Status.WORKING, Status.SUBMITTED)
-
 DECIDED = (Status.APPROVED, Status.REJECTED)
-
 LONGEST_MESSAGE = 4096
-
 LONGEST_SUBJECT = 200
-
 MOST_NAMED = 1_000  # in a log entry
-
 ABOUT_PEOPLE = {
     Ability.BLOCK: "block",
     Ability.UNBLOCK: "take back its block of",
@@ -400,17 +394,11 @@ def settle_session(
 
 
 TRIES = 6  # per call and run
-
 ALL_TRIES = 60  # per call, before a person has to look
-
 IN_A_ROW = 25  # unanswered calls that end a run
-
 LONGEST_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
-
 COSTS = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
-
 UNDER_WAY = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
-
 UNDECIDED_CALLS = (*UNDER_WAY, CrowdCall.State.FAILED)  # a slower runner may complete a failed call
 
 

@@ -47,11 +47,8 @@ from judgments.studies.studies import design_of, mark_closed, mark_open, refuse_
 from judgments.study_operations import CommandHelp, FollowUp, Outcome, operation
 
 About = Literal["state", "requirements", "crowd", "budget"]
-
 LONGEST_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
-
 OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
-
 PUBLISHED_THERE = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 
 
@@ -501,7 +498,6 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
 
 
 MOST_IDS = 1_000  # some seconds, in which nobody else writes to SQLite
-
 WORKERS = {"list": "crowd-workers"}  # the id of the page's list of names
 
 

@@ -74,13 +74,9 @@ from judgments.studies.study_page import (
 from judgments.templatetags.judgments_tags import cents
 
 SHOWN = 20
-
 UNITS_A_PAGE = 20  # in a HIT, roughly
-
 LOOKED_AT = 200  # of the latest calls, which stand in one line where they are alike
-
 SUGGESTED = 200  # workers' names that a field offers
-
 CANNOT = {
     Ability.PUBLISH: gettext_noop("put work up"),
     Ability.EXTEND: gettext_noop("add places and time"),
@@ -93,7 +89,6 @@ CANNOT = {
     Ability.MESSAGE: gettext_noop("write to participants"),
     Ability.COST: gettext_noop("say what it costs"),
 }
-
 ASKED = {
     Ability.PUBLISH: gettext_noop("put up"),
     Ability.EXTEND: gettext_noop("offer longer, or more places"),
@@ -436,9 +431,7 @@ def _syncs(study: Study) -> bool:
 add_operation(publishing.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
 
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
-
 add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
-
 add_operation(money_operations.top_up, label="Pay top-ups", fields=(), hidden=("confirm",), beside=True)
 
 add_operation(
@@ -458,9 +451,7 @@ add_operation(publishing.demographics, label="Fetch them")
 add_operation(publishing.write, label="Send")
 
 add_operation(money_operations.retry, name="retry-call", label="Try again", fields=())
-
 add_operation(money_operations.confirm_call, name="call-was-done", label="It was done", fields=())
-
 add_operation(money_operations.repeat_call, name="call-was-not-done", label="It was not done", fields=())
 
 

@@ -153,7 +153,6 @@ def launch_of(study: Study, user: User) -> Launch:
 
 
 Check = Callable[[Launch], Iterable[Point]]
-
 CHECKS: list[tuple[int, Check]] = []
 
 
@@ -537,7 +536,6 @@ def download_ethics(request: HttpRequest, study: Study, context: Context) -> Htt
 
 
 add_page(StudyPage(name="ethics", label="Ethics board", order=84, view=show_ethics, group=Group.SHARE))
-
 add_page(StudyPage(name="ethics-file", label="", order=85, view=download_ethics, under="ethics"))
 
 

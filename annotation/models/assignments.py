@@ -23,7 +23,6 @@ LIVE_STATES = (*LEASED_STATES, "submitted", "approved", "rejected")
 
 # states of finished work that is excluded
 EXCLUDED_STATES = ("invalidated", "apart")
-
 FINISHED_STATES = ("submitted", "approved", "rejected")
 
 

@@ -20,9 +20,7 @@ from common.rows import AppendOnlyRow
 from judgments.models import HIT, Study
 
 PLATFORM_LENGTH = 20
-
 TOKEN_LENGTH = 64  # of Mechanical Turk's UniqueRequestToken
-
 Row = TypeVar("Row", bound=models.Model)
 
 
@@ -348,7 +346,6 @@ class Seat(models.Model):
 
 
 KEY_LENGTH = 200
-
 CURRENCY_LENGTH = 3  # ISO 4217
 
 

@@ -53,9 +53,7 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 MOST_SHOWN = 30
-
 P = ParamSpec("P")
-
 R = TypeVar("R")
 
 
@@ -91,7 +89,6 @@ class Order:
 
 
 _order: ContextVar[Order | None] = ContextVar("order", default=None)
-
 _agreed: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
 
 
@@ -256,11 +253,8 @@ def _of_today() -> QuerySet[Any]:
 
 
 FOR_ALL = ("account_day_cents", "account_total_cents", "confirm_cents")
-
 SUMS = ("day_cents", "total_cents", *FOR_ALL)
-
 SEE_LIMITS = "annotation.view_spendinglimit"
-
 SET_LIMITS = (SEE_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
 
 

@@ -242,9 +242,7 @@ def run_once(
 
 
 CONFIRM = "annotation.confirm_spending"
-
 State = SpendingRequest.State
-
 NOT_ABOUT = ("why", "confirm", "seen")  # parameters that a preview does not take
 
 
@@ -418,9 +416,7 @@ def _end(order: SpendingRequest, state: str, message: str, by: User) -> None:
 
 
 MOST_CENTS = 10**9
-
 MOST_LIMIT = 10**14
-
 LONGEST_WHY = 1000
 
 
@@ -639,7 +635,6 @@ retry = _decision(
     gettext_noop("It is tried again."),
     "Try a failed call again. Its money is reserved anew; the crowd is asked in the background.",
 )
-
 confirm_call = _decision(
     "was-done",
     "Say that a call was done",
@@ -647,7 +642,6 @@ confirm_call = _decision(
     gettext_noop("It counts as done."),
     "End a call as done, after somebody looked at the crowd; its money is spent.",
 )
-
 repeat_call = _decision(
     "was-not-done",
     "Say that a call was not done",

@@ -69,7 +69,6 @@ KEY = OpenApiParameter(
     description=f"1 to {KEY_LENGTH} visible characters of your choice, new for every new request. The same request "
     "under the same key is answered as the first time and changes nothing.",
 )
-
 REPLAYED = "Idempotency-Replayed"
 
 
@@ -111,7 +110,6 @@ PREVIEWS: dict[Any, Any] = {
     404: work.Problem,
     409: OpenApiResponse(work.Problem, description="Not possible now."),
 }
-
 DONE: dict[Any, Any] = {
     202: DoneReply,
     400: work.Problem,

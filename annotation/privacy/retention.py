@@ -53,9 +53,7 @@ from judgments.studies.studies import design_of
 from judgments.study_operations import Outcome, operation
 
 JOB = "end_retention"
-
 REMINDED = timedelta(days=14)  # before the end
-
 BATCH_SIZE = 50  # people in a transaction, in which nobody else writes to SQLite
 
 
@@ -289,7 +287,6 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 LONGEST_NAME = 200
-
 WORKER = "Name or pseudonym, or the crowd’s own id."
 
 

@@ -311,11 +311,8 @@ def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRe
 
 
 add_page(StudyPage(name="privacy", label="Personal data", order=83, view=show_privacy, group=Group.SHARE))
-
 add_operation(erase, label="Erase for good", fields=(), shows=show_receipt)
-
 add_operation(decline_request, label="Decline", fields=())
-
 add_operation(change, label="Make it the text in force", fields=())
 
 

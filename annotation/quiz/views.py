@@ -445,7 +445,6 @@ def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
 
 
 ON_A_PAGE = 50
-
 MOST_ATTEMPTS = 2_000  # the latest, that the figures count
 
 

@@ -129,7 +129,6 @@ class DeliveryResource(Resource):
 
 
 ON_A_PAGE = 50
-
 TEMPLATE = "admin/annotation/study_webhooks.html"
 
 

@@ -43,29 +43,17 @@ from judgments.studies.log import note_event
 from judgments.study_operations import Outcome, operation, row_of
 
 SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
-
 POST_SECONDS = 5.0  # for a whole attempt
-
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: reaches any IPv4 address
-
 GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # RFC 4291, 2.4
-
 PRIVATE_NAMES = (".localhost", ".localdomain", ".local", ".internal", ".intranet", ".lan", ".home.arpa")
-
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
 MOST_WEBHOOKS = 10  # webhooks per study
-
 State = WebhookDelivery.State
-
 ATTEMPTS = 10  # over about a day and a half
-
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
-
 AT_ONCE = 200  # messages per round
-
 GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
-
 GONE = 410  # Standard Webhooks: the endpoint wants no more messages
 
 

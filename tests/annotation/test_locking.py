@@ -23,7 +23,6 @@ from judgments.models import HIT, Study
 from tests.annotation.voting import always_first, answers_of, joined
 from tests.forking import all_at_once
 from tests.studies import make_study
-
 study = make_study(
     "triplet", units_per_hit=3, judgments_per_unit=5, controls={"per_hit": 0},
     stopping={"rule": "settled", "full_depth": 0.2}, sampling={"pairs": {"HC": 12, "HI": 12}, "references": 2},
@@ -117,7 +116,6 @@ from annotation.work.submissions import submit_assignment
 from judgments.models import Study
 from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.studies import make_study
-
 study = make_study(
     "triplet", units_per_hit=3, judgments_per_unit=3, controls={"per_hit": 0}, stopping={"rule": "settled"},
     sampling={"pairs": {"HC": 4, "HI": 4}, "references": 2},
@@ -270,7 +268,6 @@ from judgments.models import Study
 from tests.annotation.voting import always_first, answers_of, joined
 from tests.forking import all_at_once
 from tests.studies import make_study
-
 study = make_study(
     "triplet", units_per_hit=3, judgments_per_unit=4, controls={{"per_hit": 0}}, stopping={{"rule": {rule!r}}},
     sampling={{"pairs": {{"HC": 5, "HI": 5}}, "references": 2}},
@@ -348,7 +345,6 @@ from annotation.webhooks.webhooks import add_webhook
 from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.forking import all_at_once
 from tests.studies import make_study
-
 study = make_study(
     "pairwise", controls={{"per_hit": 0}}, judgments_per_unit=2, stopping={{"rule": {rule!r}, "full_depth": 1}},
 )

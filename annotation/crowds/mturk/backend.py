@@ -77,28 +77,18 @@ if TYPE_CHECKING:
     from annotation.models import CrowdCall, Publication
 
 Status = CrowdSession.Status
-
 ENTRY = "/s/{slug}/mturk/"
-
 REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
-
 LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
-
 NET = timedelta(days=7)  # delay of the service's automatic approval after ours
-
 DECIDED_MEANWHILE = 600.0  # seconds after which a HIT with undecided work is looked at again
-
 UNKNOWN_YET = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
-
 TEST_SECONDS = 3600
-
 RETRY_SECONDS = 3600  # between two attempts at a test
-
 LONGEST_FEEDBACK = 1024
 
 # HIT types by place, properties, and people passed on; equal ones have one id.
 _types: dict[tuple[str, str], str] = {}
-
 _qualifications: dict[tuple[str, str], str] = {}  # those of the account by place and name
 
 
@@ -504,9 +494,7 @@ ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
 
 # MTURK.md 2, Money
 FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
-
 MANY = 10  # slots from which the fee is higher; a HIT with fewer can never reach it
-
 LEAST_FEE = 1  # cents
 
 

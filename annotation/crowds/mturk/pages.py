@@ -66,13 +66,9 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, Unit
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
-
 EXTERNAL_QUESTION = f"{SCHEMAS}/2006-07-14/ExternalQuestion.xsd"
-
 HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
-
 QUESTION_FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
-
 ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
 
 INSTEAD = "\ufffd"  # replaces characters that cannot be shown
@@ -81,28 +77,19 @@ INSTEAD = "\ufffd"  # replaces characters that cannot be shown
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 MOST_BYTES = 65_535
-
 RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
-
 CONTENT = "quorum-content"  # the place of the page; no other text of that document contains it
-
 MOST_ANSWER_BYTES = 2_000_000  # thirty times the longest question
-
 MOST_FIELDS = 5_000
-
 JOINED = "|"  # separates the checked values of one name
-
 ANSWERS = re.compile(
     rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d\d-\d\d/QuestionFormAnswers\.xsd\}}QuestionFormAnswers"
 )
-
 REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]+)|([0-9]+));")
-
 PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 # elements of an answer that hold values
 VALUES = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "UploadedFileKey")
-
 FOLLOWS_THE_WINDOW = 0  # a frame's height in pixels
 
 
@@ -271,18 +258,13 @@ def _keep_allowed_reference(reference: re.Match[str]) -> str:
 
 
 LOCALE = "00000000000000000071"
-
 PERCENT_APPROVED = "000000000000000000L0"
-
 NUMBER_APPROVED = "00000000000000000040"
 
 # the only built-in one with another id in the sandbox
 MASTERS_SANDBOX = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
-
 MASTERS_LIVE = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
-
 MOST_REQUIREMENTS = 10
-
 MOST_LOCALES = 30
 
 Requirement = dict[str, Any]
@@ -453,36 +435,21 @@ def _check_document_size(what: str, document: str) -> str:
 
 
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-
 CLASS = re.compile(r'class="([^"]*)"')
-
 TAG = re.compile(r"<([a-z][a-z0-9]*)")
-
 # parts of a selector about other elements, or without names: `:is(...)`, `:has(...)`, `[name="value"]`
 ASIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]")
-
 NEEDED_CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
-
 NEEDED_TAG = re.compile(r"(?:^|[\s>+~,])([a-z][a-z0-9]*)")
-
 ALWAYS = frozenset({"html", "body"})
-
 ANYBODY = Worker(name="html question")  # one document serves all workers of a HIT
-
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")  # http: an emulator on this machine
-
 BETWEEN_TAGS = re.compile(r">\s*\n\s*<")
-
 KEYS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts, which are missing here
-
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-
 SUBMIT = "/mturk/externalSubmit"
-
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits, as far as known
-
 SALT = "annotation.frames"  # names no module: tickets live on in addresses at Mechanical Turk
-
 TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease and the days in which work may be resubmitted
 
 # MTURK.md §2 Endpoints: the targets of forms; the worker's site frames the pages.

@@ -65,11 +65,8 @@ from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
 State = SubmissionState
-
 BONUS_SHOWS_WITHIN = timedelta(hours=1)  # the reference says "in the following minutes"; this leaves room
-
 LOOK_AGAIN_SECONDS = 60.0
-
 COMES_BACK_SECONDS = 600.0
 
 # Values of CrowdSession.Status.
@@ -288,7 +285,6 @@ def _study_there(call: CrowdCall) -> str:
 
 
 COUNTRY, LANGUAGE, SEX, AGE = "current-country-of-residence", "fluent-languages", "sex", "age"
-
 APPROVAL_RATE, APPROVED = "approval_rate", "approval_numbers"
 
 # Prolific's names where the table of countries has others
@@ -419,24 +415,17 @@ def _not_available(what: str) -> Refused:
 
 
 Status = CrowdSession.Status
-
 DECIDED_THERE = (Status.APPROVED, Status.REJECTED)
-
 FINISHED_HERE = (Status.SUBMITTED, *DECIDED_THERE)
-
 MEMBERS_AT_ONCE = 500
-
 VISITOR_SECONDS = 3.0  # for an answer while a visitor waits
-
 NOT_PAID = {  # the return reasons of codes other than the completed one
     "screened-out": "You do not fulfil what this study asks of its participants.",
     "timed-out": "The time for this study was over before it was finished.",
     "returned": "You gave the study back.",
     "full": "Nothing was left to do when you came.",
 }
-
 AT_WORK = {SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING}
-
 UP = {
     StudyState.PUBLISHING,
     StudyState.ACTIVE,

@@ -23,7 +23,7 @@ from tests.fakes.prolific import Fault, ProlificEmulator
 REWARD = 150  # with 33.3 % fee 200 to the cent, so that our books and Prolific's agree
 PRICE = REWARD + 50
 PLACES = 8  # four HITs for two people each
-# one of each meaning to the client (tests/annotation/prolific/test_failures.py)
+# one of each meaning to the client (tests/annotation/crowds/test_prolific_client.py)
 LOST = [Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.CUT_SHORT, Fault.THROTTLE]
 
 

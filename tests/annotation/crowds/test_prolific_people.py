@@ -1,4 +1,4 @@
-"""People of Prolific: groups, messages, their states there, and the way there and back."""
+"""People of Prolific: groups, messages, their states there, the way there and back, screen-outs and payments."""
 
 import re
 from datetime import timedelta
@@ -12,13 +12,25 @@ from pytest_django import Settings
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability, Refused
-from annotation.crowds.outbox import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
+from annotation.crowds.outbox import (
+    ask_to_block,
+    ask_to_qualify,
+    ask_to_unblock,
+    ask_to_write,
+    resolve_as_done,
+    resolve_as_not_done,
+)
+from annotation.crowds.panel.people import end_panel_session
+from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.prolific.backend import ProlificBackend, blocked_group_name
-from annotation.crowds.publishing import open_study
-from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
+from annotation.crowds.publishing import close_study, open_study, pay_more_screen_outs
+from annotation.crowds.sync import sync_crowd
+from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
+from annotation.money.costs import forecast_of
 from annotation.money.payments import decide_session, pay_bonus
-from common.errors import WrongState
-from tests.annotation.crowds.panels import do_page, start
+from common.errors import DesignError, WrongState
+from evaluation.data.integrity import check_integrity
+from tests.annotation.crowds.panels import do_page, entry, start
 from tests.annotation.crowds.prolific_panel import (
     LOST,
     PLACES,
@@ -198,3 +210,378 @@ def test_on_the_page_of_the_crowd_a_person_says_what_became_of_a_bonus(
     assert prolific.calls["pay bonuses"] == 1
     said = words(client.post(do(panel.study, "call-was-done"), sent, follow=True))
     assert "only a failed call" in said
+
+
+PAID = 40 + 14  # with Prolific's fee, rounded up here
+THERE = 40 + 13
+
+
+@pytest.fixture
+def paying(prolific: ProlificEmulator) -> Panel:
+    study = panel_study(screen_out_cents=40, screen_outs=2)
+    assert forecast_of(study).cents == PLACES * PRICE + 2 * PAID
+    open_study(study=study)
+    return Panel(study, prolific)
+
+
+def screened_out(panel: Panel, participant: str) -> CrowdSession:
+    session = panel.arrive(participant)
+    end_panel_session(session=session, status=CrowdSession.Status.SCREENED_OUT)
+    panel.prolific.come_back(panel.came[participant], panel.code("screened-out"))
+    return session
+
+
+def compared(panel: Panel) -> None:
+    sync_crowd(study=panel.study, wait=lambda seconds: None)
+    assert not check_integrity().problems
+
+
+def test_who_is_screened_out_is_paid_once(paying: Panel) -> None:
+    assert paying.books() == (PLACES * PRICE + 2 * PAID, 0)
+    assert paying.books_there() == (PLACES * PRICE + 2 * THERE, 0)
+    screened_out(paying, "aa1")
+    compared(paying)
+    compared(paying)
+    assert paying.books() == (PLACES * PRICE + PAID, PAID)
+    assert paying.books_there() == (PLACES * PRICE + THERE, THERE)
+
+
+@pytest.mark.parametrize("fault", LOST)
+def test_a_study_that_paused_goes_on_with_more(paying: Panel, fault: Fault) -> None:
+    screened_out(paying, "aa1")
+    screened_out(paying, "aa2")
+    there = paying.prolific.world.studies[paying.publication.external_id]
+    assert there.status == "PAUSED"
+    compared(paying)
+    paying.prolific.faults.plan("update study", fault)
+    pay_more_screen_outs(study=paying.study, count=3)
+    while go_on(paying.study).waiting:
+        pass
+    assert there.status == "ACTIVE"
+    assert paying.publication.screen_outs == 5
+    assert paying.books() == (PLACES * PRICE + 3 * PAID, 2 * PAID)
+    screened_out(paying, "aa3")
+    compared(paying)
+    assert paying.books() == (PLACES * PRICE + 2 * PAID, 3 * PAID)
+
+
+def test_more_of_them_are_not_bought_for_more_than_is_reserved(paying: Panel) -> None:
+    paying.prolific.world.fee_permille = 500
+    pay_more_screen_outs(study=paying.study, count=3)
+    go_on(paying.study)
+    call = CrowdCall.objects.get(kind=Ability.EXTEND)
+    assert "set PROLIFIC_FEE_PERCENT to this account's fee" in call.problem
+    assert paying.books() == (PLACES * PRICE + 2 * PAID, 0)
+    assert paying.publication.screen_outs == 2
+
+
+def test_a_stopped_study_pays_no_more_of_them(paying: Panel) -> None:
+    there = paying.prolific.world.studies[paying.publication.external_id]
+    there.status = "COMPLETED"
+    pay_more_screen_outs(study=paying.study, count=3)
+    go_on(paying.study)
+    assert "opens again with more places only" in CrowdCall.objects.get(kind=Ability.EXTEND).problem
+    assert [action["slots"] for _code, action in paying.prolific.world.screen_outs(there)] == [2]
+    assert paying.books()[0] == PLACES * PRICE + 2 * PAID
+
+
+def test_what_nobody_needed_is_free_again_when_the_study_is_over(paying: Panel) -> None:
+    screened_out(paying, "aa1")
+    close_study(study=paying.study)
+    compared(paying)
+    assert paying.publication.state == Publication.State.FINISHED
+    assert paying.books() == (0, PAID)
+
+
+def test_who_came_back_with_a_code_of_somebody_else_is_in_the_books(paying: Panel) -> None:
+    submission, _address = paying.prolific.enter(paying.publication.external_id, "ff1")
+    paying.prolific.come_back(submission, paying.code("screened-out"))
+    compared(paying)
+    assert paying.books()[1] == PAID
+
+
+def test_whom_only_prolific_knows_has_the_id_under_the_panel_s_name(prolific: ProlificEmulator) -> None:
+    study = panel_study(screen_out_cents=40, screen_outs=2, panel={"worker": "pid"})
+    open_study(study=study)
+    panel = Panel(study, prolific)
+    submission, _address = prolific.enter(panel.publication.external_id, "ff1")
+    prolific.come_back(submission, panel.code("screened-out"))
+    compared(panel)
+    assert RawId.objects.get(value="ff1").name == "pid"  # as a bonus looks for it
+
+
+def test_a_budget_that_does_not_reach_for_screen_outs_opens_nothing(prolific: ProlificEmulator) -> None:
+    study = panel_study(budget_cents=PLACES * PRICE, screen_out_cents=40, screen_outs=2)
+    with pytest.raises(WrongState, match="Nothing was published"):
+        open_study(study=study)
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_workspace_with_another_currency_buys_nothing(prolific: ProlificEmulator, away: bool) -> None:
+    study = panel_study(currency="USD")
+    said = "pays in GBP, and the study's amounts are in USD; set crowd.currency to 'GBP'"
+    if away:  # then the message to publish finds it
+        prolific.faults.plan("get balance", Fault.ERROR_BEFORE)
+        open_study(study=study)
+        assert said in CrowdCall.objects.get(kind=Ability.PUBLISH).problem
+    else:
+        with pytest.raises(WrongState, match=said):
+            open_study(study=study)
+        assert not CrowdCall.objects.exists()
+    assert not prolific.world.studies
+
+
+def test_who_is_screened_out_reads_what_they_get(paying: Panel) -> None:
+    screened_out(paying, "aa1")
+    ids = {"PROLIFIC_PID": "aa1", "SESSION_ID": paying.came["aa1"], "STUDY_ID": "s"}
+    assert "You get 0.40 GBP for your time" in words(entry(paying.study, ids))
+
+
+def test_the_page_pays_more_of_them(paying: Panel, designer: Client) -> None:
+    sent = {"page": "crowd", "count": "1", "why": "Many do not fit."}
+    shown = designer.post(do(paying.study, "more-screen-outs"), sent, follow=True)
+    assert "One more person who is screened out will be paid." in words(shown)
+    go_on(paying.study)
+    assert paying.publication.screen_outs == 3
+
+
+def test_a_design_pays_less_than_the_work_and_says_how_many() -> None:
+    with pytest.raises(DesignError, match="expected less than the pay of a session, 150"):
+        panel_study(screen_out_cents=150, screen_outs=2)
+    with pytest.raises(DesignError, match="expected both, or neither"):
+        panel_study(screen_out_cents=50)
+    with pytest.raises(DesignError, match=r"crowd\.screen_out_cents is for Prolific by its API"):
+        panel_study(screen_out_cents=50, screen_outs=1, panel={"api": False})
+
+
+@pytest.mark.parametrize(
+    ("operation", "fault"),
+    [
+        ("get submission", Fault.DROP_BEFORE),
+        *(("transition submission", fault) for fault in (None, *LOST)),
+    ],
+)
+def test_an_approval_and_a_rejection_are_made_once(
+    panel: Panel, prolific: ProlificEmulator, operation: str, fault: Fault | None
+) -> None:
+    good, bad = panel.finish("aa1"), panel.finish("aa2")
+    prolific.faults.plan(operation, fault, fault)
+    decide_session(session=good, approve=True)
+    decide_session(session=bad, approve=False, why="Three of four control items were wrong.")
+    while go_on(panel.study).waiting:
+        pass
+    assert (panel.there("aa1"), panel.there("aa2")) == ("APPROVED", "REJECTED")
+    assert panel.books() == ((PLACES - 2) * PRICE, PRICE)
+    assert prolific.world.spent_cents == PRICE
+    good.refresh_from_db()
+    bad.refresh_from_db()
+    assert (good.status, bad.status) == ("approved", "rejected")
+    rejection = prolific.world.submissions[panel.came["aa2"]].rejection
+    assert rejection is not None
+    assert rejection[1].startswith("Three of four control items were wrong.\n\nIf you think")
+    assert len(rejection[1]) >= 100
+
+
+def test_whoever_decided_there_before_has_decided(panel: Panel, prolific: ProlificEmulator) -> None:
+    session = panel.finish("aa1")
+    decide_session(session=session, approve=False, why="Empty.")
+    prolific.world.approve(prolific.world.submissions[panel.came["aa1"]])
+    go_on(panel.study)
+    session.refresh_from_db()
+    assert session.status == "approved"
+    assert panel.books() == ((PLACES - 1) * PRICE, PRICE)
+
+
+def test_a_rejection_there_is_not_undone_from_here(panel: Panel) -> None:
+    session = panel.finish("aa1")
+    decide_session(session=session, approve=False, why="Empty.")
+    go_on(panel.study)
+    session.refresh_from_db()
+    decide_session(session=session, approve=True)
+    go_on(panel.study)
+    assert "undo the rejection on Prolific's page" in only_call(panel, Ability.APPROVE).problem
+    assert panel.books() == ((PLACES - 1) * PRICE, 0)
+
+
+def test_work_is_decided_once_its_author_is_back_at_prolific(
+    panel: Panel, prolific: ProlificEmulator
+) -> None:
+    session = panel.arrive("aa1")
+    CrowdSession.objects.filter(pk=session.pk).update(status="submitted")
+    session.refresh_from_db()
+    decide_session(session=session, approve=True)
+    assert go_on(panel.study).waiting == 1
+    assert "once its author is back there" in only_call(panel, Ability.APPROVE).problem
+    prolific.come_back(panel.came["aa1"], panel.code())
+    assert go_on(panel.study).done == 1
+    assert panel.there("aa1") == "APPROVED"
+
+
+@pytest.mark.parametrize("ending", ["returned", "timed out"])
+def test_what_was_given_back_or_timed_out_there_is_not_paid(
+    panel: Panel, prolific: ProlificEmulator, ending: str
+) -> None:
+    session = panel.arrive("aa1")
+    CrowdSession.objects.filter(pk=session.pk).update(status="submitted")
+    session.refresh_from_db()
+    if ending == "returned":
+        prolific.world.give_back(panel.came["aa1"])
+    else:
+        prolific.world.advance(days=2)
+    decide_session(session=session, approve=True)
+    go_on(panel.study)
+    assert "cannot be decided here" in only_call(panel, Ability.APPROVE).problem
+    assert prolific.world.spent_cents == 0
+
+
+def test_a_made_up_submission_never_gets_another_person_paid(
+    panel: Panel, prolific: ProlificEmulator
+) -> None:
+    victim = panel.finish("aa1")
+    thief = panel.finish("aa2")
+    thief.raw_ids.update(value=panel.came["aa1"])  # an address that its visitor has edited
+    decide_session(session=thief, approve=True)
+    go_on(panel.study)
+    call = only_call(panel, Ability.APPROVE)
+    assert call.state == "parked"
+    assert "belongs to another person or study" in call.problem
+    assert victim.status == "submitted"
+    assert prolific.world.spent_cents == 0
+
+
+def test_after_the_ids_were_deleted_nobody_can_be_paid_from_here(panel: Panel) -> None:
+    session = panel.finish("aa1")
+    close_study(study=panel.study)
+    forget_raw_ids(study=panel.study)
+    decide_session(session=session, approve=True)
+    go_on(panel.study)
+    assert "were deleted here" in only_call(panel, Ability.APPROVE).problem
+
+
+@pytest.mark.parametrize(
+    ("operation", "fault"),
+    [("get submission", Fault.DROP_BEFORE), *(("set up bonuses", fault) for fault in (None, *LOST))],
+)
+def test_a_bonus_is_paid_once_whatever_is_lost_before_paying(
+    panel: Panel, prolific: ProlificEmulator, operation: str, fault: Fault | None
+) -> None:
+    session = panel.finish("aa1")
+    prolific.faults.plan(operation, fault, fault)
+    pay_bonus(session=session, cents=30, why="Below the floor.")
+    while go_on(panel.study).waiting:
+        pass
+    assert prolific.world.submissions[panel.came["aa1"]].bonuses == [30]
+    assert panel.books() == (PLACES * PRICE, 40) == (PLACES * PRICE, prolific.world.spent_cents)
+
+
+def test_a_bonus_whose_answer_was_lost_is_found_and_not_paid_again(
+    panel: Panel, prolific: ProlificEmulator
+) -> None:
+    prolific.world.bonus_delay = 300
+    session = panel.finish("aa1")
+    prolific.faults.plan("pay bonuses", Fault.DROP_AFTER)
+    pay_bonus(session=session, cents=30, why="Below the floor.")
+    for _ in range(3):
+        assert go_on(panel.study).waiting == 1
+    prolific.world.advance(seconds=301)
+    assert go_on(panel.study).done == 1
+    assert prolific.calls["pay bonuses"] == 1
+    assert prolific.world.submissions[panel.came["aa1"]].bonuses == [30]
+    assert panel.books() == (PLACES * PRICE, 40)
+
+
+def test_a_bonus_of_which_nobody_can_tell_is_left_to_a_person_with_its_money_kept(
+    panel: Panel, prolific: ProlificEmulator
+) -> None:
+    session = panel.finish("aa1")
+    prolific.faults.plan("pay bonuses", Fault.DROP_BEFORE)
+    pay_bonus(session=session, cents=30, why="Below the floor.")
+    go_on(panel.study)
+    call = only_call(panel, Ability.BONUS)
+    call.answer["paying"] = (timezone.now() - timedelta(hours=2)).isoformat()
+    call.save(update_fields=["answer"])
+    assert go_on(panel.study).parked == 1
+    call.refresh_from_db()
+    assert "Look at the submission there" in call.problem
+    assert panel.books() == (PLACES * PRICE + 40, 0)
+    assert prolific.calls["pay bonuses"] == 0
+    resolve_as_not_done(call=call)
+    assert go_on(panel.study).done == 1
+    assert prolific.world.submissions[panel.came["aa1"]].bonuses == [30]
+    assert panel.books() == (PLACES * PRICE, 40)
+
+
+def test_a_person_who_found_the_bonus_there_says_so(panel: Panel, prolific: ProlificEmulator) -> None:
+    session = panel.finish("aa1")
+    prolific.world.bonus_delay = 10**6
+    prolific.faults.plan("pay bonuses", Fault.DROP_AFTER)
+    pay_bonus(session=session, cents=30, why="Below the floor.")
+    go_on(panel.study)
+    call = only_call(panel, Ability.BONUS)
+    with pytest.raises(WrongState, match="only a failed call"):
+        resolve_as_done(call=call)
+    call.answer["paying"] = (timezone.now() - timedelta(hours=2)).isoformat()
+    call.save(update_fields=["answer"])
+    go_on(panel.study)
+    assert resolve_as_done(call=call).state == "done"
+    with pytest.raises(WrongState, match="only a failed call"):
+        resolve_as_not_done(call=call)
+    assert go_on(panel.study).waiting == 0
+    assert panel.books() == (PLACES * PRICE, 40)
+    assert prolific.world.spent_cents == 40
+    events = list(panel.study.events.filter(what="looked").values_list("words", flat=True))
+    assert len(events) == 1
+    assert events[0].endswith("it was done.")
+
+
+def test_a_runner_that_was_killed_before_paying_does_not_pay_later(
+    panel: Panel, prolific: ProlificEmulator
+) -> None:
+    session = panel.finish("aa1")
+    call = pay_bonus(session=session, cents=30, why="Below the floor.")
+    CrowdCall.objects.filter(pk=call.pk).update(
+        state="started", started_at=timezone.now() - timedelta(hours=1), attempts=1,
+        answer={"set_up": "5d0c", "paying": timezone.now().isoformat(), "before": 0},
+    )  # fmt: skip
+    assert go_on(panel.study).waiting == 1
+    assert prolific.calls["pay bonuses"] == 0
+
+
+@pytest.mark.parametrize("fault", [Fault.THROTTLE])
+def test_a_throttled_payment_is_asked_for_again(
+    panel: Panel, prolific: ProlificEmulator, fault: Fault
+) -> None:
+    session = panel.finish("aa1")
+    prolific.faults.plan("pay bonuses", fault, fault)
+    pay_bonus(session=session, cents=30, why="Below the floor.")
+    while go_on(panel.study).waiting:
+        pass
+    assert prolific.calls["pay bonuses"] == prolific.calls["set up bonuses"] == 1
+
+
+def test_equal_bonuses_of_one_submission_are_told_apart(panel: Panel, prolific: ProlificEmulator) -> None:
+    prolific.world.bonus_delay = 600
+    session = panel.finish("aa1")
+    pay_bonus(session=session, cents=30, why="Below the floor.")
+    assert go_on(panel.study).done == 1  # paid, and does not show yet
+    prolific.faults.plan("pay bonuses", Fault.DROP_BEFORE)
+    pay_bonus(session=session, cents=30, why="And again.", number=2)
+    pay_bonus(session=session, cents=30, why="A third time.", number=3)
+    go_on(panel.study)
+    prolific.world.advance(seconds=601)  # the first one shows: it is not the second one
+    assert go_on(panel.study).waiting == 2
+    assert prolific.world.submissions[panel.came["aa1"]].bonuses == [30]
+    assert panel.books()[1] == 40
+
+
+def test_a_bonus_dearer_than_its_reservation_is_refused(panel: Panel, prolific: ProlificEmulator) -> None:
+    prolific.world.vat_permille = 200
+    session = panel.finish("aa1")
+    pay_bonus(session=session, cents=30, why="Below the floor.")
+    go_on(panel.study)
+    assert (
+        "Prolific asks 42 cents for this bonus, and 40 are reserved"
+        in only_call(panel, Ability.BONUS).problem
+    )
+    assert prolific.world.spent_cents == 0
+    assert panel.books() == (PLACES * PRICE, 0)

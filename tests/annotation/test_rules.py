@@ -1,6 +1,8 @@
-"""Detectors on made-up histories: their chances, when they look, and replays."""
+"""Detectors on made-up histories (chances, when they look, replays), and signs that a program wrote an answer."""
 
 import itertools
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -16,15 +18,76 @@ from annotation.quality.detectors.answers import (
 )
 from annotation.quality.detectors.base import (
     AnswerFormat,
+    History,
+    OthersJudgment,
+    OthersText,
     OwnJudgment,
+    Rule,
+    WrittenAnswer,
     alpha_share,
     binomial_at_most,
     describe_chance,
     look_schedule,
+    make_history,
     pages_since_look,
 )
-from annotation.quality.rules import SubmittedPage, control_history, replay
-from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, ever_accused, of
+from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word, is_pasted, jaccard_similarity
+from annotation.quality.rules import JudgmentLog, SubmittedPage, control_history, examine_latest_page, replay
+
+TRIPLET = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
+RELEVANCE = AnswerFormat.from_values((0, 1), level="nominal", sided=False)
+NAN = float("nan")
+
+
+def of(
+    seen: Sequence[float],
+    *,
+    answers: AnswerFormat = TRIPLET,
+    flipped: Sequence[bool] = (),
+    seconds: Sequence[float] = (),
+    right: Sequence[float] = (),
+    same: Sequence[float] = (),
+    pasted: Sequence[float] = (),
+    others: Mapping[int, Sequence[tuple[float, float]]] | None = None,
+    page: int = 20,
+) -> History:
+    """One worker's judgments on units 0, 1, 2, ..., all of them handed in just now on pages of ``page``."""
+
+    def at(values: Sequence[float], place: int) -> float:
+        return values[place] if place < len(values) else NAN
+
+    given = [
+        OwnJudgment(
+            place // page,
+            place,
+            value,
+            3 - value if answers.sided and flipped and flipped[place] else value,
+            float(value == 1) if answers.sided and not math.isnan(value) else NAN,
+            at(seconds, place),
+            at(right, place),
+            at(same, place),
+            at(pasted, place),
+        )
+        for place, value in enumerate(seen)
+    ]
+    said = {unit: [OthersJudgment(*one) for one in votes] for unit, votes in (others or {}).items()}
+    return make_history(given, said, answers=answers, total=len(given), fresh=len(given))
+
+
+def ever_accused(rule: Rule, *, pages: int, size: int, chance_left: float, rng: np.random.Generator) -> bool:
+    """Whether the rule ever finds something in the work of somebody who takes the left with this chance."""
+    log = JudgmentLog(TRIPLET)
+    for page in range(pages):
+        seen = 2 - (rng.random(size) < chance_left).astype(int)
+        given = [
+            OwnJudgment(page, page * size + place, value, value, float(value == 1))
+            for place, value in enumerate(seen.tolist())
+        ]
+        log.add(SubmittedPage(1, given))
+        if examine_latest_page(log, 1, rules=[rule]):
+            return True
+    return False
+
 
 SLIDER = AnswerFormat.from_values(tuple(range(101)), level="interval", sided=False)
 GRADED = AnswerFormat.from_values((1, 2, 3, 4), level="interval", sided=False)
@@ -395,3 +458,159 @@ def test_nobody_is_seen_with_answers_that_came_later() -> None:
     assert 1 not in early
     assert "disagreement" in late[1]
     assert 3 not in late
+
+
+TEXTS = AnswerFormat.from_values(
+    (), level="nominal", sided=False, written=True, recorded=True, hidden_line=True
+)
+OURS = (
+    "A brown dog runs through a field of tall dry grass",
+    "Two girls in red coats wait beside an old blue bus",
+    "The cook in the white hat turns a pancake in the air",
+    "Several boats with yellow sails cross a grey harbour",
+    "An old man reads the paper on a bench by the river",
+)
+
+# by hand: 220 ms between keys, half of the gaps from 150 to 300
+BY_HAND = {"keys": 60, "bursts": 3, "typing_ms": 57 * 220, "gap_ms": 220, "gap_spread_ms": 150, "text": 50}
+
+
+def writes(texts: Sequence[WrittenAnswer], others: Sequence[OthersText] = ()) -> History:
+    given = [
+        OwnJudgment(place // 5, place, NAN, NAN, pasted=float(is_pasted(one.signals)), written=one)
+        for place, one in enumerate(texts)
+    ]
+    return make_history(given, {}, answers=TEXTS, total=len(given), fresh=len(given), others_texts=others)
+
+
+def typed(count: int = 5, **signals: int) -> History:
+    return writes([WrittenAnswer(text, BY_HAND | signals) for text in OURS[:count]])
+
+
+def test_a_hand_is_no_sign() -> None:
+    assert make_rule("typing", {}).examine(typed()) is None
+
+
+@pytest.mark.parametrize(("signals", "said"), [
+    # 57 gaps in 1.9 s are 30 keys a second; the record is 18
+    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 faster than 20 characters a second (the fastest 30;"),
+    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 with gaps between keys that are nearly all alike"),
+])  # fmt: skip
+def test_keys_that_no_hand_presses_are_found(signals: dict[str, int], said: str) -> None:
+    found = make_rule("typing", {}).examine(typed(**signals))
+    assert found is not None
+    assert said in found.sentence
+    assert found.evidence["texts"][0]["own"] == OURS[0]
+
+
+@pytest.mark.parametrize("signals", [
+    {"keys": 12, "bursts": 1, "typing_ms": 100},  # a phone or an input method: hardly a key
+    {"gap_ms": 0, "gap_spread_ms": 0},  # a clock too coarse for a rhythm
+])  # fmt: skip
+def test_what_cannot_be_read_is_no_sign(signals: dict[str, int]) -> None:
+    assert make_rule("typing", {}).examine(typed(**signals)) is None
+
+
+def test_answers_without_counts_neither_clear_nor_accuse() -> None:
+    unread = [WrittenAnswer(text) for text in OURS]
+    assert make_rule("typing", {"least": 1}).examine(writes(unread)) is None
+    fast = [WrittenAnswer(text, BY_HAND | {"typing_ms": 900}) for text in OURS[:3]]
+    found = make_rule("typing", {}).examine(writes([*unread, *fast]))
+    assert found is not None
+    assert found.evidence["n"] == 3
+
+
+def test_pasted_is_what_makes_half_of_the_text() -> None:
+    assert is_pasted({"text": 50, "from_paste": 25, "pasted": 25})
+    # a name was pasted, or all of it and then written anew
+    assert not is_pasted({"text": 50, "from_paste": 8, "pasted": 8})
+    assert not is_pasted({"text": 50, "from_paste": 0, "pasted": 50})
+    assert is_pasted({"pasted": 3})  # not recorded: all that is known
+    pasted = {"text": 50, "from_paste": 50, "pasted": 50, "away": 1}
+    found = make_rule("pasted-text", {}).examine(writes([WrittenAnswer(text, pasted) for text in OURS]))
+    assert found is not None
+    assert "5 of 5 written answers were pasted. 100 % of all characters came so" in found.sentence
+
+
+def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
+    own = [WrittenAnswer(text) for text in OURS]
+    # others wrote three of them, of other items
+    others = [
+        OthersText(7, 100, "A brown dog runs through a field of tall, dry grasses."),
+        OthersText(8, 101, "two girls in red coats wait beside an old blue bus!"),
+        OthersText(8, 102, "The cook in a white hat turns a pancake in the air"),
+        OthersText(9, 103, "A plane stands alone on a wet runway at night"),
+    ]
+    found = make_rule("phrasing", {}).examine(writes(own, others))
+    assert found is not None
+    assert (found.evidence["alike"], found.evidence["n"], found.evidence["people"]) == (3, 5, 2)
+    assert {"own": OURS[1], "other": others[1].text, "by": 8, "similar": 1.0} in found.evidence["texts"]
+    assert "3 of 5 answers (60 %) are nearly what others had written of other items" in found.sentence
+
+
+def test_the_same_sentence_about_the_same_item_is_no_sign() -> None:
+    others = [OthersText(7, unit, text) for unit, text in enumerate(OURS)]
+    assert make_rule("phrasing", {}).examine(writes([WrittenAnswer(text) for text in OURS], others)) is None
+
+
+def test_nobody_is_flagged_because_others_copied_them() -> None:
+    own = [WrittenAnswer(text, at=place) for place, text in enumerate(OURS)]
+    later = [OthersText(7, 100 + place, text, at=50) for place, text in enumerate(OURS)]
+    assert make_rule("phrasing", {}).examine(writes(own, later)) is None
+    earlier = [one._replace(at=0) for one in later]
+    assert make_rule("phrasing", {}).examine(writes(own, earlier)) is not None
+
+
+def test_short_answers_are_alike_without_harm() -> None:
+    short = ["A dog runs"] * 5
+    others = [OthersText(7, 100 + place, text) for place, text in enumerate(short)]
+    assert make_rule("phrasing", {}).examine(writes([WrittenAnswer(text) for text in short], others)) is None
+
+
+def test_similarity_is_jaccards() -> None:
+    # abcd, bcde, cdef and bcde, cdef, defg: two of four
+    assert jaccard_similarity(frozenset({"abcd", "bcde", "cdef"}), frozenset({"bcde", "cdef", "defg"})) == 0.5
+
+
+def test_the_hidden_lines_word_is_found_as_a_word_of_its_own_page() -> None:
+    rule = make_rule("canary", {})
+    found = rule.examine(
+        writes(
+            [WrittenAnswer(f"{OURS[0]}, albeit slowly.", {}, "albeit"), WrittenAnswer(OURS[1], {}, "albeit")]
+        )
+    )
+    assert found is not None
+    assert "1 of 2 answers use the word" in found.sentence
+    assert "(albeit)" in found.sentence
+    # the word of another page, and a part of a word
+    assert rule.examine(writes([WrittenAnswer(f"{OURS[0]}, albeit slowly.", {}, "cogent")])) is None
+    assert rule.examine(writes([WrittenAnswer("A nascentish sun over the sea", {}, "nascent")])) is None
+
+
+def test_the_word_is_drawn_for_each_page_and_worker_and_stays() -> None:
+    drawn = [hidden_word(seed=3, hit=f"h{hit}", worker=name) for hit in range(20) for name in ("ada", "bob")]
+    assert drawn == [
+        hidden_word(seed=3, hit=f"h{hit}", worker=name) for hit in range(20) for name in ("ada", "bob")
+    ]
+    assert len(set(drawn)) > 10
+    assert set(drawn) <= set(HIDDEN_WORDS)
+
+
+def test_signs_do_not_apply_where_nothing_was_noted() -> None:
+    plain = AnswerFormat.from_values((), level="nominal", sided=False, written=True)
+    triplet = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
+    assert [name for name, rule in RULES.items() if rule.only_flags] == [
+        "pasted-text",
+        "typing",
+        "phrasing",
+        "canary",
+    ]
+    assert [
+        name for name in ("pasted-text", "typing", "phrasing", "canary") if RULES[name].applies_to(plain)
+    ] == [
+        "pasted-text",
+        "phrasing",
+    ]
+    assert not any(
+        RULES[name].applies_to(triplet) for name in ("pasted-text", "typing", "phrasing", "canary")
+    )
