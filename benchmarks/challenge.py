@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.metrics.scoring import PreparedReferences
+from evaluation.metrics.registry import PreparedReferences
 from evaluation.statistics.significance import bootstrap_interval, randomization_test
 
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")

@@ -1,17 +1,16 @@
 """Examples that compile the kernels of metrics, statistics and ranking systems.
 
-`python -m config.compiling` compiles all kernels ahead of their first use (`evaluation.numeric.compiled`).
+`python -m config.compiling` compiles all kernels ahead of their first use (`evaluation.numeric.arrays`).
 """
 
 import numpy as np
 
+from evaluation.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs
 from evaluation.metrics.content import content_selection
 from evaluation.metrics.content_baselines import BigramPrior, bigram_ranks
-from evaluation.metrics.h13 import bleu_pre_matrix, bleu_pre_pairs
-from evaluation.metrics.meteor.matching import STAGE_CHOICES
+from evaluation.metrics.meteor.alignment import STAGE_CHOICES
 from evaluation.metrics.meteor.scoring import stages_there
-from evaluation.metrics.registry import METRICS
-from evaluation.metrics.scoring import Scores, score
+from evaluation.metrics.registry import METRICS, Scores, score
 from evaluation.results.ranking_systems.kernels import TagRank
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.aggregation.worker_models import dawid_skene

@@ -32,9 +32,8 @@ NUMERIC = (
 )
 # Modules whose docstrings define what they compute.
 MEASURES = (
-    "bleu", "rouge", "cider", "meteor.scoring", "meteor.matching", "meteor.alignment", "h13",
-    "text.ptb", "text.stemming", "text.snowball", "content", "content_baselines",
-    "keywords", "keyword_baselines", "scoring",
+    "bleu", "rouge", "cider", "meteor.scoring", "meteor.alignment", "text.tokens", "text.stemming",
+    "content", "content_baselines", "keywords", "keyword_baselines", "registry",
 )  # fmt: skip
 DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTER = """
-from evaluation.numeric.compiled import compiled
+from evaluation.numeric.arrays import compiled
 from evaluation.metrics.inner import inner
 
 @compiled
@@ -19,7 +19,7 @@ def outer(x):
     return 10 * inner(x)
 """
 INNER = """
-from evaluation.numeric.compiled import compiled
+from evaluation.numeric.arrays import compiled
 
 @compiled
 def inner(x):
@@ -45,7 +45,7 @@ def library(tmp_path: Path) -> Path:
     for package in ("metrics", "numeric", "statistics"):
         (tmp_path / "evaluation" / package).mkdir(parents=True)
         (tmp_path / "evaluation" / package / "__init__.py").touch()
-    shutil.copy(ROOT / "evaluation/numeric/compiled.py", tmp_path / "evaluation/numeric")
+    shutil.copy(ROOT / "evaluation/numeric/arrays.py", tmp_path / "evaluation/numeric")
     (tmp_path / "evaluation/metrics/outer.py").write_text(OUTER, encoding="utf-8")
     (tmp_path / "evaluation/metrics/inner.py").write_text(INNER.format(1), encoding="utf-8")
     return tmp_path

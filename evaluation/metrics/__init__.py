@@ -5,7 +5,8 @@ float64 or int64 with a row for each candidate unless stated otherwise. Compiled
 numbers (`text.words`). See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keywords`.
 """
 
-from evaluation.metrics.errors import (
+from evaluation.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs
+from evaluation.metrics.inputs import (
     InvalidFile,
     InvalidInput,
     MetricsError,
@@ -13,8 +14,7 @@ from evaluation.metrics.errors import (
     PackageFailed,
     UnknownName,
 )
-from evaluation.metrics.h13 import bleu_pre_matrix, bleu_pre_pairs
-from evaluation.metrics.scoring import MetricCall, MetricScore, Scores, call_of, score
+from evaluation.metrics.registry import MetricCall, MetricScore, Scores, call_of, score
 from evaluation.numeric.signatures import BadSignature
 
 __all__ = [

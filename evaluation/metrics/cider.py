@@ -13,8 +13,7 @@ import numpy as np
 
 from evaluation.metrics.comparison import Comparison, Task, View, groups_of, parts_of
 from evaluation.metrics.text.tokens import Numbers, TokenizedTexts
-from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
-from evaluation.numeric.compiled import compiled
+from evaluation.numeric.arrays import Flags, Floats, Ints, compiled, starts_of
 from evaluation.numeric.parallel import Serial, map_parts
 
 ALONE = -1  # an n-gram that occurs only once

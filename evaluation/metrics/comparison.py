@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from evaluation.metrics.errors import InvalidInput
+from evaluation.metrics.inputs import InvalidInput
 from evaluation.metrics.text.tokens import Numbers, TokenizedTexts, Tokenizer, changed, encode, ranges
 from evaluation.numeric.arrays import Ints, starts_of
 

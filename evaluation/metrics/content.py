@@ -18,10 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluation.metrics.annotation_signatures import check_collection, signature
-from evaluation.metrics.errors import InvalidInput, UnknownName
-from evaluation.numeric.arrays import Floats, Ints, ratio, starts_of
-from evaluation.numeric.compiled import compiled
+from evaluation.metrics.inputs import InvalidInput, UnknownName, check_collection, signature
+from evaluation.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
 
 Boxes = Collection[int]
 

@@ -17,10 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.metrics.annotation_signatures import check_collection, check_lists, signature, whole_count
-from evaluation.metrics.errors import InvalidInput
-from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
-from evaluation.numeric.compiled import compiled
+from evaluation.metrics.inputs import InvalidInput, check_collection, check_lists, signature, whole_count
+from evaluation.numeric.arrays import Flags, Floats, Ints, compiled, starts_of
 from evaluation.numeric.signatures import GIVEN, Value
 
 Seed = np.random.Generator | int | None

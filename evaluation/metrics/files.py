@@ -13,9 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from evaluation.metrics.errors import InvalidFile
-from evaluation.metrics.registry import VERSION
-from evaluation.metrics.scoring import Scores, score
+from evaluation.metrics.inputs import InvalidFile
+from evaluation.metrics.registry import VERSION, Scores, score
 
 DEFAULT_METRICS = ("bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider", "cider-d")
 

@@ -15,8 +15,7 @@ from numbers import Real
 
 import numpy as np
 
-from evaluation.metrics.annotation_signatures import check_collection, check_lists, signature, whole_count
-from evaluation.metrics.errors import InvalidInput
+from evaluation.metrics.inputs import InvalidInput, check_collection, check_lists, signature, whole_count
 from evaluation.metrics.keywords import (
     GUESSES,
     Tags,

@@ -29,7 +29,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.metrics.annotation_signatures import (
+from evaluation.metrics.inputs import (
+    InvalidFile,
+    InvalidInput,
+    UnknownName,
     are_texts,
     check_collection,
     check_lists,
@@ -37,7 +40,6 @@ from evaluation.metrics.annotation_signatures import (
     signature,
     whole_count,
 )
-from evaluation.metrics.errors import InvalidFile, InvalidInput, UnknownName
 from evaluation.metrics.text import stemming
 from evaluation.metrics.text.tokens import tokenizer_named
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio

@@ -22,8 +22,7 @@ import numpy as np
 
 from evaluation.metrics.comparison import Comparison, Pairs, View
 from evaluation.metrics.text.tokens import Numbers
-from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
-from evaluation.numeric.compiled import compiled
+from evaluation.numeric.arrays import Flags, Floats, Ints, compiled, ratio
 
 PRINTED = 1e5  # the script prints five digits
 BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carry still fits

@@ -1,1 +1,0 @@
-"""What metrics and statistics share: array types, compiled kernels, work in parallel, signatures."""

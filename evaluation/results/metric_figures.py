@@ -114,8 +114,7 @@ def score_texts(
     """
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from evaluation.metrics import MetricsError, score
-    from evaluation.metrics.registry import VERSION
-    from evaluation.metrics.scoring import MetricScore, Scores
+    from evaluation.metrics.registry import VERSION, MetricScore, Scores
 
     metric_scores: dict[str, MetricScore] = {
         name: MetricScore(float(np.mean(scores)), scores.copy(), signed)

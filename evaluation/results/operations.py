@@ -64,7 +64,7 @@ def aggregate(*, study: Study, **how: Any) -> dict[str, Any]:
 
 # The names are looked up late: the metrics bring a compiler along, which pages of workers never need.
 def metric_names(study: Study) -> list[tuple[str, str]]:
-    from evaluation.metrics.errors import MetricsError
+    from evaluation.metrics.inputs import MetricsError
     from evaluation.metrics.registry import METRICS, metric_named, package_names
 
     names = []
@@ -114,8 +114,8 @@ class MetricsRequest(Parameters):
     """Metrics by name, which exist; subclasses declare the field."""
 
     def validate_metrics(self, value: list[str]) -> list[str]:
-        from evaluation.metrics.errors import MetricsError
-        from evaluation.metrics.scoring import check_metrics
+        from evaluation.metrics.inputs import MetricsError
+        from evaluation.metrics.registry import check_metrics
 
         try:
             check_metrics(value)

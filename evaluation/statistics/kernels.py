@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.numeric.arrays import Floats, Ints
-from evaluation.numeric.compiled import compiled
+from evaluation.numeric.arrays import Floats, Ints, compiled
 
 # How far apart two answers are; the levels of alpha and the weights of `gwet` are made of them.
 DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.metrics.meteor.tables import Paraphrases, Synonyms, Tables, read_paraphrases
-from evaluation.metrics.text.snowball import snowball_stems
+from evaluation.metrics.text.stemming import snowball_stems
 
 BEAM = 40
 Counts = NDArray[np.int64]

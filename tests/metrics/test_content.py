@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics.annotation_signatures import call_of
 from evaluation.metrics.content import CALLS, ContentScore, content_selection, content_upper_bound
+from evaluation.metrics.inputs import call_of
 from evaluation.numeric.signatures import BadSignature
 from tests.metrics import plain_annotation as plainly
 

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics.annotation_signatures import call_of
 from evaluation.metrics.content import content_selection
 from evaluation.metrics.content_baselines import (
     CALLS,
@@ -20,6 +19,7 @@ from evaluation.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
+from evaluation.metrics.inputs import call_of
 from evaluation.numeric.signatures import BadSignature
 from tests.metrics import plain_annotation as plainly
 

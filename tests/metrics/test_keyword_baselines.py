@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics.annotation_signatures import call_of
+from evaluation.metrics.inputs import call_of
 from evaluation.metrics.keyword_baselines import (
     CALLS,
     KeywordList,

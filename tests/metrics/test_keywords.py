@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics import keywords
-from evaluation.metrics.annotation_signatures import call_of
+from evaluation.metrics.inputs import call_of
 from evaluation.metrics.keywords import (
     CALLS,
     KeywordScore,

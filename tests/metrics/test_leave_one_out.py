@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evaluation.metrics import score
-from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.scoring import (
+from evaluation.metrics.inputs import InvalidInput
+from evaluation.metrics.registry import (
     gibberish,
     hold_out,
     long_enough,

@@ -10,7 +10,7 @@ import pytest
 
 from evaluation.metrics import InvalidInput, MetricScore, MissingTables, UnknownName, score
 from evaluation.metrics.comparison import Comparison, View
-from evaluation.metrics.meteor.matching import STAGE_CHOICES
+from evaluation.metrics.meteor.alignment import STAGE_CHOICES
 from evaluation.metrics.meteor.scoring import (
     meteor_scores,
     meteor_statistics,
@@ -19,7 +19,7 @@ from evaluation.metrics.meteor.scoring import (
     pooled,
 )
 from evaluation.metrics.meteor.tables import DATA, NOTHING, Tables
-from evaluation.metrics.text.snowball import snowball_stems
+from evaluation.metrics.text.stemming import snowball_stems
 from evaluation.metrics.text.tokens import encode, tokenizer_named
 from tests.metrics.reading import GOLDEN, Task, coco, expected_images, expert_pairs, read_json, real, small
 

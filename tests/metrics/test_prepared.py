@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evaluation.metrics import InvalidInput, score
-from evaluation.metrics.scoring import PreparedReferences
+from evaluation.metrics.registry import PreparedReferences
 
 REFERENCES = [
     ["a dog runs over grass", "the dog is running"],

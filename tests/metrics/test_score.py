@@ -16,8 +16,7 @@ from evaluation.metrics import (
     comparison,
     score,
 )
-from evaluation.metrics.registry import METRICS
-from evaluation.metrics.scoring import check_metrics
+from evaluation.metrics.registry import METRICS, check_metrics
 from evaluation.numeric.signatures import name_given
 
 CANDIDATES = ["a dog runs", "two cats sleep"]

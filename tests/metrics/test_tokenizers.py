@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics import UnknownName
-from evaluation.metrics.text import ptb
+from evaluation.metrics.text import tokens
 from evaluation.metrics.text.tokens import TOKENIZERS, encode, tokenizer_named
 from tests.metrics.reading import GOLDEN, read_json, read_lines
 
@@ -24,7 +24,7 @@ def encoded(texts: list[str], name: str) -> list[list[str]]:
 
 
 def test_ptb_prints_what_stanfords_tokenizer_prints() -> None:
-    assert [" ".join(ptb.raw_tokens(case["text"])) for case in PTB] == [case["ptb"] for case in PTB]
+    assert [" ".join(tokens.raw_tokens(case["text"])) for case in PTB] == [case["ptb"] for case in PTB]
 
 
 def test_ptb_keeps_the_words_that_the_coco_evaluation_keeps() -> None:
@@ -54,7 +54,7 @@ def test_captions_of_the_small_golden_set_get_the_coco_evaluations_tokens() -> N
 def test_ptb_cuts_contractions_abbreviations_and_numbers_as_stanford_does(
     caption: str, words: list[str]
 ) -> None:
-    assert ptb.tokens(caption) == words
+    assert tokens.ptb_tokens(caption) == words
 
 
 @pytest.mark.parametrize("line_break", LINE_BREAKS)

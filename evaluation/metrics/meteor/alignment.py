@@ -1,4 +1,4 @@
-"""METEOR's alignment of a candidate with a reference, and its statistics.
+"""METEOR's matches of a candidate with a reference, their alignment, and its statistics.
 
 Lavie, Denkowski 2009; Denkowski, Lavie 2011: most words matched, each at most once, then fewest chunks, then the
 smallest sum of distances between the starts of matches. A match without competitors is taken at once. For the
@@ -8,41 +8,334 @@ the first. As in the official program:
 - A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
   stem or synonym is taken only if it costs no chunk and no distance.
 - A choice adds to the distance of the later choices at the same word, also of leaving it unmatched, not to its own.
+
+Matches come in the order of the official program, as the search keeps the first of equally good alignments: equal
+words, stems, synonyms, each from left to right in the candidate; then phrases of the reference with a paraphrase in the
+candidate, short ones first, then by the table; then phrases of the candidate that may stand for one of the reference,
+from left to right, short ones first, by the table.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.meteor.matching import (
-    COLUMNS,
-    EXACT,
-    IN_CANDIDATE,
-    IN_REFERENCE,
-    POSITION,
-    STAGE,
-    Candidate,
-    Lookup,
-    Matches,
-    find_matches,
-)
-from evaluation.numeric.arrays import Flags, Ints
-from evaluation.numeric.compiled import compiled
+from evaluation.metrics.meteor.tables import Phrases, Synonyms
+from evaluation.metrics.text.stemming import snowball_stems
+from evaluation.metrics.text.tokens import Numbers, child, ranges
+from evaluation.numeric.arrays import Flags, Ints, compiled, starts_of
+
+EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
+
+STAGES = ("exact", "stem", "synonym", "paraphrase")
+
+ALL = "all"  # every stage that there is data for
+
+# The stages build on one another, so a choice of stages is how many of them there are.
+STAGE_CHOICES = tuple("-".join(STAGES[: count + 1]) for count in range(len(STAGES)))
+
+# WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the
+# first ending that leads to an entry counts.
+_RULES = "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
+
+_ENDINGS = tuple(rule.partition(":")[::2] for rule in _RULES.split())
+
+_SHORT = 2  # letters; such words have no other basic form
+
+
+class Relations(NamedTuple):
+    """The words that word w matches, itself included, once for each stage: `words[starts[w]:starts[w + 1]]`."""
+
+    starts: Ints
+    tokens: Numbers
+    stages: NDArray[np.int8]
+
+
+def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None) -> Relations:
+    itself = np.arange(len(vocabulary))
+    related: list[tuple[Ints, Ints, int]] = [(itself, itself, EXACT)]
+    if stages > STEM:
+        numbers: dict[str, int] = {}
+        stems = [numbers.setdefault(stem, len(numbers)) for stem in snowball_stems(vocabulary)]
+        related.append((*_sharing(itself, np.array(stems, dtype=np.int64)), STEM))
+    if stages > SYNONYM and synonyms is not None:
+        related.append((*_sharing(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
+    left = np.concatenate([pair[0] for pair in related])
+    order = np.argsort(left, kind="stable")
+    right = np.concatenate([pair[1] for pair in related])[order].astype(np.int32)
+    stage = np.concatenate([np.full(pair[0].size, pair[2], dtype=np.int8) for pair in related])[order]
+    counts = np.bincount(left, minlength=len(vocabulary))
+    return Relations(starts_of(counts), right, stage)
+
+
+def _sharing(tokens: Ints, sets: Ints) -> tuple[Ints, Ints]:
+    order = np.argsort(sets, kind="stable")
+    tokens, sets = tokens[order], sets[order]
+    first = np.flatnonzero(np.diff(sets, prepend=-1))
+    sizes = np.diff(first, append=sets.size)
+    members = np.repeat(sizes, sizes)
+    left = np.repeat(tokens, members)
+    right = tokens[ranges(np.repeat(first, sizes), members)]
+    differ = left != right
+    size = int(tokens.max(initial=0)) + 1
+    pairs = np.unique(left[differ] * size + right[differ])
+    return pairs // size, pairs % size
+
+
+def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, Ints]:
+    tokens, entries = [], []
+    for number, word in enumerate(vocabulary):
+        for word_entry in _entries(word, synonyms):
+            tokens.append(number)
+            entries.append(word_entry)
+    entry = np.array(entries, dtype=np.int64)
+    counts = synonyms.starts[entry + 1] - synonyms.starts[entry]
+    sets = synonyms.sets[ranges(synonyms.starts[entry], counts)].astype(np.int64)
+    # Both are below 2 ** 31.
+    pairs = np.unique((np.repeat(np.array(tokens, dtype=np.int64), counts) << 31) | sets)
+    return pairs >> 31, pairs & ((1 << 31) - 1)
+
+
+def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
+    known = synonyms.entries
+    forms = {word, *synonyms.bases.get(word, ())}
+    if word not in synonyms.bases and len(word) > _SHORT and not word.endswith("ss"):
+        for ending, instead in _ENDINGS:
+            form = word.removesuffix(ending) + instead
+            if word.endswith(ending) and form in known:
+                forms.add(form)
+                break
+    return (known[form] for form in sorted(forms) if form in known)
+
+
+Matches = NDArray[np.int64]
+
+# Columns of a match: its place in the order, where it begins in the candidate, how many words of the candidate
+# and of the reference it covers, its stage.
+ORDER, POSITION, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
+
+COLUMNS = 5
+
+# How an order is packed: the group of matches, then up to 58 bits. A phrase has less than 2 ** 4 words, a caption
+# and what is left of the table less than 2 ** 27 of each.
+GROUP = 58
+
+FROM_REFERENCE, FROM_CANDIDATE = 3, 4
+
+PHRASE_BITS, POSITION_BITS = 4, 27
+
+
+class Lookup(NamedTuple):
+    """Common data of all captions; the search pauses after `enough` matches."""
+
+    tokens: Numbers
+    starts: Ints
+    is_function: Flags
+    relations: Relations
+    phrases: Phrases
+    enough: int
+
+
+class Candidate(NamedTuple):
+    """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
+
+    first_position (vocabulary,), next_position: of words. first_occurrence (phrases,), next_occurrence,
+    occurrence_positions: of phrases. replaceable, replacing: (phrases,) the last text with a phrase that may stand for
+    this one, or that this one may stand for.
+    """
+
+    first_position: Numbers
+    next_position: Numbers
+    first_occurrence: Numbers
+    next_occurrence: Numbers
+    occurrence_positions: Numbers
+    replaceable: Numbers
+    replacing: Numbers
+
+
+@compiled
+def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
+    begin, end = lookup.starts[text], lookup.starts[text + 1]
+    phrases = lookup.phrases
+    phrase_count = 0
+    for position in range(end - 1, begin - 1, -1):
+        word = lookup.tokens[position]
+        candidate.next_position[position - begin] = candidate.first_position[word]
+        candidate.first_position[word] = position - begin
+        # Phrases that begin here, and those that could stand for them.
+        node = 0
+        for ahead in range(position, end):
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
+            if node < 0:
+                break
+            phrase = phrases.phrase_of_node[node]
+            if phrase >= 0:
+                if candidate.first_occurrence[phrase] < 0:
+                    for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
+                        candidate.replaceable[phrases.sources[index]] = text
+                    for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
+                        candidate.replacing[phrases.targets[index]] = text
+                candidate.occurrence_positions[phrase_count] = position - begin
+                candidate.next_occurrence[phrase_count] = candidate.first_occurrence[phrase]
+                candidate.first_occurrence[phrase] = phrase_count
+                phrase_count += 1
+
+
+@compiled
+def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
+    begin, end = lookup.starts[text], lookup.starts[text + 1]
+    phrases = lookup.phrases
+    for position in range(begin, end):
+        candidate.first_position[lookup.tokens[position]] = -1
+        node = 0
+        for ahead in range(position, end):
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
+            if node < 0:
+                break
+            phrase = phrases.phrase_of_node[node]
+            if phrase >= 0:
+                candidate.first_occurrence[phrase] = -1
+
+
+@compiled
+def find_matches(
+    lookup: Lookup,
+    candidate: Candidate,
+    text: int,
+    begin: int,
+    end: int,
+    matches: Matches,
+    ends: Ints,
+) -> tuple[Matches, int]:
+    """Find the matches of a text, entered before, with the words from `begin` to before `end`.
+
+    Fill `matches` (any size, COLUMNS), or a larger array, and the `ends` of each word's. Return the array and the
+    word where it stopped.
+    """
+    phrases = lookup.phrases
+    count = 0
+    for at in range(begin, end):
+        first = count
+        # Words of the candidate that are this one, share its stem or are synonyms.
+        word = lookup.tokens[at]
+        for index in range(lookup.relations.starts[word], lookup.relations.starts[word + 1]):
+            position = candidate.first_position[lookup.relations.tokens[index]]
+            stage = np.int64(lookup.relations.stages[index])
+            while position >= 0:
+                matches = _with_room(matches, count)
+                matches[count, ORDER] = (stage << GROUP) | position
+                matches[count, POSITION] = position
+                matches[count, IN_CANDIDATE] = 1
+                matches[count, IN_REFERENCE] = 1
+                matches[count, STAGE] = stage
+                count += 1
+                position = candidate.next_position[position]
+        # Phrases of the candidate that paraphrase one that begins here.
+        node = 0
+        for ahead in range(at, end):
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
+            if node < 0:
+                break
+            phrase = phrases.phrase_of_node[node]
+            if phrase >= 0 and candidate.replaceable[phrase] == text:
+                matches, count = _replaceable(phrases, candidate, phrase, matches, count)
+            if phrase >= 0 and candidate.replacing[phrase] == text:
+                matches, count = _replacing(phrases, candidate, phrase, matches, count)
+        if count - first > 1:
+            _put_in_order(matches, first, count)
+        ends[at - begin] = count
+        if count > lookup.enough:
+            return matches, at + 1
+    return matches, end
+
+
+@compiled
+def _replaceable(
+    phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
+) -> tuple[Matches, int]:
+    length = np.int64(phrases.lengths[phrase])
+    for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
+        occurrence = candidate.first_occurrence[phrases.targets[index]]
+        while occurrence >= 0:
+            position = np.int64(candidate.occurrence_positions[occurrence])
+            order = ((FROM_REFERENCE << PHRASE_BITS) | length) << (GROUP - PHRASE_BITS)
+            matches = _with_room(matches, count)
+            matches[count, ORDER] = order | (index << POSITION_BITS) | position
+            matches[count, POSITION] = position
+            matches[count, IN_CANDIDATE] = phrases.lengths[phrases.targets[index]]
+            matches[count, IN_REFERENCE] = length
+            matches[count, STAGE] = PARAPHRASE
+            count += 1
+            occurrence = candidate.next_occurrence[occurrence]
+    return matches, count
+
+
+@compiled
+def _replacing(
+    phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
+) -> tuple[Matches, int]:
+    for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
+        occurrence = candidate.first_occurrence[phrases.sources[index]]
+        while occurrence >= 0:
+            position = np.int64(candidate.occurrence_positions[occurrence])
+            length = np.int64(phrases.lengths[phrases.sources[index]])
+            order = (FROM_CANDIDATE << GROUP) | (position << (POSITION_BITS + PHRASE_BITS))
+            matches = _with_room(matches, count)
+            matches[count, ORDER] = order | (length << POSITION_BITS) | phrases.places[index]
+            matches[count, POSITION] = position
+            matches[count, IN_CANDIDATE] = length
+            matches[count, IN_REFERENCE] = phrases.lengths[phrase]
+            matches[count, STAGE] = PARAPHRASE
+            count += 1
+            occurrence = candidate.next_occurrence[occurrence]
+    return matches, count
+
+
+@compiled
+def _with_room(matches: Matches, count: int) -> Matches:
+    if count < matches.shape[0]:
+        return matches
+    larger = np.empty((2 * count, COLUMNS), dtype=np.int64)
+    for row in range(count):
+        for column in range(COLUMNS):
+            larger[row, column] = matches[row, column]
+    return larger
+
+
+@compiled
+def _put_in_order(matches: Matches, first: int, end: int) -> None:
+    """Sort the matches of one word by their order (Shell 1959); most words have two or three."""
+    gap = (end - first) // 2
+    while gap > 0:
+        for index in range(first + gap, end):
+            position = index
+            while position >= first + gap and matches[position - gap, ORDER] > matches[position, ORDER]:
+                for column in range(COLUMNS):
+                    value = matches[position, column]
+                    matches[position, column] = matches[position - gap, column]
+                    matches[position - gap, column] = value
+                position -= gap
+        gap //= 2
+
 
 BEAM = 40
+
 NONE = -1  # no chunk is open; a word is left unmatched; there was no choice yet
+
 CARRIED = -2  # a partial alignment that already covers the word
 
 # Columns of a partial alignment: words matched on both sides as the search weighs them, closed chunks, sum of
 # distances, the word of the reference that comes next, where the open chunk ends in the candidate, its last choice,
 # and from there on which words of the candidate are used, a bit a word.
 TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT, OPEN, CHOICE, USED = range(7)
+
 LIMB = 62  # bits of a number
 
 # Columns of an offer, a partial alignment that the next step may go on with: the first three of a partial alignment,
 # the one it comes from, and the match it adds.
 PATH, MATCH = 3, 4
+
 OFFER = 5
 
 # Columns of a choice, behind those of a match: the word of the reference, the choice before it.
@@ -51,8 +344,11 @@ WHERE, BEFORE = COLUMNS, COLUMNS + 1
 # Columns of the statistics: words of candidate and reference, function words of each, four counts a stage (content
 # words of candidate and reference, function words of each), chunks.
 LENGTH_1, LENGTH_2, FUNCTION_1, FUNCTION_2, MATCHED = range(5)
+
 PER_STAGE = 4
+
 CHUNKS = MATCHED + 4 * PER_STAGE
+
 FIELDS = CHUNKS + 1
 
 

@@ -19,31 +19,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.metrics.comparison import Comparison, View
-from evaluation.metrics.errors import MissingTables
+from evaluation.metrics.inputs import MissingTables
 from evaluation.metrics.meteor.alignment import (
+    ALL,
     CHUNKS,
+    COLUMNS,
     FIELDS,
     FUNCTION_1,
     FUNCTION_2,
     LENGTH_1,
     LENGTH_2,
     MATCHED,
-    PER_STAGE,
-    align,
-    workspace,
-)
-from evaluation.metrics.meteor.matching import (
-    ALL,
-    COLUMNS,
     PARAPHRASE,
+    PER_STAGE,
     STAGE_CHOICES,
     STAGES,
     SYNONYM,
     Candidate,
     Lookup,
+    align,
     enter,
     leave,
     relations,
+    workspace,
 )
 from evaluation.metrics.meteor.tables import (
     DATA,
@@ -54,8 +52,7 @@ from evaluation.metrics.meteor.tables import (
     tables_there,
 )
 from evaluation.metrics.text.tokens import Numbers, TokenizedTexts
-from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.numeric.compiled import compiled
+from evaluation.numeric.arrays import Flags, Floats, Ints, compiled
 
 _LETTERS = (
     "A-Za-z\u0160\u0161\u017d\u017e\u0178\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e"

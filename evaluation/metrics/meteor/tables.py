@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from evaluation.metrics.errors import InvalidFile
+from evaluation.metrics.inputs import InvalidFile
 from evaluation.metrics.text.tokens import (
     Numbers,
     Table,
@@ -37,8 +37,7 @@ from evaluation.metrics.text.tokens import (
     ranges,
     trie_bits,
 )
-from evaluation.numeric.arrays import Flags, Ints, starts_of
-from evaluation.numeric.compiled import compiled
+from evaluation.numeric.arrays import Flags, Ints, compiled, starts_of
 
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"

@@ -27,7 +27,7 @@ from judgments.jobs import Progress, enqueue
 from judgments.models import Caption, Dataset
 
 if TYPE_CHECKING:
-    from evaluation.metrics.scoring import PreparedReferences
+    from evaluation.metrics.registry import PreparedReferences
 
 # The paired test compares means over images, so the leaderboard's score must be one.
 RANKABLE = "mean over images"
@@ -85,8 +85,8 @@ def hash_of(references: dict[str, list[str]]) -> str:
 def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
     """Raise ChallengeError for unfit metrics or tokenizer."""
     # Imported lazily: the metrics load a compiler.
-    from evaluation.metrics import scoring
-    from evaluation.metrics.errors import MetricsError, UnknownName
+    from evaluation.metrics import registry
+    from evaluation.metrics.inputs import MetricsError, UnknownName
     from evaluation.metrics.registry import metric_named
     from evaluation.metrics.text.tokens import tokenizer_named
 
@@ -95,7 +95,7 @@ def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
     if len(set(metrics)) != len(metrics):
         raise ChallengeError("A metric is named twice; expected each once.", field="metrics")
     try:
-        scoring.check_metrics(metrics)
+        registry.check_metrics(metrics)
     except UnknownName as error:
         raise ChallengeError(f"There is an {error}.", field="metrics") from None
     except MetricsError as error:
@@ -352,7 +352,7 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
     Raises:
         WrongState: they changed since the challenge was made.
     """
-    from evaluation.metrics.scoring import PreparedReferences
+    from evaluation.metrics.registry import PreparedReferences
 
     references = references_of(challenge.dataset, challenge.split)
     if hash_of(references) != challenge.references_sha256:
@@ -371,7 +371,7 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
 
 
 def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmission:
-    from evaluation.metrics.errors import MetricsError
+    from evaluation.metrics.inputs import MetricsError
     from evaluation.metrics.registry import metric_named
     from evaluation.statistics.significance import bootstrap_interval
 

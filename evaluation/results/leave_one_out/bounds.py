@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 
 from evaluation.errors import EvaluationError, as_sentence
-from evaluation.metrics.errors import MetricsError, MissingTables
-from evaluation.metrics.registry import metric_named
-from evaluation.metrics.scoring import (
+from evaluation.metrics.inputs import MetricsError, MissingTables
+from evaluation.metrics.registry import (
     HeldOut,
     gibberish,
     hold_out,
     long_enough,
     mean_length,
+    metric_named,
     of_other_images,
     of_other_sources,
     score_held_out,

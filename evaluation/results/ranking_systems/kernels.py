@@ -31,8 +31,7 @@ from PIL import Image, ImageCms, UnidentifiedImageError
 
 from evaluation.errors import EvaluationError
 from evaluation.metrics.text.tokens import STOP_FIRST, TOKENIZERS, changed, encode
-from evaluation.numeric.arrays import Floats, Ints, ratio, starts_of
-from evaluation.numeric.compiled import compiled
+from evaluation.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
 
 Document = Sequence[Sequence[str]]  # captions as lists of words
 LONGEST = 3  # words of a sequence

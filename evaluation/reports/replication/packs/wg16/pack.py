@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from evaluation.errors import EvaluationError
-from evaluation.metrics.scoring import hold_out, of_other_images, score_held_out
+from evaluation.metrics.registry import hold_out, of_other_images, score_held_out
 from evaluation.presentation.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import NO_TABLES, Run

@@ -1,11 +1,11 @@
-"""Signatures of content selection and keywords, and checks of their arguments."""
+"""Errors of the metrics, checks of their arguments, and signatures of content selection and keywords."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
 from itertools import chain
 from numbers import Integral
 from typing import Any
 
-from evaluation.metrics.errors import InvalidInput
 from evaluation.numeric.signatures import (
     BadSignature,
     Call,
@@ -15,6 +15,37 @@ from evaluation.numeric.signatures import (
     name_given,
     parse_version,
 )
+
+
+class MetricsError(ValueError):
+    pass
+
+
+class UnknownName(MetricsError):
+    """An unknown metric, tokenizer or option; the message names the nearest known one."""
+
+    def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
+        known = list(known)
+        near = get_close_matches(str(name).lower(), known, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        super().__init__(f"unknown {what} {name!r}; {hint}known: {', '.join(known) or 'none'}")
+
+
+class InvalidInput(MetricsError):
+    pass
+
+
+class MissingTables(MetricsError):
+    """METEOR's tables are not there; the message says how to get them, and what goes without."""
+
+
+class PackageFailed(MetricsError):
+    """A package's metric that cannot be loaded or computed."""
+
+
+class InvalidFile(MetricsError):
+    pass
+
 
 VERSION = "1.0"
 
