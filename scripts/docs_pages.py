@@ -313,12 +313,12 @@ def statistics_page() -> Iterator[str]:
 def papers_page() -> Iterator[str]:
     """Show the tables that ``replicate all`` writes; what is not reproducible stands by its reason."""
     from evaluation.reports.replication.packs import shipped_packs
-    from evaluation.reports.replication.running import COLUMNS, NOT_REPRODUCIBLE
+    from evaluation.reports.replication.running import COLUMNS, NOT_REPRODUCIBLE, rows_in_full
 
     yield "# Published numbers, one by one\n\nHow they are computed is in [Papers, run again](../replication.md)."
     for pack in shipped_packs():
         with (FIGURES / "papers" / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))[1:]
+            rows = list(rows_in_full(list(csv.reader(file))[1:]))
         yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
         yield from _table(COLUMNS, [row for row in rows if row[5] != NOT_REPRODUCIBLE])
         missing: dict[str, list[str]] = {}

@@ -1,1 +1,0 @@
-"""Judgments and scores as data: sets of judgments, imported scores, exports, and releases as files."""

@@ -1,1 +1,0 @@
-"""What is written of a study: its report, the multiverse, replications, and releases."""

@@ -1,1 +1,0 @@
-"""Scores by metrics computed elsewhere (COMET, CLIPScore, a model's grade)."""

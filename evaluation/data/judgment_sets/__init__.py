@@ -1,1 +1,0 @@
-"""Load a study's judgments as arrays."""

@@ -1,1 +1,0 @@
-"""Publish releases at Zenodo and the Hugging Face Hub."""

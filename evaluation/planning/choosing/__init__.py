@@ -1,1 +1,0 @@
-"""Choose the items that separate systems, and weigh their judgments back to all items."""

@@ -1,1 +1,0 @@
-"""Follow up on results: more votes, adjudication, known items, new references."""

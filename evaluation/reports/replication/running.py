@@ -158,6 +158,7 @@ def _digits(number: Number) -> int:
 
 SHORT = 24  # characters of a convention that is repeated rather than looked up
 
+ABOVE = "as above"  # in place of a long cell that repeats the one above
 COLUMNS = ("place", "number", "published", "ours", "interval", "verdict", "convention, and why")
 
 
@@ -191,10 +192,21 @@ def _sentence(text: str) -> str:
 
 
 def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
+    rows = verdict_rows(verdicts)
+    shown = [
+        tuple(ABOVE if cell == over and len(cell) > SHORT else cell for cell, over in zip(*pair, strict=True))
+        for pair in zip(rows, [COLUMNS, *rows], strict=False)
+    ]
     columns = tuple(Column(name) for name in COLUMNS)
-    return Table(
-        f"{pack.name}-numbers", "Published numbers beside ours", columns, tuple(verdict_rows(verdicts))
-    )
+    return Table(f"{pack.name}-numbers", "Published numbers beside ours", columns, tuple(shown))
+
+
+def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a `verdict_table` with every cell."""
+    over: tuple[str, ...] = COLUMNS
+    for row in rows:
+        over = tuple(above if cell == ABOVE else cell for cell, above in zip(row, over, strict=True))
+        yield over
 
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -70,6 +70,8 @@ class Number(Table):
 
 
 class Contents(Table):
+    """What pack.toml says; numbers have the fields of `every-number` that they do not name."""
+
     title: str
     paper: str
     design: str
@@ -77,6 +79,15 @@ class Contents(Table):
     number: tuple[Number, ...] = Field(min_length=1)
     judgments: Judgments = "published"
     seed: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_numbers(cls, values: dict[str, Any]) -> dict[str, Any]:
+        every = values.pop("every-number", {})
+        try:
+            return values | {"number": [every | number for number in values.get("number", ())]}
+        except TypeError:
+            raise ValueError("expected tables [[number]] and [every-number]") from None
 
     @model_validator(mode="after")
     def _check_names(self) -> Contents:
