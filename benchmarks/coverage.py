@@ -6,7 +6,7 @@
 Each data set draws its items and raters anew. "naive" takes rows as independent, "clustered" is the default of pages,
 commands and reports. Columns are designs: all raters judge all items; each item has three raters; each has three, and
 the busiest rater judges ten times as much as the rarest ("uneven"). "alone" has no dependence at all. The second table
-has figures of metrics against the majority of people's votes, where raters like what a metric likes in their own way.
+has figures of metrics against people's majorities and mean grades; raters like what a metric likes in their own way.
 Truths without a formula are those of a data set of half a million rows. Shares are of the data sets that have an
 interval or a p; "(.010 without)" says that one in a hundred has none.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,13 @@ from evaluation.statistics.agreement import (
     Percent,
     agreement,
     ratings_of_judgments,
+    threshold_kappa,
 )
-from evaluation.statistics.correlation import correlation
+from evaluation.statistics.correlation import correlation, means_without_raters
 from evaluation.statistics.inference import NAIVE, share_of_rows
 from evaluation.statistics.meta import (
     accuracy_difference,
+    correlation_difference,
     grouped_correlation,
     pair_accuracy,
     pairwise_accuracy,
@@ -362,6 +365,53 @@ def by_image_and_rater(data: Any, clustered: bool) -> Clustered:
     return {"item": data[2], "rater": data[3]} if clustered else {"item": data[2]}
 
 
+def grades(design: Design, generator: np.random.Generator, captions: int = 2) -> tuple[Any, ...]:
+    """Draw grades of captions, some an image, and two metrics' scores; each rater favours what each metric likes."""
+    caption, rater = design.rows(generator)
+    image = np.arange(design.items) // captions
+    quality = generator.normal(0, 0.7, design.items) + generator.normal(0, 0.7, design.items)[image]
+    scores = quality + generator.normal(0, 1.2, (2, design.items))
+    taste = generator.normal(0, design.rater, (design.raters, 2))[rater]
+    liking = quality[caption] + (taste * scores.T[caption]).sum(axis=1) / 1.5
+    liking += generator.normal(0, 0.5, design.raters)[rater] + generator.normal(0, 1, len(caption))
+    grade = np.clip(np.round(3 + 1.2 * liking), 1, 5)
+    means = np.bincount(caption, grade) / np.bincount(caption)
+    return scores, means, image, means_without_raters(caption, rater, grade, design.items)
+
+
+def of_tau(data: Any, clustered: bool) -> Interval:
+    estimate = correlation(
+        data[0][0], data[1], "kendall-tau-b", resamples=0, clusters=by_image_and_rater(data, clustered)
+    )
+    return estimate.low, estimate.high
+
+
+def of_tau_within(data: Any, clustered: bool) -> Interval:
+    estimate = grouped_correlation(
+        data[0][0],
+        data[1],
+        data[2],
+        np.arange(len(data[1])),
+        "kendall-tau-b",
+        clusters=by_image_and_rater(data, clustered),
+    )
+    return estimate.low, estimate.high
+
+
+def of_kappa(data: Any, clustered: bool) -> Interval:
+    estimate = threshold_kappa(data[0][0], data[1], 0.3, 3.2, clusters=by_image_and_rater(data, clustered))
+    return estimate.low, estimate.high
+
+
+def of_tau_difference(data: Any, clustered: bool) -> Any:
+    return correlation_difference(*data[0], data[1], clusters=by_image_and_rater(data, clustered))
+
+
+def of_tau_difference_interval(data: Any, clustered: bool) -> Interval:
+    difference = of_tau_difference(data, clustered)
+    return difference.low, difference.high
+
+
 def metric_interval(data: Any, clustered: bool) -> Interval:
     by = by_image_and_rater(data, clustered)
     estimate = pair_accuracy(data[0][0][:, 0], data[0][0][:, 1], data[1], clusters=by)["all"]
@@ -416,6 +466,23 @@ OF_METRICS: dict[str, Coverage | Size] = {
     "a metric's accuracy": Coverage(votes, metric_interval, metric_accuracy),
     "a difference of accuracies": Coverage(votes, difference_interval, lambda data: 0.0),
     "a difference of accuracies, size": Size(votes, difference_p),
+    "a metric's tau-b": Coverage(
+        grades, of_tau, lambda data: correlation(data[0][0], data[1], "kendall-tau-b", resamples=0).value
+    ),
+    "a metric's tau-b within images": Coverage(
+        partial(grades, captions=5),
+        of_tau_within,
+        lambda data: (
+            grouped_correlation(
+                data[0][0], data[1], data[2], np.arange(len(data[1])), "kendall-tau-b", resamples=0
+            ).value
+        ),
+    ),
+    "a metric's kappa": Coverage(
+        grades, of_kappa, lambda data: threshold_kappa(data[0][0], data[1], 0.3, 3.2, resamples=1).kappa.value
+    ),
+    "a difference of tau-b": Coverage(grades, of_tau_difference_interval, lambda data: 0.0),
+    "a difference of tau-b, size": Size(grades, lambda data, clustered: of_tau_difference(data, clustered).p),
 }
 FIGURES: dict[str, Coverage | Size] = {
     "accuracy": Coverage(accuracy, accuracy_intervals, lambda data: float(data[1].mean())),

@@ -138,6 +138,8 @@ def proxy(installations: Installations, tmp_path_factory: pytest.TempPathFactory
             "/etc/letsencrypt/live/quorum.example.org": str(folder),
             "/var/log/nginx": str(folder),
             "http://127.0.0.1:8000;": f"{installation.start_server()};",
+            # A loaded machine takes longer to open all connections than a half-sent one lasts.
+            "client_body_timeout 15s": "client_body_timeout 600s",
         }.items():
             assert written in site, written
             site = site.replace(written, here)

@@ -22,6 +22,7 @@ from evaluation.results.aggregation import compute_aggregation, consensus_of
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs
 from evaluation.results.meta_evaluation import compute_evaluation, pair_texts, value_of_unit
 from evaluation.results.metric_figures import PairTexts, References
+from evaluation.results.tables import known_raters
 from evaluation.statistics.inference import NAIVE, ClusterColumns
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS, Kind
@@ -114,7 +115,10 @@ class ReportInputs:
 
     @property
     def by_rater(self) -> bool:
-        return self.kind.compares_pairs and self.people_winners.deletions is not None
+        """Return whether metrics' intervals are for other people, too."""
+        if self.kind.compares_pairs:
+            return self.people_winners.deletions is not None
+        return self.evaluation is not None and known_raters(self.evaluation.result)
 
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:

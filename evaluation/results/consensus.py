@@ -39,6 +39,7 @@ from evaluation.statistics.agreement import (
     alpha_of_parts,
     ratings_of_judgments,
 )
+from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.inference import (
     CONFIDENCE,
     ITEM,
@@ -306,6 +307,36 @@ def rater_deletions(
     here = pair[unit] >= 0
     _, rater = encode(worker[here], "workers")
     return RaterDeletions.of_leads(pair[unit[here]], rater, change[here], pair_leads)
+
+
+def clusters_of_captions(
+    table: JudgmentTable,
+    units: Ints,
+    images: Sequence[Any],
+    *,
+    ratings: Sequence[Sequence[tuple[int, float]]],
+    decided: Collection[int],
+    anonymous: bool,
+) -> dict[str, Any]:
+    """Return what (N,) captions are clustered by: their images and, if known, people.
+
+    Args:
+        units: (N,) row ids of the captions' units; empty if several units judge a caption.
+        ratings: of each caption then, as workers with what they said.
+        decided: row ids of units that somebody decided, whatever people answered.
+    """
+    if anonymous:
+        return {ITEM: images}
+    if len(units):
+        row, worker, value = places_in(units, table.unit), table.worker, table.value
+        rated = table.counted & ~np.isnan(value) & (row >= 0) & ~np.isin(table.unit, list(decided))
+        row, worker, value = row[rated], worker[rated], value[rated]
+    else:
+        flat = [(index, *rating) for index, rows in enumerate(ratings) for rating in rows]
+        columns = np.array(flat, dtype=np.float64).reshape(-1, 3).T
+        row, worker, value = columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2]
+    deletions = means_without_raters(row, worker, value, len(images))
+    return {ITEM: images, RATER: deletions} if len(deletions.row) else {ITEM: images}
 
 
 def clusters_of_pairs(

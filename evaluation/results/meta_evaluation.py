@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,13 @@ from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, Metr
 from evaluation.numeric.arrays import places_in
 from evaluation.numeric.signatures import signature
 from evaluation.results.aggregation import StudyConsensus, consensus_of
-from evaluation.results.consensus import CLUSTERED, agreement_rows, clusters_of_pairs, one_against_rest
+from evaluation.results.consensus import (
+    CLUSTERED,
+    agreement_rows,
+    clusters_of_captions,
+    clusters_of_pairs,
+    one_against_rest,
+)
 from evaluation.results.metric_figures import (
     UNKNOWN_KIND,
     CaptionTexts,
@@ -43,7 +49,7 @@ from evaluation.results.readings import (
     tau_c_with_interval,
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, winners_named
-from evaluation.statistics.inference import ITEM, NAIVE, ClusterColumns
+from evaluation.statistics.inference import ITEM, NAIVE, RATER, ClusterColumns
 from evaluation.statistics.meta import PeoplesWinners, accuracy_by_references, kinds_of, random_subsets
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
@@ -141,11 +147,10 @@ def compute_caption_readings(
     *,
     cuts: Sequence[float],
     seed: int,
-    clustered: bool = True,
+    clusters: ClusterColumns,
 ) -> dict[str, Any]:
     """Return the requested readings of captions that need no other scores, by metric."""
     people = np.array([caption.people for caption in captions], dtype=np.float64)
-    clusters: ClusterColumns = {ITEM: [caption.item for caption in captions]} if clustered else NAIVE
     figures: dict[str, Any] = {}
     scores = {name: both[:, 0] for name, both in judged.scores.items()}
     if readings.tau_c:
@@ -166,7 +171,7 @@ def compute_single_grade_readings(
     table: JudgmentTable,
     *,
     seed: int,
-    clustered: bool = True,
+    clusters: ClusterColumns,
 ) -> dict[str, Any]:
     """Correlate metrics with every used judgment of the captions, by metric.
 
@@ -184,9 +189,12 @@ def compute_single_grade_readings(
         raise EvaluationError(
             "single_grades needs judgments that are numbers; this study has none of these captions."
         )
-    images = [caption.item for caption in captions] if clustered else None
+    of = of[rows]
+    if isinstance(clusters, Mapping):
+        raters = {RATER: table.worker[rows]} if RATER in clusters else {}
+        clusters = {ITEM: np.array([caption.item for caption in captions])[of], **raters}
     return {
-        name: correlate_single_grades(scores[:, 0], table.value[rows], of[rows], images, seed)
+        name: correlate_single_grades(scores[:, 0], table.value[rows], of, clusters, seed)
         for name, scores in judged.scores.items()
     }
 
@@ -200,7 +208,7 @@ def compute_readings_with_own(
     tokenizer: str,
     cuts: Sequence[float],
     seed: int,
-    clustered: bool = True,
+    clusters: ClusterColumns,
 ) -> dict[str, Any]:
     """Score captions with references equal to them (H13 §4.1.1), by metric."""
     whole = [
@@ -215,7 +223,7 @@ def compute_readings_with_own(
         cuts=cuts,
         per_image=False,
         seed=seed,
-        clustered=clustered,
+        clusters=clusters,
     ).metrics
 
 
@@ -322,6 +330,7 @@ def compute_evaluation(
             study, consensus, table, references, without_own=readings.without_own
         )
         documents = references.documents()
+        by = caption_clusters(study, table, consensus, captions) if clustered else NAIVE
         cuts = readings.people_at_least or kind.comparison.cuts
         judged = judge_captions(
             captions,
@@ -332,7 +341,7 @@ def compute_evaluation(
             per_image=kind.comparison.per_image,
             seed=design.seed,
             imported=imported,
-            clustered=clustered,
+            clusters=by,
         )
         settings["df"] = f"{len(documents)}-images"
         settings["own"] = "left-out" if readings.without_own else "dropped"
@@ -341,11 +350,11 @@ def compute_evaluation(
         cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
         result["verdict"] = {"all": correlation_verdict(cells)}
         further = compute_caption_readings(
-            readings, captions, judged, cuts=cuts, seed=design.seed, clustered=clustered
+            readings, captions, judged, cuts=cuts, seed=design.seed, clusters=by
         )
         if readings.single_grades:
             further["single_grades"] = compute_single_grade_readings(
-                captions, judged, table, seed=design.seed, clustered=clustered
+                captions, judged, table, seed=design.seed, clusters=by
             )
         if readings.own_kept and computed:
             further["own_kept"] = compute_readings_with_own(
@@ -356,7 +365,7 @@ def compute_evaluation(
                 tokenizer=tokenizer,
                 cuts=kind.comparison.cuts,
                 seed=design.seed,
-                clustered=clustered,
+                clusters=by,
             )
     settings |= readings.settings() | ({} if clustered else {"clusters": NAIVE})
     if further:
@@ -451,6 +460,21 @@ def pair_clusters(
     return clusters_of_pairs(table, consensus, pks, images, anonymous=loaders.is_anonymous(study))
 
 
+def caption_clusters(
+    study: Study, table: JudgmentTable, consensus: StudyConsensus, captions: Sequence[CaptionTexts]
+) -> dict[str, Any]:
+    """Return ``clusters_of_captions`` of a study's captions."""
+    units = [caption.unit for caption in captions]
+    return clusters_of_captions(
+        table,
+        np.array([] if None in units else units, dtype=np.int64),
+        [caption.item for caption in captions],
+        ratings=[caption.ratings for caption in captions],
+        decided=consensus.decisions,
+        anonymous=loaders.is_anonymous(study),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class CaptionConsensus:
     """A caption with its consensus value; ``unit`` is None if several units judged it."""
@@ -460,6 +484,7 @@ class CaptionConsensus:
     key: str
     text: str
     score: float | None
+    ratings: Sequence[tuple[int, float]] = ()
 
 
 def _consensus_of_captions(study: Study, consensus: StudyConsensus) -> list[CaptionConsensus]:
@@ -492,7 +517,10 @@ def judged_captions(
     if scores is None:
         captions = _consensus_of_captions(study, consensus)
     else:
-        captions = [CaptionConsensus(None, *astuple(score)) for score in scores]
+        captions = [
+            CaptionConsensus(None, score.item, score.key, score.text, score.score, score.ratings)
+            for score in scores
+        ]
     return caption_texts(study, captions, references, without_own=without_own)
 
 
@@ -526,7 +554,9 @@ def caption_texts(
         if not texts:
             counts["no_reference"] += 1
             continue
-        captions.append(CaptionTexts(row.unit, row.item, row.key, row.text, texts, float(row.score)))
+        captions.append(
+            CaptionTexts(row.unit, row.item, row.key, row.text, texts, float(row.score), row.ratings)
+        )
     if not captions:
         raise EvaluationError(
             f"Study {study.slug!r} has no judged caption with references to hold a metric against."

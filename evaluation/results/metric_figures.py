@@ -15,7 +15,7 @@ from evaluation.numeric.arrays import places_in
 from evaluation.numeric.signatures import as_json, parse
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inference import CONFIDENCE, ITEM, NAIVE, ClusterColumns, share_of_rows
+from evaluation.statistics.inference import CONFIDENCE, ITEM, NAIVE, RATER, ClusterColumns, share_of_rows
 from evaluation.statistics.meta import (
     GroupedCorrelationResult,
     Halves,
@@ -65,7 +65,8 @@ class PairTexts:
 class CaptionTexts:
     """A judged caption of an image; ``unit`` is None if several units judged it.
 
-    ``people`` is the share of yes, the mean grade, or a score.
+    ``people`` is the share of yes, the mean grade, or a score; ``ratings`` are what makes up the score if several
+    units did.
     """
 
     unit: int | None
@@ -74,6 +75,7 @@ class CaptionTexts:
     text: str
     references: References
     people: float
+    ratings: Sequence[tuple[int, float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +257,8 @@ def judge_captions(
     cuts: Sequence[float],
     per_image: bool,
     seed: int,
+    clusters: ClusterColumns,
     imported: ImportedScores = NO_SCORES,
-    clustered: bool = True,
 ) -> MetricResults:
     """Correlate each metric with people over image-caption pairs, with kappa at thresholds.
 
@@ -265,7 +267,7 @@ def judge_captions(
     Args:
         cuts: thresholds of people's scores; without any there is no kappa.
         per_image: add coefficients within each image, averaged over images.
-        clustered: as in ``correlation_of_captions``.
+        clusters: as in ``correlation_of_captions``.
     """
     scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     people = np.array([caption.people for caption in captions], dtype=np.float64)
@@ -282,7 +284,7 @@ def judge_captions(
             cuts=cuts,
             per_image=per_image,
             seed=seed,
-            clustered=clustered,
+            clusters=clusters,
         )
         scores[name] = result.images[:, np.newaxis]
     return MetricResults(
@@ -315,15 +317,14 @@ def correlation_of_captions(
     cuts: Sequence[float],
     per_image: bool,
     seed: int,
-    clustered: bool = True,
+    clusters: ClusterColumns,
 ) -> dict[str, Any]:
     """Correlate a metric with people.
 
-    If not ``clustered``, captions of an image are taken as independent, as releases before 0.6 did.
+    ``clusters`` are those of ``clusters_of_captions``; "naive" takes captions as independent, as releases before 0.6.
     """
     resamples = resamples_for(len(people))
-    clusters = {ITEM: images} if clustered else NAIVE
-    fields = (*COEFFICIENT, "clusters") if clustered else COEFFICIENT
+    fields = COEFFICIENT if clusters == NAIVE else (*COEFFICIENT, "clusters")
     figures: dict[str, Any] = {
         key: as_json(
             correlation(metric, people, coefficient, resamples=resamples, seed=seed, clusters=clusters),
@@ -332,10 +333,18 @@ def correlation_of_captions(
         for key, coefficient in COEFFICIENTS.items()
     } | {"kappa": kappa_at_cuts(metric, people, cuts, seed, clusters)}
     if per_image:
+        by_rater = clusters if RATER in clusters else NAIVE  # else whole images are drawn
         figures["per_image"] = {
             key: _grouped(
                 grouped_correlation(
-                    metric, people, images, texts, coefficient, resamples=resamples, seed=seed
+                    metric,
+                    people,
+                    images,
+                    texts,
+                    coefficient,
+                    resamples=resamples,
+                    seed=seed,
+                    clusters=by_rater,
                 )
             )
             for key, coefficient in COEFFICIENTS.items()

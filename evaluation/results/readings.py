@@ -22,7 +22,6 @@ from evaluation.statistics.inputs import ROUNDING
 from evaluation.statistics.meta import (
     PeoplesWinners,
     ReferenceCurve,
-    grouped_correlation,
     kinds_of,
     metric_winners,
     pair_credits,
@@ -180,20 +179,13 @@ def tau_c_with_interval(metric: Floats, people: Floats, clusters: ClusterColumns
 
 
 def correlate_single_grades(
-    metric: Floats, grades: Floats, of: Ints, images: Sequence[Any] | None, seed: int
+    metric: Floats, grades: Floats, of: Ints, clusters: ClusterColumns, seed: int
 ) -> dict[str, Any]:
-    """Correlate (N,) scores with (J,) judgments of the captions ``of`` (J,), resampling whole images.
-
-    Without ``images`` single judgments are resampled.
-    """
+    """Correlate (N,) scores with (J,) judgments of the captions ``of`` (J,); ``clusters`` are those of judgments."""
     resamples = int(np.clip(GRADES_DRAWN // len(grades), FEWEST_RESAMPLES, MOST_RESAMPLES))
-    rows = range(len(of))
-    groups = rows if images is None else [images[index] for index in of.tolist()]
     return {
         key: as_json(
-            grouped_correlation(
-                metric[of], grades, groups, rows, name, grouping="none", resamples=resamples, seed=seed
-            ),
+            correlation(metric[of], grades, name, resamples=resamples, seed=seed, clusters=clusters),
             *ESTIMATE,
             "reason",
         )

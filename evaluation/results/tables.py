@@ -15,6 +15,7 @@ from evaluation.presentation.rendering import say, table
 from evaluation.results.consensus import SYSTEM_COUNTS
 from evaluation.results.metric_figures import pair_kinds
 from evaluation.results.rankings import CUTS
+from evaluation.statistics.inference import RATER
 
 COEFFICIENT_NAMES = {
     "percent": gettext_noop("percent agreement"),
@@ -267,8 +268,18 @@ def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
     return estimate_of(best), " / ".join(cuts)
 
 
+def known_raters(result: Mapping[str, Any]) -> bool:
+    """Return whether an evaluation's intervals are for other people, too."""
+    cells = (
+        figures["accuracy"].get("all", {}) if "accuracy" in figures else figures["kendall_tau_b"]
+        for figures in result["metrics"].values()
+    )
+    return any(RATER in cell.get("clusters", ()) for cell in cells)
+
+
 def readings_tables(result: Mapping[str, Any]) -> list[Table]:
     readings: Mapping[str, Any] = result.get("readings", {})
+    raters = known_raters(result)
     tables = []
     if "all_pairs" in readings:
         kinds = list(next(iter(readings["all_pairs"].values())))
@@ -276,13 +287,13 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
             (name, *(estimate_of(cells[kind]) for kind in kinds))
             for name, cells in readings["all_pairs"].items()
         ]
-        tables.append(table("readings-all-pairs", accuracies, _shares("metric", kinds)))
+        tables.append(table("readings-all-pairs", accuracies, _shares("metric", kinds), raters=raters))
     if "references" in readings:
         curves: list[tuple[Any, ...]] = []
         for name, by_kind in readings["references"].items():
             for kind, curve in by_kind.items():
                 curves += [(kind, name, row["references"], estimate_of(row), row["draws"]) for row in curve]
-        tables.append(table("readings-references", curves))
+        tables.append(table("readings-references", curves, raters=raters))
     coefficients = []
     for reading, heads in READINGS.items():
         for metric, cells in readings.get(reading, {}).items():
@@ -290,13 +301,13 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
                 estimate = estimate_of(cells[key] if key else cells)
                 coefficients.append((metric, say("reading", name=reading), head, estimate))
     if coefficients:
-        tables.append(table("readings-coefficients", coefficients))
+        tables.append(table("readings-coefficients", coefficients, raters=raters))
     thresholds = [
         (metric, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell))
         for metric, cells in readings.get("thresholds", {}).items()
         for cell in cells
     ]
-    return [*tables, table("readings-thresholds", thresholds)] if thresholds else tables
+    return [*tables, table("readings-thresholds", thresholds, raters=raters)] if thresholds else tables
 
 
 def ties_tables(result: Mapping[str, Any]) -> list[Table]:

@@ -8,8 +8,10 @@ variable, has nan.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Unpack
+from functools import partial
+from typing import Any, Unpack
 
 import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
@@ -21,13 +23,16 @@ from evaluation.statistics.inference import (
     Clusters,
     Inference,
     Options,
+    RaterDeletions,
     Sampling,
     Spread,
     coefficient_interval,
+    positions_and_raters,
     signed,
 )
 from evaluation.statistics.inputs import (
     encode,
+    finite_vector,
     gappy_vector,
     one_of,
     same_length,
@@ -104,9 +109,9 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
     return codes, bounds, order
 
 
-def mid_ranks(codes: Ints) -> Floats:
+def mid_ranks(codes: Ints, weights: Floats | None = None) -> Floats:
     """Return (N,) mid-ranks over all groups, which differ from those within by a constant a group."""
-    counts = np.bincount(codes)
+    counts = np.bincount(codes, weights)
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
 
@@ -198,35 +203,54 @@ def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
     return np.clip(ratio(shared, scale, where=varied), -1, 1)
 
 
-def correlation_influences(x: Floats, y: Floats, coefficient: str, value: float) -> Floats:
-    n = float(len(x))
+def correlation_influences(
+    x: Floats, y: Floats, coefficient: str, value: float, points: tuple[Floats, Floats] | None = None
+) -> Floats:
+    """Return (N,) influences of observations on their coefficient, then those that (V,) further `points` would have."""
+    rows, n = len(x), float(len(x))
+    weights = np.ones(rows)
+    if points is not None:
+        x, y = np.concatenate([x, points[0]]), np.concatenate([y, points[1]])
+        weights = np.concatenate([weights, np.zeros(len(points[0]))])
     if coefficient == "pearson":
-        x, y = ((column - column.mean()) / column.std() for column in (_within(x), _within(y)))
+        x, y = ((column - column[:rows].mean()) / column[:rows].std() for column in (_within(x), _within(y)))
         return np.asarray((x * y - value * (x**2 + y**2) / 2) / n, dtype=np.float64)
     x_codes, y_codes = (np.unique(column, return_inverse=True)[1] for column in (x, y))
     if coefficient == "spearman":
-        first, second = (mid_ranks(codes) / n - 0.5 for codes in (x_codes, y_codes))
-        varied = [_of_ranks(ranks, codes, ranks) for ranks, codes in ((first, x_codes), (second, y_codes))]
-        spread = [float(ranks @ ranks) / n for ranks in (first, second)]
-        shared = first * second + (_moved(x_codes, second) + _moved(y_codes, first)) / n
-        rows = shared / np.sqrt(spread[0] * spread[1])
-        rows -= value * (varied[0] / spread[0] + varied[1] / spread[1]) / 2
-        return np.asarray((rows - rows.mean()) / n, dtype=np.float64)
+        first, second = (mid_ranks(codes, weights) / n - 0.5 for codes in (x_codes, y_codes))
+        varied = [
+            _of_ranks(ranks, codes, ranks, weights) for ranks, codes in ((first, x_codes), (second, y_codes))
+        ]
+        spread = [float(ranks[:rows] @ ranks[:rows]) / n for ranks in (first, second)]
+        moved = _moved(x_codes, second, weights) + _moved(y_codes, first, weights)
+        influences = (first * second + moved / n) / np.sqrt(spread[0] * spread[1])
+        influences -= value * (varied[0] / spread[0] + varied[1] / spread[1]) / 2
+        return np.asarray((influences - influences[:rows].mean()) / n, dtype=np.float64)
     from evaluation.statistics.kernels import balances
 
-    sizes = [np.bincount(codes).astype(np.float64) for codes in (x_codes, y_codes)]
+    sizes = [np.bincount(codes, weights) for codes in (x_codes, y_codes)]
     order = np.argsort(x_codes, kind="stable")
     balance = np.empty(len(x))
-    balance[order] = balances(x_codes[order], y_codes[order], len(sizes[1]))
+    balance[order] = balances(x_codes[order], y_codes[order], weights[order], len(sizes[1]))
     untied = [n**2 - float(np.square(size).sum()) for size in sizes]
     if coefficient == "kendall-tau-b":
-        rows = 2 * balance / np.sqrt(untied[0] * untied[1])
+        influences = 2 * balance / np.sqrt(untied[0] * untied[1])
         for codes, size, pairs in zip((x_codes, y_codes), sizes, untied, strict=True):
-            rows -= value * (n - size[codes]) / pairs
+            influences -= value * (n - size[codes]) / pairs
     else:
-        smaller = min(len(size) for size in sizes)
-        rows = 2 * balance * smaller / (n**2 * (smaller - 1))
-    return np.asarray(rows - rows.mean(), dtype=np.float64)
+        smaller = min(np.count_nonzero(size) for size in sizes)
+        influences = 2 * balance * smaller / (n**2 * (smaller - 1))
+    return np.asarray(influences - influences[:rows].mean(), dtype=np.float64)
+
+
+def changes_without_raters(
+    x: Floats, y: Floats, coefficient: str, value: float, left: RaterDeletions
+) -> Floats:
+    """Return (V,) how much of the coefficient with people's means `y` is lost where a rater leaves a mean."""
+    gone = np.isnan(left.value)
+    means = np.where(gone, y[left.row], left.value)
+    influences = correlation_influences(x, y, coefficient, value, (x[left.row], means))
+    return np.asarray(influences[left.row] - np.where(gone, 0.0, influences[len(x) :]), dtype=np.float64)
 
 
 def pearson_without(x: Floats, y: Floats, owner: Ints) -> Floats:
@@ -243,13 +267,13 @@ def _within(values: Floats) -> Floats:
     return np.asarray(values / np.abs(values).max(), dtype=np.float64)
 
 
-def _of_ranks(ranks: Floats, codes: Ints, others: Floats) -> Floats:
-    return np.asarray(ranks * others + 2 * _moved(codes, others) / len(ranks), dtype=np.float64)
+def _of_ranks(ranks: Floats, codes: Ints, others: Floats, weights: Floats) -> Floats:
+    return np.asarray(ranks * others + 2 * _moved(codes, others, weights) / weights.sum(), dtype=np.float64)
 
 
-def _moved(codes: Ints, others: Floats) -> Floats:
+def _moved(codes: Ints, others: Floats, weights: Floats) -> Floats:
     """Return (N,) sums of `others` over the observations whose mid-rank one more equal observation lifts."""
-    sums = np.bincount(codes, weights=others)
+    sums = np.bincount(codes, weights=others * weights)
     above = np.cumsum(sums[::-1])[::-1] - sums / 2
     return np.asarray(above[codes], dtype=np.float64)
 
@@ -288,12 +312,14 @@ def correlation(
     """Return one of COEFFICIENTS between two (N,) vectors; `resamples` 0 gives no interval.
 
     p of Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908); of Kendall: exact without ties for
-    n <= 33, else normal with the variance for ties of Kendall (1970). With `clusters`, p is of them too.
+    n <= 33, else normal with the variance for ties of Kendall (1970). With `clusters`, p is of them too; they may hold
+    `means_without_raters` of the second vector.
     """
-    chosen = Options.of(**options)
+    chosen, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     x, y, complete = paired_observations(first, second, missing)
     x, y = x[complete], y[complete]
+    left = None if deletions is None else deletions.of_rows(complete, "observation")
     value = p = math.nan
     inference = chosen.undefined(_undefined(x, y))
     if not inference.reason:
@@ -302,9 +328,12 @@ def correlation(
         else:
             value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0])
             p = _linear_p(value, len(x))
-        if chosen.columns:
-            grouped = Clusters.of(chosen.columns, len(complete), complete)
+        if chosen.columns or left is not None:
+            grouped = chosen.clusters_of("observation", complete)
             spread = _spread(x, y, coefficient, value, grouped)
+            if left is not None:
+                changes = partial(changes_without_raters, x, y, coefficient, value, left)
+                spread, grouped = left.widen(spread, grouped, changes)
             p = spread.p(value)
             inference = chosen.clustered(grouped, coefficient_interval(value, spread, chosen.confidence))
         elif chosen.resamples:
@@ -344,13 +373,16 @@ def correlation_difference(
 ) -> CorrelationDifference:
     """Return how much better (N,) scores of a first metric correlate with people's (N,) than those of a second.
 
-    Its variance is that of the difference of influences: the metrics may be correlated.
+    Its variance is that of the difference of influences: the metrics may be correlated. `clusters` as in `correlation`.
     """
-    chosen = Options.without_draws(**options)
+    chosen, deletions = Options.with_raters(resamples=0, **options)
+    chosen = replace(chosen, seed=None)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     first_scores, second_scores = score_vector(first, "first"), score_vector(second, "second")
     human = score_vector(people, "people")
     n = same_length(first=first_scores, second=second_scores, people=human)
+    everything = np.ones(n, dtype=np.bool_)
+    left = None if deletions is None else deletions.of_rows(everything, "observation")
     reasons = (_undefined(first_scores, human), _undefined(second_scores, human))
     values = [
         math.nan if why else float(group_coefficients(scores, human, np.array([0, n]), coefficient)[0])
@@ -359,14 +391,39 @@ def correlation_difference(
     difference, p = values[0] - values[1], math.nan
     inference = chosen.undefined(reasons[0] or reasons[1].replace("first", "second metric's"))
     if not inference.reason:
-        influences = [
-            correlation_influences(scores, human, coefficient, value)
-            for scores, value in zip((first_scores, second_scores), values, strict=True)
-        ]
-        inference, p = chosen.of_difference(difference, influences[0] - influences[1], "observation")
+        metrics = tuple(zip((first_scores, second_scores), values, strict=True))
+        influences = [correlation_influences(scores, human, coefficient, value) for scores, value in metrics]
+        grouped = chosen.clusters_of("observation", everything)
+        spread = grouped.spread(influences[0] - influences[1])
+        if left is not None:
+
+            def changes() -> Floats:
+                lost = [
+                    changes_without_raters(scores, human, coefficient, value, left)
+                    for scores, value in metrics
+                ]
+                return lost[0] - lost[1]
+
+            spread, grouped = left.widen(spread, grouped, changes)
+        half, p = spread.half(chosen.confidence), spread.p(difference)
+        inference = chosen.clustered(grouped, (difference - half, difference + half))
         if not inference.reason and math.isnan(p):
             inference = replace(inference, reason=ALIKE)
     return CorrelationDifference(coefficient, values[0], values[1], difference, p, n, **inference.shared())
+
+
+def means_without_raters(
+    rows: ArrayLike, raters: Iterable[Any], ratings: ArrayLike, number: int
+) -> RaterDeletions:
+    """Return the means of `number` rows if one of their raters had not rated them.
+
+    rows: (V,) positions of rows from 0 on. raters, ratings: (V,). A rater may rate a row several times. Pass the result
+    as the raters of `clusters`.
+    """
+    rating = finite_vector(ratings, "ratings")
+    position, rater = positions_and_raters("rows", rows, raters, number)
+    same_length(rows=position, ratings=rating)
+    return RaterDeletions.of_ratings(position, rater, rating)
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:

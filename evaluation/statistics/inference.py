@@ -27,7 +27,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
 from evaluation.numeric.parallel import Serial, map_parts
 from evaluation.numeric.signatures import GIVEN, Signature, Value
 from evaluation.statistics.inputs import (
@@ -36,8 +36,10 @@ from evaluation.statistics.inputs import (
     BadShape,
     BadValue,
     encode,
+    finite_vector,
     is_real,
     positive,
+    refuse_values,
     same_length,
 )
 
@@ -200,7 +202,7 @@ TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others
 FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
 
 # How rows are clustered: "naive" (each row for itself), or (N,) columns by name, such as item and rater. Statistics of
-# people's winners also take `RaterDeletions` in the place of the raters' column.
+# people's winners or means also take `RaterDeletions` in the place of the raters' column.
 ClusterColumns = str | Mapping[str, Any]
 
 
@@ -220,33 +222,67 @@ def columns_of(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class RaterDeletions:
-    """People's winners of rows without one rater, for each rater with a part in them.
+    """People's winners or means of rows without one rater, for each rater with a part in them.
 
-    row, rater: (V,) positions of rows, and codes of raters from 0 on. winner: (V,) of the row if the rater had not
-    answered: 1, 2, or 0 for none.
+    row, rater: (V,) positions of rows, and codes of raters from 0 on. value: (V,) of the row if the rater had not
+    answered: the winner 1, 2, or 0 for none; or the mean, nan for none.
     """
 
     row: Ints
     rater: Ints
-    winner: Ints
+    value: Floats
 
     @classmethod
     def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
         """Return the winners by (N,) leads of the first over the second, less the (V,) parts of a rater's answers."""
         parts, leads = np.asarray(part), np.asarray(lead)
-        cell = row * (int(rater.max(initial=0)) + 1) + rater
-        _, first, number = np.unique(cell, return_index=True, return_inverse=True)
+        first, number = _cells(row, rater)
         left = leads[row[first]] - np.bincount(number, weights=parts, minlength=len(first))
-        return cls(row[first], rater[first], np.where(left > 0, 1, np.where(left < 0, 2, 0)))
+        return cls(row[first], rater[first], np.where(left > 0, 1.0, np.where(left < 0, 2.0, 0.0)))
+
+    @classmethod
+    def of_ratings(cls, row: Ints, rater: Ints, rating: Floats) -> RaterDeletions:
+        """Return the means of the rows without each of their raters, who may have rated a row several times."""
+        first, number = _cells(row, rater)
+        sums, counts = np.bincount(row, rating), np.bincount(row)
+        left = sums[row[first]] - np.bincount(number, rating, minlength=len(first))
+        return cls(
+            row[first],
+            rater[first],
+            ratio(left, counts[row[first]] - np.bincount(number, minlength=len(first))),
+        )
 
     def subset(self, rows: Flags) -> RaterDeletions:
         """Return those of some of the (N,) rows, which keep their positions; raters are numbered anew."""
         here = rows[self.row]
-        return RaterDeletions(self.row[here], renumbered(self.rater[here]), self.winner[here])
+        return RaterDeletions(self.row[here], renumbered(self.rater[here]), self.value[here])
+
+    def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
+        """Return those of the rows to `keep` of all (N,), by the positions that these have then."""
+        self.check(len(keep), name)
+        left = self.subset(keep)
+        return replace(left, row=(np.cumsum(keep) - 1)[left.row])
+
+    def check(self, rows: int, name: str) -> None:
+        """Raise BadShape if there are positions beyond so many rows."""
+        last = int(self.row.max(initial=-1))
+        if last >= rows:
+            raise BadShape(f"clusters[{RATER!r}] names {name} {last}, expected one of {rows} from 0 on")
 
     @property
     def raters(self) -> int:
         return int(self.rater.max(initial=-1)) + 1
+
+    def widen(
+        self, spread: Spread, items: Clusters, changes: Callable[[], Floats]
+    ) -> tuple[Spread, Clusters]:
+        """Add the raters to the spread and the counts of the items; few raters are a note, as if they were all."""
+        if not self.raters or items.reason:
+            return spread, items
+        counts = {**items.counts, RATER: self.raters}
+        if self.raters < FEWEST:
+            return spread, replace(items, counts=counts, note=fixed_note(RATER, self.raters))
+        return self.spread(spread, changes()), replace(items, counts=counts)
 
     def spread(self, items: Spread, changes: Floats) -> Spread:
         """Add the raters' variance to that of the items.
@@ -265,6 +301,13 @@ class RaterDeletions:
         effective = sizes.sum() ** 2 / np.square(sizes).sum()
         below = items.variance**2 / items.df + raters**2 / max(effective - 1, 1)
         return Spread(variance, variance**2 / below if below > 0 else math.inf)
+
+
+def _cells(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
+    """Return the first answer of each rater to each row, and the (V,) number of each answer's rater and row."""
+    cell = row * (int(rater.max(initial=0)) + 1) + rater
+    _, first, number = np.unique(cell, return_index=True, return_inverse=True)
+    return first, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +351,18 @@ def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, Rat
         raise BadOption(f"clusters has {len(deletions)} kinds of raters, expected one")
     columns = {name: column for name, column in clusters.items() if not isinstance(column, RaterDeletions)}
     return columns, deletions[0] if deletions else None
+
+
+def positions_and_raters(
+    name: str, positions: ArrayLike, raters: Iterable[Any], number: int
+) -> tuple[Ints, Ints]:
+    """Return (V,) positions of answers in `number` rows, and codes of who gave them."""
+    numbers = finite_vector(positions, name)
+    _, rater = encode(raters, "raters")
+    same_length(**{name: numbers, "raters": rater})
+    position = numbers.astype(np.int64)
+    refuse_values(numbers, (position < 0) | (position >= number), name, f"0 to {number - 1}")
+    return position, rater
 
 
 def column_codes(values: Iterable[Any], name: str, rows: int, row: str = "a row") -> Ints:
@@ -491,8 +546,12 @@ def share_of_rows(
     *,
     keep: Flags | None = None,
     weights: Floats | None = None,
+    widen: Callable[[Spread, Clusters], tuple[Spread, Clusters]] | None = None,
 ) -> ClusteredInterval:
-    """Return the interval of the (weighted) mean of outcomes from 0 to 1 of the (N,) rows to `keep`."""
+    """Return the interval of the (weighted) mean of outcomes from 0 to 1 of the (N,) rows to `keep`.
+
+    `widen` adds what else makes the mean vary.
+    """
     if isinstance(columns, Clusters):
         clusters = columns if keep is None else columns.subset(keep)
     else:
@@ -505,13 +564,16 @@ def share_of_rows(
     share = float(amounts @ outcomes) / float(amounts.sum())
     if weights is None and clusters.alone(len(outcomes)) and not (outcomes % 1).any():
         # The variance of independent noughts and ones follows from their share.
-        independent = Spread(share * (1 - share) / len(outcomes), math.inf)
-        low, high = share_interval(share, independent, len(outcomes), confidence)
-        return ClusteredInterval(low, high, replace(clusters, reason="", note=""))
-    if clusters.reason:
+        spread = Spread(share * (1 - share) / len(outcomes), math.inf)
+        cells, clusters = len(outcomes), replace(clusters, reason="", note="")
+    elif clusters.reason:
         return ClusteredInterval(math.nan, math.nan, clusters)
-    spread = clusters.spread(amounts * (outcomes - share) / amounts.sum())
-    low, high = share_interval(share, spread, len(clusters.sizes[-1]), confidence)
+    else:
+        spread = clusters.spread(amounts * (outcomes - share) / amounts.sum())
+        cells = len(clusters.sizes[-1])
+    if widen is not None:
+        spread, clusters = widen(spread, clusters)
+    low, high = share_interval(share, spread, cells, confidence)
     return ClusteredInterval(low, high, clusters)
 
 
@@ -690,6 +752,18 @@ class Options:
     def without_draws(cls, **options: Unpack[Clustering]) -> Options:
         return replace(cls.of(resamples=0, **options), seed=None)
 
+    @classmethod
+    def with_raters(cls, **options: Unpack[Sampling]) -> tuple[Options, RaterDeletions | None]:
+        """Return the options, and apart from the columns of clusters what people say without each rater."""
+        options["clusters"], deletions = columns_and_deletions(options.get("clusters", NAIVE))
+        return cls.of(**options), deletions
+
+    def clusters_of(self, row: str, keep: Flags) -> Clusters:
+        """Return the clusters of the rows to `keep`; without columns each row is one, and is not counted."""
+        if self.columns:
+            return Clusters.of(self.columns, len(keep), keep)
+        return replace(Clusters.of({row: range(len(keep))}, len(keep), keep), counts={})
+
     def undefined(self, reason: str = "") -> Inference:
         return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
 
@@ -716,15 +790,6 @@ class Options:
             note=clusters.note,
             clusters=clusters.counts,
         )
-
-    def of_difference(self, difference: float, influences: Floats, row: str) -> tuple[Inference, float]:
-        """Return the interval of t of a difference with (N,) influences, and its p; without columns rows are apart."""
-        rows = len(influences)
-        grouped = Clusters.of(self.columns or {row: range(rows)}, rows)
-        spread = grouped.spread(influences)
-        half = spread.half(self.confidence)
-        inference = self.clustered(grouped, (difference - half, difference + half))
-        return inference if self.columns else replace(inference, clusters={}), spread.p(difference)
 
 
 class Statistic(NamedTuple):

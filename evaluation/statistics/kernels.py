@@ -686,8 +686,8 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
 
 
 @compiled
-def balances(rows: Ints, columns: Ints, levels: int) -> Floats:
-    """Return (N,) the concordant less the discordant partners of each observation.
+def balances(rows: Ints, columns: Ints, weights: Floats, levels: int) -> Floats:
+    """Return (N,) the weights of the concordant less the discordant partners of each observation.
 
     rows ascend; columns lie between 0 and `levels`.
     """
@@ -705,8 +705,9 @@ def balances(rows: Ints, columns: Ints, levels: int) -> Floats:
                 balance[end] += side * (below - (total - up_to))
                 end += side
             while observation != end:
-                add_weight(tree, levels, columns[observation], 1.0)
-                total += 1.0
+                if weights[observation] != 0.0:
+                    add_weight(tree, levels, columns[observation], weights[observation])
+                    total += weights[observation]
                 observation += side
     return balance
 

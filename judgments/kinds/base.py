@@ -171,12 +171,16 @@ class KindResults:
 
 @dataclass(frozen=True, slots=True)
 class CaptionScore:
-    """A human score of a caption; ``item`` is a row id, ``key`` the caption's id."""
+    """A human score of a caption; ``item`` is a row id, ``key`` the caption's id.
+
+    The score is the mean of ``ratings``, each a worker's row id with what the answer says of the caption.
+    """
 
     item: int
     key: str
     text: str
     score: float
+    ratings: tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,9 +278,14 @@ class BestWorstScores(Results):
         if not judged:
             return []
         answers = read_answers(judged)
+        ratings: list[list[tuple[int, float]]] = [[] for _ in answers.captions]
+        worst: Sequence[int | None] = answers.worst or [None] * len(judged)
+        for judgment, shown, best, least in zip(judged, answers.shown, answers.best, worst, strict=True):
+            for caption in shown:
+                ratings[caption].append((judgment.worker, float(caption == best) - (caption == least)))
         return [
-            CaptionScore(item=caption.item, key=caption.key, text=caption.text, score=score)
-            for caption, score in zip(answers.captions, scores_of(answers), strict=True)
+            CaptionScore(caption.item, caption.key, caption.text, score, tuple(rows))
+            for caption, score, rows in zip(answers.captions, scores_of(answers), ratings, strict=True)
         ]
 
 

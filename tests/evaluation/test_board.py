@@ -301,7 +301,7 @@ def test_without_a_rater_pairs_have_the_winners_of_the_others(protocol: str) -> 
     for code, worker in enumerate(workers.tolist()):
         others = consensus_of(study, replace(table, used=table.used & (table.worker != worker))).of_pair
         mine = deletions.rater == code
-        for pair, winner in zip(deletions.row[mine].tolist(), deletions.winner[mine].tolist(), strict=True):
+        for pair, winner in zip(deletions.row[mine].tolist(), deletions.value[mine].tolist(), strict=True):
             assert winner == (others[int(pairs[pair])].value or 0)
             changed += winner != (consensus.of_pair[int(pairs[pair])].value or 0)
     assert changed

@@ -10,7 +10,6 @@ import scipy.stats
 
 from evaluation.statistics.agreement import kappa_interval
 from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import (
     accuracy_difference,
@@ -18,7 +17,7 @@ from evaluation.statistics.meta import (
     pair_accuracy,
     winners_without_raters,
 )
-from evaluation.statistics.significance import stouffer_wilcoxon
+from evaluation.statistics.significance import mcnemar_test, stouffer_wilcoxon
 
 PAIRS, RATERS = 24, 7
 
@@ -49,7 +48,7 @@ def scores() -> tuple[Any, Any]:
 def test_a_winner_without_a_rater_is_that_of_the_other_votes(votes: list[tuple[int, int, int]]) -> None:
     pair, rater, vote = zip(*votes, strict=True)
     deletions = winners_without_raters(pair, [f"w-{number}" for number in rater], vote, PAIRS)
-    rows = zip(deletions.row.tolist(), deletions.rater.tolist(), deletions.winner.tolist(), strict=True)
+    rows = zip(deletions.row.tolist(), deletions.rater.tolist(), deletions.value.tolist(), strict=True)
     assert sorted(rows) == sorted(
         (one, who, winner_of([v for p, r, v in votes if p == one and r != who])) for one, who, _ in votes
     )
@@ -169,7 +168,7 @@ def test_pairs_without_votes_are_clustered_by_item_alone() -> None:
 def test_a_consensus_without_each_rater_is_no_column_of_other_statistics() -> None:
     deletions = winners_without_raters([0, 1, 2], ["a", "b", "c"], [1, 2, 1], 3)
     with pytest.raises(BadOption, match=r"clusters\['rater'\] has a consensus without each rater"):
-        correlation([1, 2, 3], [1, 3, 2], clusters={"rater": deletions})
+        mcnemar_test([1, 0, 1], [0, 1, 1], clusters={"rater": deletions})
 
 
 def test_halves_that_always_agree_bound_nothing() -> None:

@@ -55,6 +55,7 @@ from evaluation.results.consensus import (
     RESAMPLES,
     StudyConsensus,
     agreement_rows,
+    clusters_of_captions,
     count_judgments,
     measure_agreement,
     one_against_rest,
@@ -72,6 +73,7 @@ from evaluation.results.metric_figures import (
     halves_of_pairs,
 )
 from evaluation.results.rankings import CUTS, JudgedTexts, audit_filter, rankings_of
+from evaluation.statistics.inference import NAIVE
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import kinds_of
 from judgments.design.tables import Plan
@@ -308,16 +310,30 @@ def _caption_inputs(
         pks: list[int] | None = [positions[row["unit"]] for row in first]
         people = people_of_units(inputs.consensus, pks or [])
         captions = [(rows.units[pk]["image"], rows.units[pk]["first"]) for pk in pks or []]
+        ratings: list[Sequence[tuple[int, float]]] = []
     else:
         pks = None
         images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
         rated = (kind.results and kind.results.caption_scores(judged)) or []
-        score_of = {(images[score.item], score.key): score.score for score in rated}
+        score_of = {(images[score.item], score.key): score for score in rated}
         captions = [(row["image"], row["caption"]) for row in first]
-        people = np.array([score_of[caption] for caption in captions], dtype=np.float64)
+        people = np.array([score_of[caption].score for caption in captions], dtype=np.float64)
+        ratings = [score_of[caption].ratings for caption in captions]
     numbers: dict[str, int] = {}
     groups = [numbers.setdefault(image, len(numbers)) for image, _ in captions]
     keys = [key for _, key in captions]
+    clusters = (
+        clusters_of_captions(
+            inputs.table,
+            np.array(pks or [], dtype=np.int64),
+            groups,
+            ratings=ratings,
+            decided=inputs.consensus.decisions,
+            anonymous=not inputs.raters_known,
+        )
+        if rows.settings.clustered
+        else NAIVE
+    )
     scores: dict[str, Floats] = {}
     metrics = {}
     for metric, metric_rows in by_metric.items():
@@ -331,7 +347,7 @@ def _caption_inputs(
             cuts=kind.comparison.cuts,
             per_image=kind.comparison.per_image,
             seed=rows.settings.seed,
-            clustered=rows.settings.clustered,
+            clusters=clusters,
         )
     result = {"metrics": metrics, "counts": {"units": len(captions)}}
     return replace(inputs, scores=scores, pks=pks, people=people, captions=captions), result

@@ -323,7 +323,7 @@ def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
         rows.append((PEOPLE, people, one_judge.get(RHO), *([None] if within else [])))
     columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
     columns += [("tau-b within images", "coefficient")] if within else []
-    data = table("correlation", rows, columns, clustered=inputs.clustered)
+    data = table("correlation", rows, columns, clustered=inputs.clustered, raters=inputs.by_rater)
     verdict = correlation_verdict({name: figures["kendall_tau_b"] for name, figures in metrics.items()})
     sentence = say(
         "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
@@ -391,7 +391,7 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
         no_ceiling=why_no_ceiling(inputs),
         most=MOST_GRIDS if len(names) > MOST_GRIDS else 0,
     )  # fmt: skip
-    data = table("kappa", rows, clustered=inputs.clustered)
+    data = table("kappa", rows, clustered=inputs.clustered, raters=inputs.by_rater)
     panels = tuple(_grid(name, grids[name], people) for name in names[:MOST_GRIDS])
     drawing = Heat(panels, "metric at least", "people at least")
     return section(

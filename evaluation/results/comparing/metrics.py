@@ -28,7 +28,13 @@ from evaluation.numeric.arrays import Floats, Ints
 from evaluation.numeric.signatures import as_json, json_float, parse
 from evaluation.presentation.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
-from evaluation.results.meta_evaluation import compared_kind, judged_captions, pair_clusters, pair_texts
+from evaluation.results.meta_evaluation import (
+    caption_clusters,
+    compared_kind,
+    judged_captions,
+    pair_clusters,
+    pair_texts,
+)
 from evaluation.results.metric_figures import (
     COEFFICIENTS,
     UNKNOWN_KIND,
@@ -74,7 +80,7 @@ def compare_metrics(
     """Compare two metrics by a study's consensus without storing the result.
 
     For pairs: accuracy by kind and its difference by images and raters, with a test. For captions: rank correlations
-    and their difference by images, WMT's permutation test, and agreement over the systems that wrote them.
+    and their difference by images and raters, WMT's permutation test by images, and agreement over the systems.
 
     Raises:
         EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
@@ -123,7 +129,12 @@ def compare_metrics(
         images = [caption.item for caption in captions]
         both = [columns[name] for name in names]
         rows = _compare_on_captions(
-            both, people, images, [caption.key for caption in captions], design_of(study).seed
+            both,
+            people,
+            images,
+            [caption.key for caption in captions],
+            design_of(study).seed,
+            caption_clusters(study, table, consensus, captions),
         )
     return result | {
         "what": "captions",
@@ -185,7 +196,7 @@ def compare_with_scores(
         "n": len(human),
         "systems": _correlate_over_systems(scores, human, systems, items)
         | {"calibrated": _calibrate_ties(scores, human, items, seed)},
-        "rows": _compare_on_captions(scores, human, items, systems, seed),
+        "rows": _compare_on_captions(scores, human, items, systems, seed, {ITEM: items}),
         "notes": notes,
     }
 
@@ -304,9 +315,9 @@ def _compare_on_captions(
     images: Sequence[Any] | Ints,
     keys: Sequence[Any] | Ints,
     seed: int,
+    clusters: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     rows = []
-    clusters = {ITEM: images}
     for name, statistic in COEFFICIENTS.items():
         difference = correlation_difference(scores[0], scores[1], people, statistic, clusters=clusters)
         rows.append({"measure": name, **as_json(difference, *DIFFERENCE), "permutation_p": None})
@@ -314,7 +325,7 @@ def _compare_on_captions(
         reassignments = int(np.clip(ROWS_REASSIGNED // len(people), FEWEST_REASSIGNMENTS, REASSIGNMENTS))
         test = paired_correlation_test(
             scores[0], scores[1], people, images, keys, "kendall-tau-b", grouping="none",
-            reassignments=reassignments, seed=seed, clusters=clusters,
+            reassignments=reassignments, seed=seed, clusters={ITEM: images},
         )  # fmt: skip
         rows[0] |= {"permutation_p": json_float(test.p), "reassignments": reassignments, "seed": seed}
     return rows

@@ -34,6 +34,7 @@ from evaluation.results.aggregation import unused_answers
 from evaluation.results.consensus import (
     agreement_rows,
     alpha_of_ratings,
+    clusters_of_captions,
     one_against_rest,
     rater_deletions,
     ratings_by_image,
@@ -183,11 +184,11 @@ def means_so_far(
 
 
 def correlation_so_far(
-    means: Sequence[tuple[int, Floats]], scores: Mapping[str, Floats], images: Ints
+    means: Sequence[tuple[int, Floats]], scores: Mapping[str, Floats], clusters: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return Kendall's tau-b of each metric with mean judgments at each checkpoint.
 
-    ``scores``: metric -> (U,), nan if missing. The last checkpoint has an interval by ``images`` (U,).
+    ``scores``: metric -> (U,), nan if missing. The last checkpoint has an interval by ``clusters`` of the U captions.
     """
     earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
     for upto, mean in means:
@@ -198,11 +199,12 @@ def correlation_so_far(
             row["n"] = int(known.sum())
             if row["n"]:
                 tau = correlation(
-                    values[known],
-                    mean[known],
+                    values,
+                    mean,
                     "kendall-tau-b",
+                    missing="leave-out",
                     resamples=0,
-                    clusters={ITEM: images[known]} if last else NAIVE,
+                    clusters=clusters if last else NAIVE,
                 )
                 row |= as_json(tau, "value", "low", "high", "reason")
             earlier[name].append(row)
@@ -349,7 +351,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         [] if kind.is_open else agreement_so_far(in_order(agreed), kind.aggregation.level, seed=design.seed)
     )
     progress(0.7, "holding metrics against people")
-    kinds = _evaluation(study, votes, units, scores)
+    kinds = _evaluation(study, votes, units, table, scores)
     del votes
     people = {}
     if kind.compares_pairs and agreed.any():
@@ -418,7 +420,9 @@ def _integer_array(numbers: Sequence[Any]) -> Ints:
     return np.array(numbers, dtype=np.int64)
 
 
-def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[str, Any]) -> dict[str, Any]:
+def _evaluation(
+    study: Study, votes: VotesInOrder, units: Units, table: JudgmentTable, scores: dict[str, Any]
+) -> dict[str, Any]:
     """Return pair kind (or ``all``) -> metrics now and earlier; {} without judgments or metrics."""
     if not scores["metrics"] or not len(votes):
         return {}
@@ -429,7 +433,15 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
             (upto, np.where(order >= 0, mean[order], np.nan))
             for upto, mean in means_so_far(votes, _decided_units(study, units))
         ]
-        return {"all": correlation_so_far(means, scores["metrics"], scores["images"])}
+        clusters = clusters_of_captions(
+            table,
+            scores["of"],
+            scores["images"],
+            ratings=(),
+            decided=loaders.decisions_of(study),
+            anonymous=votes.anonymous,
+        )
+        return {"all": correlation_so_far(means, scores["metrics"], clusters)}
     pairs = len(scores["of"])
     pair = places_in(scores["of"], units.pair)
     winners = list(winners_so_far(votes, pair, scores["images"], _decided_units(study, units)))

@@ -21,8 +21,9 @@ and all contributions sum to 1 - alpha. By pair: every two raters on their commo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -51,11 +52,12 @@ from evaluation.statistics.inference import (
     Estimate,
     Inference,
     Options,
+    RaterDeletions,
     Result,
     Sampling,
+    Spread,
     bootstrap,
     coefficient_interval,
-    columns_of,
     share_of_rows,
     signed,
 )
@@ -404,8 +406,9 @@ def threshold_kappa(
     `missing` also takes "no": a nan counts as no, as H13 do for pairs that the filter removed. The default thresholds
     are H13's, with the crowd's share of yes first.
     """
-    chosen = Options.of(**options)
-    if chosen.columns:
+    chosen, deletions = Options.with_raters(**options)
+    clustered = bool(chosen.columns) or deletions is not None
+    if clustered:
         chosen = replace(chosen, resamples=0)
     first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
     yes_first = at_least(first, first_at_least)
@@ -417,13 +420,21 @@ def threshold_kappa(
     value = _figures(table[np.newaxis].astype(np.float64))[0]
     inference = chosen.undefined()
     intervals = [(math.nan, math.nan)] * 4
-    if n and chosen.columns:
+    if n and clustered:
         keep = np.ones(n + left_out, dtype=np.bool_)
         if left_out:
             keep = ~(np.isnan(float_vector(first_scores, "")) | np.isnan(float_vector(second_scores, "")))
-        grouped = Clusters.of(chosen.columns, len(keep), keep)
-        if not grouped.reason:
-            intervals = _clustered(yes_first, yes_second, value, grouped, chosen.confidence)
+        grouped = chosen.clusters_of("pair", keep)
+        left = changes = None
+        if deletions is not None:
+            left = deletions.of_rows(keep, "pair")
+            yes_without = np.where(np.isnan(left.value), 2, at_least(left.value, second_at_least))
+            changes = _changes_without_raters(
+                table, value, yes_first[left.row], yes_second[left.row], yes_without
+            )
+        intervals, grouped = _clustered(
+            yes_first, yes_second, value, grouped, chosen.confidence, left, changes
+        )
         inference = chosen.clustered(grouped, intervals[0])
     elif n:
         draws = bootstrap(_figures, table, resamples=chosen.resamples, generator=chosen.generator, width=4)
@@ -455,25 +466,64 @@ def threshold_kappa(
     )
 
 
+def _changes_without_raters(
+    table: Ints, value: Floats, yes_first: Flags, yes_second: Flags, yes_without: Ints
+) -> Floats:
+    """Return (4, V) how much of the figures is lost where a rater leaves a mean: then it is 0 no, 1 yes, or 2 gone.
+
+    `table` (4,) has the pairs by who says yes, `value` (4,) the figures.
+    """
+    lost = np.zeros((2, 2, 3, 4))
+    for first, second, without in np.ndindex(2, 2, 3):
+        changed = table[::-1].astype(np.float64)
+        changed[2 * first + second] -= 1
+        if without < 2:
+            changed[2 * first + without] += 1
+        if changed.min() >= 0:
+            lost[first, second, without] = value - _figures(changed[np.newaxis, ::-1])[0]
+    return np.nan_to_num(lost)[yes_first.astype(np.int64), yes_second.astype(np.int64), yes_without].T
+
+
 def _clustered(
-    first: Flags, second: Flags, value: Floats, clusters: Clusters, confidence: float
-) -> list[tuple[float, float]]:
+    first: Flags,
+    second: Flags,
+    value: Floats,
+    clusters: Clusters,
+    confidence: float,
+    left: RaterDeletions | None,
+    changes: Floats | None,
+) -> tuple[list[tuple[float, float]], Clusters]:
+    """Return the intervals of kappa, precision, recall and F1, and what they are clustered by."""
+
+    def widen(figure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
+        if left is None or changes is None:
+            return spread, items
+        return left.widen(spread, items, lambda: changes[figure])
+
+    if clusters.reason:
+        return [(math.nan, math.nan)] * 4, clusters
     influences = CohenKappa().influences((first, second))
     low = high = math.nan
+    grouped = clusters
     if influences is not None:
-        spread = clusters.spread(influences.values)
+        spread, grouped = widen(0, clusters.spread(influences.values), clusters)
         low, high = coefficient_interval(float(value[0]), spread, confidence)
     intervals = [(low, high)]
     columns = {str(number): codes for number, codes in enumerate(clusters.codes[:2])}
     yeses = first.astype(np.float64) + second
-    for right, keep, weights in (
-        (second, first, None),
-        (first, second, None),
-        (first & second, first | second, yeses),
+    for figure, (right, keep, weights) in enumerate(
+        ((second, first, None), (first, second, None), (first & second, first | second, yeses)), start=1
     ):
-        share = share_of_rows(right.astype(np.float64), columns, confidence, keep=keep, weights=weights)
+        share = share_of_rows(
+            right.astype(np.float64),
+            columns,
+            confidence,
+            keep=keep,
+            weights=weights,
+            widen=partial(widen, figure),
+        )
         intervals.append((share.low, share.high))
-    return intervals
+    return intervals, grouped
 
 
 @signed("kappa-grid")
@@ -487,8 +537,13 @@ def kappa_grid(
     **options: Unpack[Sampling],
 ) -> KappaGrid:
     """Return `threshold_kappa` at every pair of thresholds, each with the same seed."""
-    clusters = columns_of(options.get("clusters", NAIVE))
-    options["clusters"] = {name: encode(column, name)[1] for name, column in clusters.items()} or NAIVE
+    clusters = options.get("clusters", NAIVE)
+    if isinstance(clusters, Mapping):
+        clusters = {
+            name: column if isinstance(column, RaterDeletions) else encode(column, name)[1]
+            for name, column in clusters.items()
+        }
+    options["clusters"] = clusters
     first_thresholds = one_per_row(first_thresholds, "first_thresholds")
     second_thresholds = one_per_row(second_thresholds, "second_thresholds")
     if not len(first_thresholds) or not len(second_thresholds):

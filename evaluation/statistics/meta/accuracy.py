@@ -21,9 +21,7 @@ from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.inference import (
-    FEWEST,
     NAIVE,
-    RATER,
     Clustering,
     Clusters,
     Inference,
@@ -34,8 +32,8 @@ from evaluation.statistics.inference import (
     Spread,
     column_codes,
     columns_and_deletions,
-    fixed_note,
     generator_of,
+    positions_and_raters,
     renumbered,
     share_interval,
     signed,
@@ -216,11 +214,8 @@ class PeoplesWinners:
             name: column_codes(column, name, len(consensus), "pair")
             for name, column in chosen.columns.items()
         }
-        last = -1 if deletions is None else int(deletions.row.max(initial=-1))
-        if last >= len(consensus):
-            raise BadShape(
-                f"clusters[{RATER!r}] names pair {last}, expected one of {len(consensus)} from 0 on"
-            )
+        if deletions is not None:
+            deletions.check(len(consensus), "pair")
         return cls(consensus, codes, deletions, chosen.confidence)
 
     @property
@@ -314,19 +309,22 @@ class PeoplesWinners:
             # The variance of independent noughts and ones follows from their share.
             spread = Spread(mean * (1 - mean) / n, math.inf)
             items = replace(items, reason="", note="")
-        counts, note = dict(items.counts) if columns else {}, items.note
-        left = None if self.deletions is None else self.deletions.subset(pairs)
-        if left is not None and left.raters and not items.reason:
-            counts[RATER] = left.raters
-            if left.raters < FEWEST:
-                note = fixed_note(RATER, left.raters)
-            else:
+        if not columns:
+            items = replace(items, counts={})
+        if self.deletions is not None:
+            left = self.deletions.subset(pairs)
+
+            def changes() -> Floats:
                 with_rater, without_rater = (
                     np.where(undecided | (winners != 0), credit(left.row, winners) - mean, 0.0)
-                    for winners in (self.winners[left.row], left.winner.astype(np.float64))
+                    for winners in (self.winners[left.row], left.value)
                 )
-                spread = left.spread(spread, (with_rater - without_rater) / n)
-        inference = Inference(confidence=self.confidence, reason=items.reason, note=note, clusters=counts)
+                return (with_rater - without_rater) / n
+
+            spread, items = left.widen(spread, items, changes)
+        inference = Inference(
+            confidence=self.confidence, reason=items.reason, note=items.note, clusters=items.counts
+        )
         return mean, spread, len(items.sizes[-1]) if items.sizes else n, inference
 
 
@@ -356,11 +354,9 @@ def winners_without_raters(
     pairs: (V,) positions of pairs from 0 on. raters: (V,). votes: (V,) 1, 2, or 0 for no difference. A rater may vote
     several times on a pair. Pass the result as the raters of `clusters`.
     """
-    numbers, vote = finite_vector(pairs, "pairs"), consensus_winners(votes)
-    position = numbers.astype(np.int64)
-    _, rater = encode(raters, "raters")
-    same_length(pairs=position, raters=rater, votes=vote)
-    refuse_values(numbers, (position < 0) | (position >= number), "pairs", f"0 to {number - 1}")
+    vote = consensus_winners(votes)
+    position, rater = positions_and_raters("pairs", pairs, raters, number)
+    same_length(pairs=position, votes=vote)
     lead = (vote == 1) * 1 - (vote == 2)
     return RaterDeletions.of_leads(
         position, rater, lead, np.bincount(position, weights=lead, minlength=number)

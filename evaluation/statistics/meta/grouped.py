@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -41,10 +42,10 @@ from evaluation.statistics.inference import (
     NAIVE,
     RESAMPLES,
     ClusterColumns,
-    Clusters,
     Estimator,
     Inference,
     Options,
+    RaterDeletions,
     Result,
     Sampling,
     Seed,
@@ -135,9 +136,13 @@ def grouped_correlation(
     "system-level" the systems' means, without clusters, as ranks of a few systems move in steps. A naive interval
     resamples items, or systems for "system".
     """
-    chosen = Options.of(**options)
+    chosen, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")
+    if deletions is not None and grouping != "item":
+        raise BadOption(
+            f"clusters has means without each rater, expected grouping 'item' and not {grouping!r}"
+        )
     if chosen.columns and grouping == "system-level":
         raise BadOption(
             "clusters has columns at the system level, expected 'naive': whole items are resampled there"
@@ -149,11 +154,15 @@ def grouped_correlation(
     over = "systems" if grouping == "system" else "items"
     units = len(table.system_names if over == "systems" else table.item_names)
     inference = chosen.undefined("" if defined.any() else NO_GROUP)
-    if chosen.columns and defined.any():
+    if (chosen.columns or deletions is not None) and defined.any():
         complete = paired_observations(first, second, missing)[2]
-        grouped = Clusters.of(chosen.columns, len(complete), complete)
+        grouped = chosen.clusters_of("observation", complete)
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
         spread = grouped.spread(_influences(x, y, codes, coefficient, values))
+        if deletions is not None:
+            left = deletions.of_rows(complete, "observation")
+            changes = partial(_changes_without_raters, x, y, codes, coefficient, values, left)
+            spread, grouped = left.widen(spread, grouped, changes)
         inference = chosen.clustered(grouped, coefficient_interval(value, spread, chosen.confidence))
     elif chosen.resamples and defined.any():
         width = max(units, len(table.system_names))
@@ -190,6 +199,33 @@ def _influences(x: Floats, y: Floats, codes: Ints, coefficient: str, values: Flo
         within = correlation_influences(x[rows], y[rows], coefficient, float(values[group]))
         influences[rows] = (within + (values[group] - mean) / len(rows)) / count
     return influences
+
+
+def _changes_without_raters(
+    x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats, left: RaterDeletions
+) -> Floats:
+    """Return (V,) how much of the mean of groups' values is lost where a rater leaves one of people's means `y`.
+
+    Groups may be too small for influences, so that each one is correlated again.
+    """
+    mean, count = float(np.nanmean(values)), int((~np.isnan(values)).sum())
+    order = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes)
+    group = codes[left.row]
+    cells = np.flatnonzero(sizes[group] > 1)  # what a group of one loses is no coefficient
+    lengths = sizes[group[cells]]
+    cell = np.repeat(cells, lengths)
+    within = np.arange(len(cell)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = order[starts_of(sizes)[group[cell]] + within]
+    means = np.where(rows == left.row[cell], left.value[cell], y[rows])
+    here = ~np.isnan(means)
+    starts = starts_of(np.bincount(np.repeat(np.arange(len(cells)), lengths)[here], minlength=len(cells)))
+    without = np.zeros(len(left.row))
+    if len(cells):
+        without[cells] = np.nan_to_num(
+            group_coefficients(x[rows[here]], means[here], starts, coefficient) - mean
+        )
+    return np.asarray((np.nan_to_num(values - mean)[group] - without) / count, dtype=np.float64)
 
 
 def long_table(
@@ -452,7 +488,8 @@ class _Swapped:
         from evaluation.statistics.kernels import balances
 
         codes = np.stack([self._first_codes, self._second_codes], axis=1)
-        both = balances(np.repeat(self._rows, 2), codes.ravel(), int(self._levels[0]))
+        rows = np.repeat(self._rows, 2)
+        both = balances(rows, codes.ravel(), np.ones(len(rows)), int(self._levels[0]))
         terms = np.bincount(owner, weights=(both[0::2] - both[1::2]) / 2)
         whole = float(terms.sum())
         if self._levels[0] == 2 * len(owner):  # no scores are equal: both have one scale, whatever is swapped

@@ -129,12 +129,15 @@ class SpanResults(Results):
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
         """Return each text's mean score per item."""
-        scores: defaultdict[tuple[int, str, str], list[float]] = defaultdict(list)
+        ratings: defaultdict[tuple[int, str, str], list[tuple[int, float]]] = defaultdict(list)
         for judgment in judged:
-            scores[judgment.unit.item_id, judgment.unit.first.key, judgment.unit.first.text].append(
-                value_of(judgment.answer, self.mqm)
+            ratings[judgment.unit.item_id, judgment.unit.first.key, judgment.unit.first.text].append(
+                (judgment.worker, value_of(judgment.answer, self.mqm))
             )
-        return [CaptionScore(*of, score=float(np.mean(values))) for of, values in scores.items()]
+        return [
+            CaptionScore(*of, score=float(np.mean([value for _, value in rows])), ratings=tuple(rows))
+            for of, rows in ratings.items()
+        ]
 
 
 class SpanRehearsal(Rehearsal):

@@ -1,0 +1,89 @@
+"""Metrics against people's scores of captions: the interval is for other people, too, whichever door shows it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotation.models import Worker
+from evaluation.data.judgment_sets import loaders
+from evaluation.reports.releases.making import Terms, release_study
+from evaluation.reports.releases.verification import verify_bundle
+from evaluation.results.aggregation import consensus_of
+from evaluation.results.comparing.metrics import compare_metrics
+from evaluation.results.dashboard.snapshot import compute_snapshot
+from evaluation.results.meta_evaluation import caption_clusters, evaluate_study, judged_captions
+from judgments.models import Study
+from tests.evaluation.reporting import written
+from tests.evaluation.test_scales import better_and_worse, rehearsed
+
+pytestmark = pytest.mark.django_db
+METRICS = ["bleu-1", "rouge-l"]
+
+
+@pytest.fixture(scope="module")
+def animals(module_db: None) -> None:
+    better_and_worse()
+
+
+@pytest.fixture
+def graded(animals: None) -> Study:
+    study = rehearsed("graded", "graded", accuracy=0.6, judgments_per_unit=6, controls={"per_hit": 0})
+    Study.objects.filter(pk=study.pk).update(state=Study.State.CLOSED)
+    study.refresh_from_db()
+    return study
+
+
+@pytest.mark.parametrize("protocol", ["relevance", "graded", "slider", "best-worst", "spans"])
+def test_without_a_person_captions_have_the_scores_of_the_others(animals: None, protocol: str) -> None:
+    study = rehearsed(protocol, protocol, accuracy=0.6, judgments_per_unit=6, controls={"per_hit": 0})
+    references = loaders.load_references(study)
+    table = loaders.load_judgments(study)
+    captions, _ = judged_captions(study, consensus_of(study, table), table, references)
+    left = caption_clusters(study, table, consensus_of(study, table), captions)["rater"]
+    workers = np.unique(table.worker[table.counted])
+    assert left.raters == len(workers) == 8
+    compared = 0
+    for code, worker in enumerate(workers.tolist()):
+        others = replace(table, used=table.used & (table.worker != worker))
+        scores, _ = judged_captions(study, consensus_of(study, others), others, references)
+        score_of = {(caption.item, caption.text): caption.people for caption in scores}
+        mine = left.rater == code
+        for row, value in zip(left.row[mine].tolist(), left.value[mine].tolist(), strict=True):
+            score = score_of.get((captions[row].item, captions[row].text))
+            assert score == pytest.approx(value) if score is not None else np.isnan(value)
+            compared += score is not None
+    assert compared > 100
+
+
+def cell(result: Any) -> dict[str, Any]:
+    tau = result["metrics"]["rouge-l"]["kendall_tau_b"]
+    return {name: tau[name] for name in ("value", "low", "high")}
+
+
+def test_results_dashboard_comparison_and_release_have_one_interval(graded: Study, tmp_path: Path) -> None:
+    result = evaluate_study(study=graded, metrics=METRICS)
+    assert result["metrics"]["rouge-l"]["kendall_tau_b"]["clusters"] == {"item": 6, "rater": 8}
+    board = compute_snapshot(study=graded).result["evaluation"]["kinds"]["all"]
+    assert {name: board["metrics"]["rouge-l"][name] for name in ("value", "low", "high")} == cell(result)
+    assert board["verdict"]["sentence"] == result["verdict"]["all"]["sentence"]
+    difference = compare_metrics(study=graded, first="rouge-l", second="bleu-1")["rows"][0]
+    assert difference["clusters"] == {"item": 6, "rater": 8}
+
+    report = written(graded, tmp_path / "report")["index.html"].decode()
+    assert "95 % intervals by image and by worker" in report
+    assert "by image and by person, whose part is what changes without them" in report
+    bundle = tmp_path / "graded.zip"
+    release_study(study=graded, terms=Terms("1.0", "CC0-1.0"), output=bundle, salt=b"not a secret here")
+    assert verify_bundle(bundle).differences == ()
+
+
+def test_people_who_are_no_persons_are_no_raters(graded: Study) -> None:
+    by_person = cell(evaluate_study(study=graded, metrics=METRICS))
+    Worker.objects.filter(assignments__study=graded).update(anonymous=True, study=graded)
+    result = evaluate_study(study=graded, metrics=METRICS)
+    assert result["metrics"]["rouge-l"]["kendall_tau_b"]["clusters"] == {"item": 6}
+    assert cell(result)["value"] == by_person["value"]
+    assert cell(result)["low"] != by_person["low"]

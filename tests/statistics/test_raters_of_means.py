@@ -1,0 +1,220 @@
+"""Coefficients with people's means, whose intervals are for other raters, too: each rater is left out in turn."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.statistics.agreement import kappa_grid, threshold_kappa
+from evaluation.statistics.correlation import COEFFICIENTS, correlation, means_without_raters
+from evaluation.statistics.inference import BadOption, BadShape, BadValue
+from evaluation.statistics.meta import correlation_difference, grouped_correlation
+
+Study = tuple[Any, Any, Any, Any, Any]
+
+
+def study(
+    rng: np.random.Generator, captions: int = 60, raters: int = 8, each: int = 3, taste: float = 0.0
+) -> Study:
+    """Draw a metric's scores, and the caption, rater and grade of each rating; raters like what the metric likes."""
+    quality = rng.normal(size=captions)
+    metric = quality + rng.normal(size=captions)
+    rater = np.argsort(rng.random((captions, raters)), axis=1)[:, :each].ravel()
+    caption = np.repeat(np.arange(captions), each)
+    liking = rng.normal(0, taste, raters)[rater] * metric[caption]
+    grade = np.clip(np.round(3 + quality[caption] + liking + rng.normal(size=len(caption))), 1, 5)
+    return metric, np.bincount(caption, grade) / each, caption, rater, grade
+
+
+def without(caption: Any, rater: Any, grade: Any, who: int, where: int | None = None) -> Any:
+    """The means without a rater, of all captions or of one, as a plain loop over those who remain."""
+    return np.array(
+        [
+            np.mean(grade[(caption == index) & ((rater != who) if where in (None, index) else True)])
+            for index in range(caption.max() + 1)
+        ]
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(1, 5)), min_size=1, max_size=30))
+def test_a_mean_without_a_rater_is_that_of_the_others(ratings: list[tuple[int, int, int]]) -> None:
+    caption, rater, grade = zip(*ratings, strict=True)
+    left = means_without_raters(caption, [f"w-{number}" for number in rater], grade, 5)
+    names = sorted({f"w-{number}" for number in rater})
+    assert len(left.row) == len(set(zip(caption, rater, strict=True)))
+    for row, code, value in zip(left.row.tolist(), left.rater.tolist(), left.value.tolist(), strict=True):
+        others = [g for c, r, g in ratings if c == row and f"w-{r}" != names[code]]
+        assert value == pytest.approx(np.mean(others)) if others else math.isnan(value)
+
+
+@pytest.mark.parametrize("name", COEFFICIENTS)
+def test_a_coefficient_varies_with_images_and_raters(name: str) -> None:
+    """The raters' part is the sum over raters of what is lost without them, squared, less that of single answers."""
+    metric, means, caption, rater, grade = study(np.random.default_rng(3), captions=300, each=2, taste=0.5)
+    image = np.arange(300) // 3
+    value = correlation(metric, means, name, resamples=0).value
+    answers = {
+        (row, who): value
+        - correlation(metric, np.where(np.arange(300) == row, other, means), name, resamples=0).value
+        for row, who, other in zip(
+            *(lambda left: (left.row, left.rater, left.value))(
+                means_without_raters(caption, rater, grade, 300)
+            ),
+            strict=True,
+        )
+    }
+    changes = np.array(list(answers.values()))
+    changes -= changes.mean()
+    who = np.array([rater for _, rater in answers])
+    raters = np.square(np.bincount(who, changes)).sum() * 8 / 7
+    expected = max(raters - np.square(changes).sum(), 0)
+
+    by_image = correlation(metric, means, name, clusters={"item": image})
+    both = correlation(
+        metric,
+        means,
+        name,
+        clusters={"item": image, "rater": means_without_raters(caption, rater, grade, 300)},
+    )
+    assert both.value == value
+    assert both.clusters == {"item": 100, "rater": 8}
+
+    def variance(p: float, df: float) -> float:
+        return float((value / scipy.stats.t.isf(p / 2, df)) ** 2)
+
+    items = variance(by_image.p, 99)
+    sizes = np.bincount(who)
+    effective = sizes.sum() ** 2 / np.square(sizes).sum()
+    total = items + expected
+    df = total**2 / (items**2 / 99 + raters**2 / (effective - 1))
+    assert variance(both.p, df) == pytest.approx(total, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["kendall-tau-b", "spearman"])
+def test_intervals_hold_the_truth_where_raters_have_a_taste(name: str) -> None:
+    """By image alone about half of them do: benchmarks/coverage.py has 1,000 data sets of each design."""
+    rng = np.random.default_rng(1)
+    many = study(rng, captions=20_000, raters=2_000, taste=0.6)
+    truth = correlation(many[0], many[1], name, resamples=0).value
+    inside = np.zeros(2)
+    for _ in range(400):
+        metric, means, caption, rater, grade = study(rng, captions=100, raters=20, taste=0.6)
+        left = means_without_raters(caption, rater, grade, 100)
+        for column, raters in enumerate(({}, {"rater": left})):
+            estimate = correlation(metric, means, name, clusters={"item": np.arange(100), **raters})
+            inside[column] += estimate.low <= truth <= estimate.high
+    assert inside[0] < 320
+    assert 368 <= inside[1] <= 396
+
+
+def test_two_metrics_that_people_like_alike_are_rarely_told_apart() -> None:
+    rng = np.random.default_rng(2)
+    rejected = np.zeros(2)
+    for _ in range(100):
+        quality, rater = rng.normal(size=90), np.argsort(rng.random((90, 8)), axis=1)[:, :3].ravel()
+        scores, caption = quality + rng.normal(size=(2, 90)), np.repeat(np.arange(90), 3)
+        liking = (rng.normal(0, 0.7, (8, 2))[rater] * scores.T[caption]).sum(axis=1)
+        grade = quality[caption] + liking + rng.normal(size=270)
+        left = means_without_raters(caption, rater, grade, 90)
+        for column, raters in enumerate(({}, {"rater": left})):
+            by = {"item": np.arange(90), **raters}
+            difference = correlation_difference(*scores, np.bincount(caption, grade) / 3, clusters=by)
+            rejected[column] += difference.p < 0.05
+    assert rejected[0] > 20
+    assert rejected[1] <= 11
+
+
+def test_within_images_each_small_group_is_correlated_again() -> None:
+    metric, means, caption, rater, grade = study(np.random.default_rng(4), captions=80, taste=1.0)
+    image, text = np.arange(80) // 4, np.arange(80)
+    left = means_without_raters(caption, rater, grade, 80)
+    options: dict[str, Any] = {"coefficient": "kendall-tau-b", "grouping": "item"}
+
+    def within(people: Any) -> float:
+        return grouped_correlation(metric, people, image, text, resamples=0, **options).value
+
+    changes = np.array(
+        [
+            within(means) - within(np.where(text == row, value, means))
+            for row, value in zip(left.row, left.value, strict=True)
+        ]
+    )
+    changes -= changes.mean()
+    raters = np.square(np.bincount(left.rater, changes)).sum() * 8 / 7
+    answers = np.square(changes).sum()
+    by_image, both = (
+        grouped_correlation(metric, means, image, text, clusters=by, **options)
+        for by in ({"item": image}, {"item": image, "rater": left})
+    )
+    assert raters > answers
+    # The scale of the interval is log((1 + v) / (1 - v)), with t's degrees of freedom.
+    scale = 2 / (1 - both.value**2)
+    items = (math.atanh(by_image.high) - math.atanh(by_image.low)) / scipy.stats.t.ppf(0.975, 19) / scale
+    total = items**2 + raters - answers
+    sizes = np.bincount(left.rater)
+    df = total**2 / (items**4 / 19 + raters**2 / (sizes.sum() ** 2 / np.square(sizes).sum() - 1))
+    width = math.atanh(both.high) - math.atanh(both.low)
+    assert width == pytest.approx(math.sqrt(total) * scipy.stats.t.ppf(0.975, df) * scale, rel=1e-6)
+    with pytest.raises(BadOption, match="expected grouping 'item' and not 'system'"):
+        grouped_correlation(
+            metric, means, image, text % 4, grouping="system", clusters={"item": image, "rater": left}
+        )
+
+
+def test_kappa_and_its_like_lose_what_a_rater_decided() -> None:
+    metric, means, caption, rater, grade = study(np.random.default_rng(6), captions=200, taste=1.5)
+    left = means_without_raters(caption, rater, grade, 200)
+    by_image, both = (
+        threshold_kappa(metric, means, 0.3, 3.2, clusters=by)
+        for by in ({"item": np.arange(200)}, {"item": np.arange(200), "rater": left})
+    )
+    assert both.clusters == {"item": 200, "rater": 8}
+    for name in ("kappa", "precision", "recall", "f1"):
+        narrow, wide = getattr(by_image, name), getattr(both, name)
+        assert wide.value == narrow.value
+        assert wide.high - wide.low > 1.1 * (narrow.high - narrow.low)
+    cells = kappa_grid(metric, means, [0.3], [3.2], clusters={"item": np.arange(200), "rater": left}).cells
+    assert cells[0].kappa == both.kappa
+
+
+def test_captions_with_one_rater_leave_with_them_and_rows_without_a_score_are_left_out() -> None:
+    rng = np.random.default_rng(7)
+    metric, grade, rater = rng.normal(size=40), rng.integers(1, 6, 40).astype(float), np.arange(40) % 8
+    left = means_without_raters(np.arange(40), rater, grade, 40)
+    assert np.isnan(left.value).all()
+    whole = correlation(metric, grade, clusters={"item": np.arange(40), "rater": left})
+    assert whole.clusters == {"item": 40, "rater": 8}
+    assert -1 < whole.low < whole.value < whole.high < 1
+    gappy = np.where(np.arange(40) < 5, np.nan, metric)
+    part = correlation(
+        gappy, grade, missing="leave-out", clusters={"item": np.arange(40), "rater": left}, resamples=0
+    )
+    later = means_without_raters(np.arange(35), rater[5:], grade[5:], 35)
+    same = correlation(metric[5:], grade[5:], clusters={"item": np.arange(35), "rater": later}, resamples=0)
+    assert (part.low, part.high, part.clusters) == (same.low, same.high, same.clusters)
+
+
+def test_few_raters_are_these_raters_and_raters_alone_are_clusters() -> None:
+    metric, means, caption, rater, grade = study(np.random.default_rng(8), raters=4)
+    left = means_without_raters(caption, rater, grade, 60)
+    few = correlation(metric, means, clusters={"item": np.arange(60), "rater": left})
+    plain = correlation(metric, means, clusters={"item": np.arange(60)})
+    assert (few.low, few.high) == (plain.low, plain.high)
+    assert few.note == "with 4 raters, expected 5 or more, the interval is for these raters alone"
+    metric, means, caption, rater, grade = study(np.random.default_rng(8), taste=1.0)
+    left = means_without_raters(caption, rater, grade, 60)
+    alone = correlation(metric, means, clusters={"rater": left})
+    both = correlation(metric, means, clusters={"item": np.arange(60), "rater": left})
+    assert (alone.low, alone.high, alone.clusters) == (both.low, both.high, {"rater": 8})
+
+
+def test_wrong_ratings_are_named() -> None:
+    with pytest.raises(BadValue, match=r"rows\[1\] is 2, expected 0 to 1"):
+        means_without_raters([0, 2], ["a", "b"], [1, 2], 2)
+    left = means_without_raters([0, 2], ["a", "b"], [1, 2], 3)
+    with pytest.raises(BadShape, match="names observation 2, expected one of 2 from 0 on"):
+        correlation([1, 0], [0, 1], clusters={"rater": left})
