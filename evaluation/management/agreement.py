@@ -22,8 +22,7 @@ from evaluation.data.judgment_sets.files import (
 )
 from evaluation.data.judgment_sets.records import Source
 from evaluation.errors import EvaluationError
-from evaluation.numeric.signatures import json_float
-from evaluation.presentation.content import Cell, estimate_of, plain_table
+from evaluation.presentation.content import Cell, estimate_of, json_float, plain_table
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from evaluation.results.consensus import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments

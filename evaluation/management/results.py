@@ -16,12 +16,12 @@ from evaluation.data.imported_scores.reading import FORMATS, read_scores
 from evaluation.data.imported_scores.storing import ScoresRequest, import_scores
 from evaluation.errors import EvaluationError
 from evaluation.models import Judge
-from evaluation.numeric.signatures import as_json
 from evaluation.planning.choosing.weighing import choice_savings, compute_savings, compute_weighed
 from evaluation.presentation.content import (
     Cell,
     Estimate,
     Table,
+    as_json,
     estimate_of,
     format_cell,
     p_in_text,

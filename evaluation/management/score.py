@@ -15,7 +15,7 @@ from evaluation.metrics import MetricsError
 from evaluation.metrics.files import DEFAULT_METRICS, score_files
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.text.tokens import TOKENIZERS
-from evaluation.numeric.signatures import as_json
+from evaluation.presentation.content import as_json
 
 _METRICS = "\n".join(f"  {metric.name:<13} {metric.what}" for metric in METRICS.values())
 

@@ -1,8 +1,8 @@
 """Signatures: one-line texts that say how a number was made, as sacrebleu's for BLEU (Post 2018).
 
 `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0` is a name, then fields, then a version. A value is a bare
-word or JSON; the marks | : % and line breaks inside it are percent-encoded. Results are stated with their signature,
-the versions of Quorum and its libraries, and as JSON.
+word or JSON; the marks | : % and line breaks inside it are percent-encoded. Results are stated with their signature
+and the versions of Quorum and its libraries.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import hashlib
 import importlib.metadata
 import inspect
 import json
-import math
 import platform
 import tomllib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -169,33 +168,3 @@ def versions() -> dict[str, str]:
 def signature(name: str, settings: dict[str, Any]) -> str:
     """Return ``name|key:value|...|v:version`` in the order of ``settings``."""
     return str(Signature(name, settings, quorum_version()))
-
-
-def json_float(value: float | None) -> float | None:
-    """Return ``value`` for JSON; undefined numbers become null."""
-    return None if value is None or math.isnan(value) else float(value)
-
-
-def as_json(value: Any, *names: str) -> Any:
-    """Return ``value`` for JSON at any depth, or only its fields ``names``.
-
-    Dataclasses become objects, arrays lists, undefined numbers null, unless an object has a method
-    ``as_json``.
-    """
-    if names:
-        return {name: as_json(getattr(value, name)) for name in names}
-    if type(value) is float:
-        return json_float(value)
-    if value is None or type(value) in (str, int, bool):
-        return value
-    if hasattr(value, "as_json"):
-        return as_json(value.as_json())
-    if is_dataclass(value):
-        return {member.name: as_json(getattr(value, member.name)) for member in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: as_json(member) for key, member in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return as_json(value.tolist())
-    if isinstance(value, list | tuple):
-        return [as_json(member) for member in value]
-    return json_float(value) if isinstance(value, float) else value

@@ -25,7 +25,8 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.numeric.signatures import json_float, signature
+from evaluation.numeric.signatures import signature
+from evaluation.presentation.content import json_float
 from evaluation.results.consensus import SIDES, components_of, counted_ratings
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners

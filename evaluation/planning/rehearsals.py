@@ -17,8 +17,9 @@ from common.amounts import percent
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
-from evaluation.numeric.signatures import json_float, signature
+from evaluation.numeric.signatures import signature
 from evaluation.planning.planning import ENOUGH
+from evaluation.presentation.content import json_float
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.consensus import share_with_interval
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+import numpy as np
 from django.utils.translation import gettext
 
 from common import amounts
@@ -388,3 +389,33 @@ def p_in_text(p: float) -> str:
 def estimate_of(figure: Mapping[str, Any] | None) -> Estimate:
     figure = figure or {}
     return Estimate(figure.get("value"), figure.get("low"), figure.get("high"), figure.get("n"))
+
+
+def json_float(value: float | None) -> float | None:
+    """Return ``value`` for JSON; undefined numbers become null."""
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def as_json(value: Any, *names: str) -> Any:
+    """Return ``value`` for JSON at any depth, or only its fields ``names``.
+
+    Dataclasses become objects, arrays lists, undefined numbers null, unless an object has a method
+    ``as_json``.
+    """
+    if names:
+        return {name: as_json(getattr(value, name)) for name in names}
+    if type(value) is float:
+        return json_float(value)
+    if value is None or type(value) in (str, int, bool):
+        return value
+    if hasattr(value, "as_json"):
+        return as_json(value.as_json())
+    if is_dataclass(value):
+        return {member.name: as_json(getattr(value, member.name)) for member in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: as_json(member) for key, member in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return as_json(value.tolist())
+    if isinstance(value, list | tuple):
+        return [as_json(member) for member in value]
+    return json_float(value) if isinstance(value, float) else value

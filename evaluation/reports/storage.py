@@ -31,9 +31,9 @@ from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.releases.storage import erased_since
 from evaluation.errors import ExportError
 from evaluation.models import Analysis
-from evaluation.numeric.signatures import as_json, signature, versions
+from evaluation.numeric.signatures import signature, versions
 from evaluation.planning.registration.plans import find_registered
-from evaluation.presentation.content import Report, Section
+from evaluation.presentation.content import Report, Section, as_json
 from evaluation.presentation.rendering import fill_template, render_methods, render_report, render_table
 from evaluation.reports.loading import ReportInputs, load_inputs
 from evaluation.reports.multiverse.curve import (

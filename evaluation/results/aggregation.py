@@ -31,8 +31,8 @@ from evaluation.data.judgment_sets.records import (
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
 from evaluation.numeric.arrays import places_in
-from evaluation.numeric.signatures import as_json, signature
-from evaluation.presentation.content import percent
+from evaluation.numeric.signatures import signature
+from evaluation.presentation.content import as_json, percent
 from evaluation.results.consensus import (
     CLUSTERED,
     EMPTY_CONSENSUS,

@@ -25,7 +25,7 @@ from evaluation.data.judgment_sets.records import (
     texts_of,
 )
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
-from evaluation.numeric.signatures import as_json, json_float
+from evaluation.presentation.content import as_json, json_float
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.aggregation.votes_and_means import SURE, majority_of_others, preferences_of
 from evaluation.statistics.agreement import (

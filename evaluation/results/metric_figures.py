@@ -12,7 +12,8 @@ from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.numeric.arrays import places_in
-from evaluation.numeric.signatures import as_json, parse
+from evaluation.numeric.signatures import parse
+from evaluation.presentation.content import as_json
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inference import CONFIDENCE, ITEM, NAIVE, RATER, ClusterColumns, share_of_rows

@@ -13,8 +13,7 @@ from django.utils.translation import gettext as _
 from common.amounts import thousands
 from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, Proposals
-from evaluation.numeric.signatures import json_float
-from evaluation.presentation.content import percent, percent_number
+from evaluation.presentation.content import json_float, percent, percent_number
 from evaluation.results.consensus import values_at
 from evaluation.statistics.inference import CONFIDENCE, Estimate, bootstrap, percentile_interval
 from evaluation.statistics.meta import wilson_interval

@@ -15,7 +15,7 @@ import numpy as np
 
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.numeric.signatures import as_json, json_float
+from evaluation.presentation.content import as_json, json_float
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inference import ClusterColumns, Inference
 from evaluation.statistics.inputs import ROUNDING

@@ -16,8 +16,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets.records import Flags, Floats, Ints
-from evaluation.numeric.signatures import json_float
-from evaluation.presentation.content import p_in_text, percent, percent_number
+from evaluation.presentation.content import json_float, p_in_text, percent, percent_number
 from evaluation.statistics.meta import PeoplesWinners, clusters_of_p_values, metric_winners
 
 LEVEL = 0.05

@@ -9,7 +9,7 @@ import pytest
 
 from annotation.rehearsal import Crowd, rehearse
 from evaluation.data.releases.storage import Terms
-from evaluation.numeric.signatures import as_json
+from evaluation.presentation.content import as_json
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import describe_differences, verify_bundle
 from evaluation.reports.storage import build_report

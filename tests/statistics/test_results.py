@@ -2,7 +2,7 @@
 
 import json
 
-from evaluation.numeric.signatures import as_json
+from evaluation.presentation.content import as_json
 from evaluation.statistics.aggregation import majority_vote
 from evaluation.statistics.agreement import threshold_kappa
 

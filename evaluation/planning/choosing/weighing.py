@@ -18,7 +18,7 @@ from evaluation.data.judgment_sets.loaders import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.numeric.arrays import Floats, Ints
-from evaluation.numeric.signatures import as_json, json_float
+from evaluation.presentation.content import as_json, json_float
 from evaluation.statistics.choosing import (
     FLOOR,
     METHODS,

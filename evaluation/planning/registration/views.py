@@ -29,7 +29,6 @@ from annotation.quality.detectors import RULES
 from common.amounts import thousands
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
-from evaluation.numeric.signatures import as_json
 from evaluation.planning.registration.plans import (
     HypothesisOutcome,
     compute_outcomes,
@@ -39,7 +38,7 @@ from evaluation.planning.registration.plans import (
     read_claim,
     register,
 )
-from evaluation.presentation.content import p_in_text, percent_number
+from evaluation.presentation.content import as_json, p_in_text, percent_number
 from judgments.admin.base import signed_in
 from judgments.api.operations import create_action
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter

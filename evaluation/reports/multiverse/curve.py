@@ -17,8 +17,8 @@ from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.numeric.arrays import Flags, Floats
-from evaluation.numeric.signatures import as_json, signature
-from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table
+from evaluation.numeric.signatures import signature
+from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table, as_json
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.multiverse.analyses import (
     LABELS,

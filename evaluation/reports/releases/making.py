@@ -69,9 +69,9 @@ from evaluation.data.releases.storage import (
 from evaluation.errors import ReleaseError
 from evaluation.models import Registration, Release
 from evaluation.numeric.parallel import map_parts
-from evaluation.numeric.signatures import as_json, quorum_version, versions
+from evaluation.numeric.signatures import quorum_version, versions
 from evaluation.planning.registration.plans import find_registered
-from evaluation.presentation.content import Report
+from evaluation.presentation.content import Report, as_json
 from evaluation.presentation.rendering import WORDING
 from evaluation.reports.loading import Evaluated, evaluation_of
 from evaluation.reports.releases.verification import (

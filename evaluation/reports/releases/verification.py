@@ -42,9 +42,9 @@ from evaluation.data.releases.bundle import MANIFEST, BundleReader
 from evaluation.data.releases.rows import TIMES, ReleasedRows, Row, Settings, to_the_minute
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
-from evaluation.numeric.signatures import BadSignature, as_json, parse
+from evaluation.numeric.signatures import BadSignature, parse
 from evaluation.planning.registration.plans import Deviation, Registered, plan_hash
-from evaluation.presentation.content import Section
+from evaluation.presentation.content import Section, as_json
 from evaluation.presentation.rendering import csv_of
 from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
 from evaluation.reports.sections import registration_as_json, registration_section, sections_of

@@ -13,8 +13,7 @@ import scipy  # its parts load when they are first used
 
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.numeric.signatures import json_float
-from evaluation.presentation.content import Curve, Estimate, estimate_of
+from evaluation.presentation.content import Curve, Estimate, estimate_of, json_float
 from evaluation.reports.replication.running import describe_estimate
 from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all

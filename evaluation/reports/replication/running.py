@@ -22,7 +22,7 @@ from common.files import indented
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Ints
 from evaluation.numeric.parallel import map_parts
-from evaluation.numeric.signatures import as_json, json_float, quorum_version, signature
+from evaluation.numeric.signatures import quorum_version, signature
 from evaluation.presentation.content import (
     DASH,
     NARROW,
@@ -32,6 +32,8 @@ from evaluation.presentation.content import (
     Plot,
     Section,
     Table,
+    as_json,
+    json_float,
     plain_table,
 )
 from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates

@@ -12,7 +12,6 @@ import numpy as np
 
 from evaluation.data.judgment_sets.records import Flags, Floats
 from evaluation.data.ranked_lists import SEARCH, Proposals
-from evaluation.numeric.signatures import json_float
 from evaluation.presentation.content import (
     Curve,
     CurvePanel,
@@ -27,6 +26,7 @@ from evaluation.presentation.content import (
     Section,
     Table,
     estimate_of,
+    json_float,
     levels_of,
 )
 from evaluation.presentation.rendering import plot, say, section, table

@@ -9,7 +9,6 @@ import numpy as np
 
 from evaluation.data.imported_scores.storing import is_imported
 from evaluation.data.judgment_sets.records import Flags, Floats, Ints
-from evaluation.numeric.signatures import as_json, json_float
 from evaluation.presentation.content import (
     Cell,
     Curve,
@@ -22,7 +21,9 @@ from evaluation.presentation.content import (
     Plot,
     Section,
     Table,
+    as_json,
     estimate_of,
+    json_float,
     levels_of,
     percent,
     percent_number,

@@ -10,7 +10,6 @@ import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
 
 from evaluation.data.judgment_sets.records import Floats, Ints, UnitRow
-from evaluation.numeric.signatures import json_float
 from evaluation.presentation.content import (
     Dots,
     Estimate,
@@ -21,6 +20,7 @@ from evaluation.presentation.content import (
     Plot,
     Section,
     estimate_of,
+    json_float,
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from common.amounts import thousands
 from evaluation.data.judgment_sets.records import Content, Flags, Ints, Source
 from evaluation.errors import EvaluationError
-from evaluation.numeric.signatures import as_json, signature
+from evaluation.numeric.signatures import signature
+from evaluation.presentation.content import as_json
 from evaluation.results.consensus import FULL_DEPTH, alpha_dict
 from evaluation.statistics.agreement import (
     KappaGrid,

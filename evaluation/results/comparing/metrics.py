@@ -25,8 +25,8 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
 from evaluation.numeric.arrays import Floats, Ints
-from evaluation.numeric.signatures import as_json, json_float, parse
-from evaluation.presentation.content import p_in_text, percent
+from evaluation.numeric.signatures import parse
+from evaluation.presentation.content import as_json, json_float, p_in_text, percent
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import (
     caption_clusters,

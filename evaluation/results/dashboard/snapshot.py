@@ -29,7 +29,7 @@ from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.numeric.signatures import as_json, json_float
+from evaluation.presentation.content import as_json, json_float
 from evaluation.results.aggregation import unused_answers
 from evaluation.results.consensus import (
     agreement_rows,

@@ -29,7 +29,7 @@ from evaluation.data.judgment_sets.records import MOST_VALUES, NO_PAIR, Judgment
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.numeric.signatures import json_float
+from evaluation.presentation.content import json_float
 from evaluation.results.consensus import ANONYMOUS
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from evaluation.statistics.disagreement import (

@@ -26,7 +26,7 @@ from common.amounts import coefficient
 from common.errors import NotThere
 from common.incoming import load_json
 from evaluation.models import Analysis
-from evaluation.numeric.signatures import as_json
+from evaluation.presentation.content import as_json
 from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.error_analysis.analysis import (
     Disagreement,

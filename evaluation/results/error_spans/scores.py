@@ -26,8 +26,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.errors import EvaluationError
 from evaluation.models import Consensus
-from evaluation.numeric.signatures import as_json, json_float
-from evaluation.presentation.content import Dots, Estimate, Panel, Section, Table
+from evaluation.presentation.content import Dots, Estimate, Panel, Section, Table, as_json, json_float
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.verdict import join_names, leaders_by_intervals
 from evaluation.statistics.aggregation import standardised_mean

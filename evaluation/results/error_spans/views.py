@@ -21,7 +21,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import Analysis
-from evaluation.numeric.signatures import as_json
+from evaluation.presentation.content import as_json
 from evaluation.results.error_spans.scores import (
     SEGMENTS,
     compare_systems,

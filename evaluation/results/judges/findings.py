@@ -25,8 +25,19 @@ from evaluation.data.judgment_sets.records import hash_with
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
-from evaluation.numeric.signatures import as_json, json_float, signature
-from evaluation.presentation.content import Cell, Dots, Estimate, Panel, Plot, Section, Table, estimate_of
+from evaluation.numeric.signatures import signature
+from evaluation.presentation.content import (
+    Cell,
+    Dots,
+    Estimate,
+    Panel,
+    Plot,
+    Section,
+    Table,
+    as_json,
+    estimate_of,
+    json_float,
+)
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.judges.asking import check_kind, has_orders
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, NEITHER, NO_DIFFERENCE

@@ -38,7 +38,7 @@ from evaluation.metrics.registry import (
     score_held_out,
 )
 from evaluation.numeric.arrays import Floats
-from evaluation.numeric.signatures import json_float
+from evaluation.presentation.content import json_float
 from evaluation.results.operations import WG16_METRICS, WG16_TOKENIZER
 from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance import ScoreSummary, deviation_of, summary_of_scores

@@ -20,8 +20,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.numeric.signatures import as_json, json_float
-from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section
+from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section, as_json, json_float
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.consensus import judgment_clusters
 from evaluation.statistics.aggregation import (

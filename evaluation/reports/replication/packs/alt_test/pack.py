@@ -7,8 +7,7 @@ import numpy as np
 
 from common.incoming import TooDeep, load_json
 from evaluation.errors import ReplicationError
-from evaluation.numeric.signatures import json_float
-from evaluation.presentation.content import Estimate
+from evaluation.presentation.content import Estimate, json_float
 from evaluation.reports.replication.running import Run
 from evaluation.statistics.judges import alternative_annotator_test
 

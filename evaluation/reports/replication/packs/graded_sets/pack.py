@@ -10,8 +10,7 @@ import numpy as np
 
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Floats, Ints
-from evaluation.numeric.signatures import json_float
-from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
+from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table, json_float
 from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import NO_TABLES, Run, estimate_from
 from evaluation.results.leave_one_out.bounds import computable

@@ -9,8 +9,7 @@ import numpy as np
 from evaluation.errors import ReplicationError
 from evaluation.metrics import score
 from evaluation.numeric.arrays import Flags, Floats
-from evaluation.numeric.signatures import json_float
-from evaluation.presentation.content import Cell, Estimate
+from evaluation.presentation.content import Cell, Estimate, json_float
 from evaluation.reports.replication.running import Run
 from evaluation.statistics.correlation import correlation
 from judgments.importers.records import Columns, Record, read_json_lines, read_name, read_number, read_text

@@ -24,8 +24,16 @@ from evaluation.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
-from evaluation.numeric.signatures import json_float
-from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
+from evaluation.presentation.content import (
+    Column,
+    Curve,
+    CurvePanel,
+    Curves,
+    Estimate,
+    Plot,
+    Table,
+    json_float,
+)
 from evaluation.reports.replication.published_sets import of_draws
 from evaluation.reports.replication.running import Run, estimate_from, rehearse
 from evaluation.statistics.significance import bootstrap_interval
