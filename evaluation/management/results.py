@@ -28,7 +28,7 @@ from evaluation.presentation.content import (
     plain_table,
 )
 from evaluation.results import operations
-from evaluation.results.aggregation import run_aggregation
+from evaluation.results.aggregation import COEFFICIENT_NAMES, consensus_tables, run_aggregation, workers_table
 from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, describe_comparison
 from evaluation.results.disagreement.analysis import PredictionsName, compute_disagreement, import_predictions
 from evaluation.results.error_spans.scores import (
@@ -43,17 +43,14 @@ from evaluation.results.judges import operations as judges
 from evaluation.results.judges.findings import compare_judges, sentences_of, store_comparison
 from evaluation.results.judges.operations import JudgeFile, import_judge
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, evaluate_study
-from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
-from evaluation.results.tables import (
-    COEFFICIENT_NAMES,
+from evaluation.results.metric_figures import (
     accuracy_and_ties_table,
     compares_pairs,
-    consensus_tables,
     correlation_table,
     readings_tables,
     ties_tables,
-    workers_table,
 )
+from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
 from judgments.management.base import FileOperationCommand, OperationCommand, add_parameters, as_text
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_dataset, find_study

@@ -386,9 +386,11 @@ def p_in_text(p: float) -> str:
     return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
 
 
-def estimate_of(figure: Mapping[str, Any] | None) -> Estimate:
+def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Estimate:
+    """Return a figure as an estimate; ``with_n`` is false where n has a column of its own."""
     figure = figure or {}
-    return Estimate(figure.get("value"), figure.get("low"), figure.get("high"), figure.get("n"))
+    n = figure.get("n") if with_n else None
+    return Estimate(figure.get("value"), figure.get("low"), figure.get("high"), n)
 
 
 def json_float(value: float | None) -> float | None:

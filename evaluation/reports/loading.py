@@ -18,11 +18,10 @@ from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.numeric.signatures import quorum_version
 from evaluation.presentation.rendering import WORDING
-from evaluation.results.aggregation import compute_aggregation, consensus_of
-from evaluation.results.consensus import StudyConsensus, clusters_of_pairs
+from evaluation.results.aggregation import compute_aggregation
+from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, consensus_of
 from evaluation.results.meta_evaluation import compute_evaluation, pair_texts, value_of_unit
-from evaluation.results.metric_figures import PairTexts, References
-from evaluation.results.tables import known_raters
+from evaluation.results.metric_figures import PairTexts, References, known_raters
 from evaluation.statistics.inference import NAIVE, ClusterColumns
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS, Kind

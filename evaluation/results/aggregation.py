@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.db import transaction
 from django.db.models import Count
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from annotation.models import Assignment, Judgment
 from common.amounts import thousands
@@ -24,36 +26,39 @@ from evaluation.data.judgment_sets.records import (
     JudgmentTable,
     PairRow,
     UnitRow,
-    Units,
-    hash_with,
-    hash_with_winners,
+    WorkerRow,
 )
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
 from evaluation.numeric.arrays import places_in
 from evaluation.numeric.signatures import signature
-from evaluation.presentation.content import as_json, percent
+from evaluation.presentation import rendering
+from evaluation.presentation.content import Estimate, Table, as_json, estimate_of, percent
 from evaluation.results.consensus import (
     CLUSTERED,
     EMPTY_CONSENSUS,
     OUTCOME,
     RESAMPLES,
+    ModelInput,
     PairConsensus,
     StudyConsensus,
     columns_and_others,
-    count_judgments,
+    consensus_of,
     measure_agreement,
     model_answers,
-    pair_consensus,
-    system_tallies,
-    unit_consensus,
-    with_decisions,
     without_units,
-    worker_table,
 )
 from evaluation.results.disagreement.worker_models import worker_model
-from evaluation.results.rankings import JudgedTexts, audit_filter, judged_systems, rankings_of
-from evaluation.statistics.inference import NAIVE
+from evaluation.results.rankings import (
+    JudgedTexts,
+    audit_filter,
+    judged_systems,
+    rankings_of,
+    rankings_tables,
+)
+from evaluation.statistics.inference import (
+    NAIVE,
+)
 from judgments.drawing.stopping import describe_stopping
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
@@ -61,6 +66,10 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, kind_of, stops_early
 
+if TYPE_CHECKING:
+    from annotation.quality.controls import ControlRecord
+
+SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 CONSENSUS_FIELDS = (
     "study_id", "unit_id", "pair_id", "source", "n", "value", "answer", "share", "margin", "tie", "votes",
 )  # fmt: skip
@@ -69,6 +78,12 @@ JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
 # Parts of the file that few studies have.
 IF_ANY = ("figures", "systems", "rankings", "filter_audit", "clusters")
+COEFFICIENT_NAMES = {
+    "percent": gettext_noop("percent agreement"),
+    "fleiss": gettext_noop("Fleiss' kappa"),
+    "gwet": gettext_noop("Gwet's AC"),
+}
+MEANS = {"mean": "fixed", "z": "coefficient", "describes": "coefficient"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,19 +174,6 @@ def _pair_dict(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
     }
 
 
-def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None) -> StudyConsensus:
-    units, pairs = judged or loaders.unit_rows(study), loaders.pair_rows(study)
-    decisions = loaders.decisions_of(study)
-    of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
-    winners = {pair.key: pair.published_winner for pair in pairs if pair.published_winner is not None}
-    data_hash = hash_with_winners(table.data_hash, winners)
-    if decisions:
-        data_hash = hash_with(
-            data_hash, {unit.key: decisions[unit.pk].value for unit in units if unit.pk in decisions}
-        )
-    return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, data_hash)
-
-
 def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
     relevance, notes = KINDS[study.protocol].relevance, study.notes
     if not notes.get("audited") or relevance is None:
@@ -232,28 +234,12 @@ def compute_aggregation(
     )
     progress(0.5, "finding the consensus")
     consensus = consensus_of(study, table, items)
-    model = model_answers(
-        kind,
-        table,
-        consensus.units,
-        workers,
-        consensus.of_unit,
-        consensus.decisions,
-        reason=agreement["per_worker"]["reason"],
-    )
+    fitting = ModelInput(kind, table, workers, consensus, agreement["per_worker"]["reason"])
+    model = model_answers(fitting)
     others = {}
     for name in method:
         progress(0.55, f"fitting {name}")
-        others[name] = worker_model(
-            name,
-            kind,
-            table,
-            consensus.units,
-            workers,
-            consensus.of_unit,
-            consensus.decisions,
-            reason=agreement["per_worker"]["reason"],
-        )
+        others[name] = worker_model(name, fitting)
     audit, audited = _audit_filter_of(study, consensus)
     figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
     systems, rankings = _systems_of(study, kind, consensus, figures, audit)
@@ -497,14 +483,14 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
         )
     if other:
         reasons.append(
-            gettext("the crowd or the source of the data does not confirm them (%(answers)s)")
+            _("the crowd or the source of the data does not confirm them (%(answers)s)")
             % {"answers": thousands(other)}
         )
-    return gettext("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
+    return _("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
         "unused": thousands(unused),
         "whole": thousands(counts["answers"]),
         "share": percent(unused / counts["answers"]),
-        "reasons": gettext(", and ").join(reasons),
+        "reasons": _(", and ").join(reasons),
     }
 
 
@@ -522,3 +508,217 @@ def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _numbers(counts: Mapping[str, int]) -> dict[str, str]:
     return {"n": thousands(counts["people"]), "answers": thousands(counts["answers"])}
+
+
+def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
+    columns, single = columns_and_others(consensus.of_unit)
+    decided = sum(
+        outcome.value is not None or (outcome.answer is not None and not outcome.tie)
+        for outcome in single.values()
+    )
+    ties = sum(outcome.tie for outcome in single.values())
+    if columns is not None:
+        decided += int((~np.isnan(columns.value)).sum())
+        ties += int(columns.tie.sum())
+    return {
+        "judgments": len(table),
+        "control_judgments": int(table.control.sum()),
+        "unused_judgments": int((~table.used & ~table.control).sum()),
+        "counted_judgments": int(table.counted.sum()),
+        "units": len(consensus.units),
+        "units_with_consensus": decided,
+        "adjudicated": len(consensus.decisions),
+        "unit_ties": ties,
+        "pairs": len(consensus.pairs),
+        "pairs_with_consensus": sum(pair.value is not None for pair in consensus.of_pair.values()),
+        "pair_ties": sum(pair.tie for pair in consensus.of_pair.values()),
+        "published_winners": sum(pair.published for pair in consensus.of_pair.values()),
+        "workers": workers,
+    }
+
+
+def worker_table(
+    table: JudgmentTable,
+    workers: Sequence[WorkerRow],
+    records: Mapping[int, ControlRecord],
+    wall_times: Mapping[int, Sequence[float]],
+) -> list[dict[str, Any]]:
+    """Return one row per worker by name, except anonymous ones.
+
+    ``seconds`` is the median time per unit, measured by the page or else by wall time.
+    """
+    rows = []
+    order = np.argsort(table.worker, kind="stable")
+    starts = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="left")
+    ends = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="right")
+    for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
+        if worker.anonymous:
+            continue
+        indexes = order[start:end]
+        record = records.get(worker.pk)
+        seconds = table.seconds[indexes]
+        seconds = seconds[~np.isnan(seconds)]
+        times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
+        sided = int(table.sided[indexes].sum())
+        judged = int((~table.control[indexes]).sum())
+        rows.append(
+            {
+                "worker": worker.name,
+                "judgments": judged,
+                "used_judgments": int((table.used[indexes] & ~table.control[indexes]).sum()),
+                "controls_seen": record.seen if record else 0,
+                "controls_right": record.right if record else 0,
+                "controls_share": record.share if record else None,
+                "controls_by_kind": {
+                    name: {"seen": seen, "right": right}
+                    for name, (seen, right) in (record.by_kind if record else {}).items()
+                },
+                "used": bool(table.used[indexes].any()) or not len(indexes),
+                "seconds": float(np.median(times)) if len(times) else None,
+                "left_share": int(table.left[indexes].sum()) / sided if sided else None,
+                "simulated": worker.simulated,
+            }
+        )
+    return rows
+
+
+def system_tallies(
+    pairs: Sequence[Mapping[str, Any]], systems: Mapping[str, tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Count how often each system beat another (V15 §7.3); people are a system too.
+
+    ``systems``: pair -> systems of its captions.
+    """
+    tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    outcomes = Counter((*systems[pair["pair"]], pair["value"], pair["tie"]) for pair in pairs)
+    for (first, second, value, tie), count in outcomes.items():
+        if first == second:
+            continue
+        for name, side in ((first, 1), (second, 2)):
+            tallies[name]["pairs"] += count
+            if value is not None:
+                tallies[name]["wins" if value == side else "losses"] += count
+            elif tie:
+                tallies[name]["ties"] += count
+    return [
+        {"system": name, **{count: tallies[name][count] for count in SYSTEM_COUNTS}}
+        for name in sorted(tallies)
+    ]
+
+
+def consensus_tables(result: Mapping[str, Any]) -> list[Table]:
+    """Return the tables of a stored aggregation; of single pairs only if it holds them."""
+    bounds = result.get("figures", {}).get("leave_one_out", {})
+    tables = [*_pairs_tables(result.get("pairs", ())), *_systems_tables(result.get("systems", ()))]
+    if result.get("rankings"):
+        tables += rankings_tables(result["rankings"], result.get("filter_audit", {}))
+    tables.append(_agreement_table(result["agreement"]))
+    return [*tables, leave_one_out_table(bounds)] if bounds.get("metrics") else tables
+
+
+def _pairs_tables(pairs: Sequence[Mapping[str, Any]]) -> list[Table]:
+    rows = []
+    for kind in sorted({pair["kind"] or "" for pair in pairs}):
+        of_kind = [pair for pair in pairs if (pair["kind"] or "") == kind]
+        values = [pair["value"] for pair in of_kind]
+        ties = sum(pair["tie"] for pair in of_kind)
+        rows.append((kind, len(of_kind), values.count(1), values.count(2), ties))
+    return [rendering.table("candidate-pairs", rows)] if rows else []
+
+
+def _systems_tables(systems: Sequence[Mapping[str, Any]]) -> list[Table]:
+    if not systems:
+        return []
+    if "describes" not in systems[0]:
+        rows = [(row["system"], *(row[name] for name in SYSTEM_COUNTS)) for row in systems if "pairs" in row]
+        return [rendering.table("system-wins", rows)] if rows else []
+    means = [name for name in MEANS if name in systems[0]]
+    columns = [("system", "text"), ("judged", "count")]
+    columns += [(f"{name} [95 % interval]", MEANS[name]) for name in means]
+    cells = [(row["system"], row["captions"], *(estimate_of(row[name]) for name in means)) for row in systems]
+    return [rendering.table("system-means", cells, columns)]
+
+
+def _agreement_table(agreement: Mapping[str, Any]) -> Table:
+    alpha = agreement["alpha"]
+    figures = {f"alpha ({alpha['level']})": alpha}
+    if "ordinal" in agreement:
+        figures["alpha (ordinal)"] = agreement["ordinal"]
+    figures |= {f"alpha, {kind}": figure for kind, figure in agreement.get("by_kind", {}).items()}
+    coefficients = agreement.get("coefficients", {})
+    figures |= {_(COEFFICIENT_NAMES[name]): figure for name, figure in coefficients.items() if figure["n"]}
+    rows = [
+        (name, estimate_of(figure, with_n=False), figure["n"], figure.get("judgments"))
+        for name, figure in figures.items()
+    ]
+    return rendering.table("agreement-figures", rows)
+
+
+def workers_table(workers: Iterable[Mapping[str, Any]]) -> Table:
+    rows = [
+        (
+            row["worker"],
+            row["judgments"],
+            f"{row['controls_right']} of {row['controls_seen']}" if row["controls_seen"] else "none seen",
+            "" if row["seconds"] is None else f"{row['seconds']:.1f}",
+            row["left_share"],
+            "yes" if row["used"] else "no",
+        )
+        for row in workers
+    ]
+    return rendering.table("workers-in-short", rows)
+
+
+def leave_one_out_table(bounds: Mapping[str, Any]) -> Table:
+    rows = [
+        (name, Estimate(figures["macro"], figures["low"], figures["high"], bounds["images"]),
+         Estimate(figures.get("floor"), figures.get("floor_low"), figures.get("floor_high")),
+         *(figures[column] for column in ("micro", "median", "deviation", "least", "most")))
+        for name, figures in bounds["metrics"].items()
+    ]  # fmt: skip
+    return rendering.table("leave-one-out", rows, captions=bounds["captions"], images=bounds["images"])
+
+
+def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
+    """Return scores of captions, best first; of more than twice ``ends`` only so many at each end."""
+    ordered = sorted(rows, key=lambda row: (-row["score"], row["image"], row["text"]))
+    shown = ordered if len(ordered) <= 2 * ends else ordered[:ends] + ordered[-ends:]
+    with_worst = all("worst" in row for row in ordered)
+    names = ("text", "image", "score", "best", *(("worst",) if with_worst else ()), "shown")
+    return rendering.table(
+        "captions" if with_worst else "captions-best",
+        [[row[name] for name in names] for row in shown],
+        captions=len(ordered),
+        ends=ends if len(shown) < len(ordered) else 0,
+    )
+
+
+def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:
+    """Return agreement on each question of a form, votes, numbers and texts, as far as there are any."""
+    listed = list(questions)
+    agreement = [
+        (
+            question["name"],
+            question["answered"],
+            question["alpha"]["level"],
+            estimate_of(question["alpha"]),
+            question["alpha"]["n"],
+        )
+        for question in listed
+        if "alpha" in question
+    ]
+    columns = ("name", "answered", "mean", "median", "deviation", "low", "high")
+    tables = [
+        rendering.table("questions", agreement),
+        rendering.table(
+            "answers",
+            [(question["name"], *vote) for question in listed for vote in question.get("votes", {}).items()],
+        ),
+        rendering.table(
+            "numbers", [[question[name] for name in columns] for question in listed if "mean" in question]
+        ),
+        rendering.table(
+            "texts", [(question["name"], text) for question in listed for text in question.get("texts", ())]
+        ),
+    ]
+    return [nonempty for nonempty in tables if nonempty.rows]

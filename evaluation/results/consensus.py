@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +21,8 @@ from evaluation.data.judgment_sets.records import (
     Units,
     WorkerRow,
     first_chosen,
+    hash_with,
+    hash_with_winners,
     texts_of,
 )
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
@@ -59,13 +60,30 @@ from judgments.kinds.base import ConsensusColumns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from annotation.quality.controls import ControlRecord
-
+    from judgments.models import Study
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Gwet's weights for a level of alpha; identity gives AC1.
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
 UNEQUAL = "units have different numbers of judgments, expected equally many (alpha takes any)"
+RESAMPLES = 1000
+OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
+SIDES = (1, 2)
+SIDE_LABELS = {
+    1: gettext_lazy("first"),
+    2: gettext_lazy("second"),
+    0: gettext_lazy("no difference"),
+    3: gettext_lazy("neither"),
+}
+# How intervals and tests take rows, the default first.
+CLUSTERED = ("item-and-rater", NAIVE)
+EMPTY_CONSENSUS = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
+FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
+ANONYMOUS = "The judges are anonymous places in published totals, not persons; nothing can be said about each of them."
+NOTHING_JUDGED = "Nobody has judged anything that counts yet."
+SMOOTHING = 1.0  # a prior against perfect scores of workers with few judgments
+DIFFERING_KEPT = 50
+SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
 
 
 def agreement_coefficients(
@@ -120,27 +138,6 @@ def _figure(result: AgreementResult) -> dict[str, Any]:
         "weights": result.level,
         "reason": result.reason,
     }
-
-
-RESAMPLES = 1000
-OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
-SIDES = (1, 2)
-SIDE_LABELS = {
-    1: gettext_lazy("first"),
-    2: gettext_lazy("second"),
-    0: gettext_lazy("no difference"),
-    3: gettext_lazy("neither"),
-}
-SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
-# How intervals and tests take rows, the default first.
-CLUSTERED = ("item-and-rater", NAIVE)
-EMPTY_CONSENSUS = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
-FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
-ANONYMOUS = "The judges are anonymous places in published totals, not persons; nothing can be said about each of them."
-NOTHING_JUDGED = "Nobody has judged anything that counts yet."
-SMOOTHING = 1.0  # a prior against perfect scores of workers with few judgments
-DIFFERING_KEPT = 50
-SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,33 +206,6 @@ def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, 
     return values, has_consensus
 
 
-def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
-    columns, single = columns_and_others(consensus.of_unit)
-    decided = sum(
-        outcome.value is not None or (outcome.answer is not None and not outcome.tie)
-        for outcome in single.values()
-    )
-    ties = sum(outcome.tie for outcome in single.values())
-    if columns is not None:
-        decided += int((~np.isnan(columns.value)).sum())
-        ties += int(columns.tie.sum())
-    return {
-        "judgments": len(table),
-        "control_judgments": int(table.control.sum()),
-        "unused_judgments": int((~table.used & ~table.control).sum()),
-        "counted_judgments": int(table.counted.sum()),
-        "units": len(consensus.units),
-        "units_with_consensus": decided,
-        "adjudicated": len(consensus.decisions),
-        "unit_ties": ties,
-        "pairs": len(consensus.pairs),
-        "pairs_with_consensus": sum(pair.value is not None for pair in consensus.of_pair.values()),
-        "pair_ties": sum(pair.tie for pair in consensus.of_pair.values()),
-        "published_winners": sum(pair.published for pair in consensus.of_pair.values()),
-        "workers": workers,
-    }
-
-
 def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
     counted = table.counted
     if not counted.any():
@@ -288,6 +258,23 @@ def pair_consensus(
             known = row.published_winner
             winners[row.pk] = PairConsensus(known, 0, 0, 0, tie=False, published=known is not None)
     return winners
+
+
+def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None) -> StudyConsensus:
+    # Imported late: files are compared without a database.
+    from evaluation.data.judgment_sets import loaders
+    from judgments.studies.studies import kind_of
+
+    units, pairs = judged or loaders.unit_rows(study), loaders.pair_rows(study)
+    decisions = loaders.decisions_of(study)
+    of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
+    winners = {pair.key: pair.published_winner for pair in pairs if pair.published_winner is not None}
+    data_hash = hash_with_winners(table.data_hash, winners)
+    if decisions:
+        data_hash = hash_with(
+            data_hash, {unit.key: decisions[unit.pk].value for unit in units if unit.pk in decisions}
+        )
+    return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, data_hash)
 
 
 def rater_deletions(
@@ -655,75 +642,6 @@ def share_with_interval(count: int, of: int) -> dict[str, Any]:
     }
 
 
-def worker_table(
-    table: JudgmentTable,
-    workers: Sequence[WorkerRow],
-    records: Mapping[int, ControlRecord],
-    wall_times: Mapping[int, Sequence[float]],
-) -> list[dict[str, Any]]:
-    """Return one row per worker by name, except anonymous ones.
-
-    ``seconds`` is the median time per unit, measured by the page or else by wall time.
-    """
-    rows = []
-    order = np.argsort(table.worker, kind="stable")
-    starts = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="left")
-    ends = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="right")
-    for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
-        if worker.anonymous:
-            continue
-        indexes = order[start:end]
-        record = records.get(worker.pk)
-        seconds = table.seconds[indexes]
-        seconds = seconds[~np.isnan(seconds)]
-        times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
-        sided = int(table.sided[indexes].sum())
-        judged = int((~table.control[indexes]).sum())
-        rows.append(
-            {
-                "worker": worker.name,
-                "judgments": judged,
-                "used_judgments": int((table.used[indexes] & ~table.control[indexes]).sum()),
-                "controls_seen": record.seen if record else 0,
-                "controls_right": record.right if record else 0,
-                "controls_share": record.share if record else None,
-                "controls_by_kind": {
-                    name: {"seen": seen, "right": right}
-                    for name, (seen, right) in (record.by_kind if record else {}).items()
-                },
-                "used": bool(table.used[indexes].any()) or not len(indexes),
-                "seconds": float(np.median(times)) if len(times) else None,
-                "left_share": int(table.left[indexes].sum()) / sided if sided else None,
-                "simulated": worker.simulated,
-            }
-        )
-    return rows
-
-
-def system_tallies(
-    pairs: Sequence[Mapping[str, Any]], systems: Mapping[str, tuple[str, str]]
-) -> list[dict[str, Any]]:
-    """Count how often each system beat another (V15 §7.3); people are a system too.
-
-    ``systems``: pair -> systems of its captions.
-    """
-    tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    outcomes = Counter((*systems[pair["pair"]], pair["value"], pair["tie"]) for pair in pairs)
-    for (first, second, value, tie), count in outcomes.items():
-        if first == second:
-            continue
-        for name, side in ((first, 1), (second, 2)):
-            tallies[name]["pairs"] += count
-            if value is not None:
-                tallies[name]["wins" if value == side else "losses"] += count
-            elif tie:
-                tallies[name]["ties"] += count
-    return [
-        {"system": name, **{count: tallies[name][count] for count in SYSTEM_COUNTS}}
-        for name in sorted(tallies)
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class ModelRows:
     """(U,) keys of units, their most likely values (None if equally likely), and probabilities."""
@@ -752,15 +670,27 @@ def _largest(values: Floats, among: Ints, count: int) -> Ints:
     return among[values[among] >= least]
 
 
+@dataclass(frozen=True, slots=True)
+class ModelInput:
+    """What models of workers are fitted to; ``reason`` says why single workers cannot be assessed, or is empty."""
+
+    kind: Kind
+    table: JudgmentTable
+    workers: Sequence[WorkerRow]
+    consensus: StudyConsensus
+    reason: str
+
+    @property
+    def why_not(self) -> str:
+        return self.reason or ("" if self.table.counted.any() else NOTHING_JUDGED)
+
+    @property
+    def names(self) -> dict[int, str]:
+        return {worker.pk: worker.name for worker in self.workers}
+
+
 def model_answers(
-    kind: Kind,
-    table: JudgmentTable,
-    units: Sequence[UnitRow],
-    workers: Sequence[WorkerRow],
-    consensus: Mapping[int, Consensus],
-    decided: Collection[int],
-    *,
-    reason: str,
+    fitting: ModelInput,
     fit: Callable[..., Any] = SMOOTHED_DAWID_SKENE,
     parameters: Sequence[str] = ("accuracy",),
 ) -> dict[str, Any]:
@@ -768,45 +698,36 @@ def model_answers(
 
     Keys: ``units``: ``ModelRows``; ``workers``: the model's ``parameters``; ``differing``: the first of the
     ``differ`` units where model and consensus differ, by probability; ``breaks_ties``: tied units that the
-    model decides. Adjudicated units (``decided``) are not compared.
-
-    Args:
-        reason: why single workers cannot be assessed, or "".
-        fit: the model, by default Dawid and Skene's.
+    model decides. Adjudicated units are not compared.
     """
+    kind, table, consensus = fitting.kind, fitting.table, fitting.consensus
     if kind.is_open or kind.aggregation.level != "nominal":
         return {}
+    if fitting.why_not:
+        return {"reason": fitting.why_not}
     counted = table.counted
-    reason = reason or ("" if counted.any() else NOTHING_JUDGED)
-    if reason:
-        return {"reason": reason}
     fitted = fit(table.unit[counted], table.worker[counted], table.value[counted], labels=kind.outcomes)
-    units = Units.of(units)
-    names = {worker.pk: worker.name for worker in workers}
-    keys = units.key.take(places_in(units.pk, fitted.units))
+    keys = consensus.units.key.take(places_in(consensus.units.pk, fitted.units))
     rows = ModelRows(keys, fitted.values(), fitted.posterior.max(axis=1))
     model_values = np.array(rows.value, dtype=np.float64)  # None becomes nan
-    consensus_values, comparable = values_at(consensus, fitted.units)
-    compared = ~np.isin(fitted.units, list(decided))
+    consensus_values, comparable = values_at(consensus.of_unit, fitted.units)
+    compared = ~np.isin(fitted.units, list(consensus.decisions))
     comparable &= compared & ~np.isnan(model_values)
     differs = np.flatnonzero(comparable & ~np.isnan(consensus_values) & (consensus_values != model_values))
     differing = []
     for index in _largest(rows.probability, differs, DIFFERING_KEPT).tolist():
-        outcome = consensus[int(fitted.units[index])]
+        outcome = consensus.of_unit[int(fitted.units[index])]
         differing.append(rows.at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
     differing.sort(key=lambda row: (-row["probability"], row["unit"]))
     return {
         "reason": "",
         "units": rows,
-        "workers": model_workers(fitted, fitted.workers, names, (*parameters, "judgments")),
+        "workers": model_workers(fitted, fitted.workers, fitting.names, (*parameters, "judgments")),
         "compared": int(compared.sum()),
         "differ": len(differs),
         "breaks_ties": int((comparable & np.isnan(consensus_values)).sum()),
         "differing": differing[:DIFFERING_KEPT],
-        "iterations": fitted.iterations,
-        "converged": bool(fitted.converged),
-        "note": fitted.note,
-        "signature": fitted.signature,
+        **as_json(fitted, "iterations", "converged", "note", "signature"),
     }
 
 

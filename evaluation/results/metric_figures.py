@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.numeric.arrays import places_in
 from evaluation.numeric.signatures import parse
-from evaluation.presentation.content import as_json
+from evaluation.presentation import rendering
+from evaluation.presentation.content import Estimate, Table, as_json, estimate_of, format_cell
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inference import CONFIDENCE, ITEM, NAIVE, RATER, ClusterColumns, share_of_rows
@@ -30,6 +32,13 @@ from judgments.design.tables import PAIR_KINDS
 if TYPE_CHECKING:
     from evaluation.metrics import Scores
 
+ONE_JUDGE = "one judge"
+# Reading -> what its coefficients are called.
+READINGS = {
+    "tau_c": {"": "tau-c"},
+    "single_grades": {"kendall_tau_b": "tau-b", "kendall_tau_c": "tau-c"},
+    "own_kept": {"kendall_tau_b": "tau-b", "spearman": "rho"},
+}
 RESAMPLES = 1000
 # A rank correlation's bootstrap costs observations times resamples; large studies, with narrow intervals,
 # take fewer.
@@ -43,7 +52,6 @@ ACCURACY = (
 COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
 UNKNOWN_KIND = "unknown"
-
 References = Sequence[str]
 
 
@@ -175,18 +183,14 @@ def score_pairs(
 ) -> tuple[Scores, dict[str, Floats]]:
     """Score both candidates of each pair; return also metric -> (N, 2) float64."""
     named = [(pair.image, pair.first, pair.second) for pair in pairs]
-    scored = score_texts(
-        [pair.first for pair in pairs] + [pair.second for pair in pairs],
-        [pair.references for pair in pairs] * 2,
-        documents,
-        metrics=metrics,
-        tokenizer=tokenizer,
-        imported={
-            name: (imported.of_pairs(name, named).T.ravel(), imported.signature(name))
-            for name in metrics
-            if name in imported.names
-        },
-    )
+    known = {
+        name: (imported.of_pairs(name, named).T.ravel(), imported.signature(name))
+        for name in metrics
+        if name in imported.names
+    }
+    texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
+    references = [pair.references for pair in pairs] * 2
+    scored = score_texts(texts, references, documents, metrics=metrics, tokenizer=tokenizer, imported=known)
     return scored, {name: metric.images.reshape(2, -1).T for name, metric in scored.scores.items()}
 
 
@@ -439,3 +443,145 @@ def compare_on_same_halves(
         for kind, of_kind in kinds.items()
         if (known & of_kind).any()
     }
+
+
+def compares_pairs(result: Mapping[str, Any]) -> bool:
+    return all("accuracy" in figures for figures in result["metrics"].values())
+
+
+def accuracy_by_metric(
+    metrics: Mapping[str, Mapping[str, Any]],
+) -> tuple[list[str], dict[str, Mapping[str, Any]]]:
+    """Return pair kinds, "all" last, and accuracy by metric and kind, best first."""
+    accuracy = {name: figures["accuracy"] for name, figures in metrics.items()}
+    kinds = pair_kinds(kind for by_kind in accuracy.values() for kind in by_kind)
+    kinds = kinds if len(kinds) == 1 else [*kinds, "all"]
+    best_first = sorted(accuracy, key=lambda name: -(accuracy[name][kinds[-1]]["value"] or 0.0))
+    return kinds, {name: accuracy[name] for name in best_first}
+
+
+def accuracy_table(
+    result: Mapping[str, Any],
+    levels: Mapping[str, tuple[str, Estimate]] | None = None,
+    *,
+    clustered: bool = True,
+) -> Table:
+    """Return accuracy by pair kind, best metric first; ``levels`` of people by pair kind are the last rows."""
+    kinds, accuracy = accuracy_by_metric(result["metrics"])
+    if levels is None:
+        people = {} if "halves" in result else result.get("people") or {}
+        levels = {kind: (_(ONE_JUDGE), estimate_of(people[kind])) for kind in kinds if kind in people}
+    rows: list[tuple[Any, ...]] = [
+        (name, *(estimate_of(by_kind[kind]) for kind in kinds)) for name, by_kind in accuracy.items()
+    ]
+    for label in dict.fromkeys(label for label, _level in levels.values()):
+        rows.append((label, *(levels[kind][1] if kind in levels else None for kind in kinds)))
+    return rendering.table(
+        "accuracy",
+        rows,
+        _shares("metric", kinds),
+        no_consensus=result["counts"]["no_consensus"],
+        clustered=clustered,
+        raters=any(
+            "rater" in cell.get("clusters", ()) for cells in accuracy.values() for cell in cells.values()
+        ),
+    )
+
+
+def _shares(head: str, kinds: Iterable[str]) -> list[tuple[str, str]]:
+    return [(head, "text"), *((f"{kind}, %", "share") for kind in kinds)]
+
+
+def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
+    accuracy = {name: figures["accuracy"] for name, figures in result["metrics"].items()}
+    kinds = list(next(iter(accuracy.values())))
+    rows = [
+        (name, *(estimate_of(by_kind[kind]) for kind in kinds), by_kind["all"]["metric_ties"])
+        for name, by_kind in accuracy.items()
+    ]
+    columns = [("metric", "text"), *((kind, "share") for kind in kinds), ("ties", "count")]
+    return rendering.table("accuracy-and-ties", rows, columns)
+
+
+def correlation_table(result: Mapping[str, Any]) -> Table:
+    """Return correlations with people, best metric first, with the best kappa of the thresholds."""
+    metrics = result["metrics"]
+    within = any("per_image" in figures for figures in metrics.values())
+    kappas = any(figures["kappa"] for figures in metrics.values())
+    rows: list[tuple[Any, ...]] = []
+    for name in sorted(metrics, key=lambda name: -(metrics[name]["kendall_tau_b"]["value"] or 0.0)):
+        figures = metrics[name]
+        cells = [estimate_of(figures[key], with_n=False) for key in COEFFICIENTS]
+        cells += [estimate_of(figures["per_image"]["kendall_tau_b"])] if within else []
+        rows.append(
+            (name, *cells, *(_best_kappa(figures["kappa"]) if kappas else ()), figures["kendall_tau_b"]["n"])
+        )
+    columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
+    columns += [("tau-b within images", "coefficient")] if within else []
+    columns += [("best kappa", "coefficient"), ("metric / people at least", "text")] if kappas else []
+    return rendering.table("correlation-in-short", rows, [*columns, ("n", "count")])
+
+
+def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
+    known = [cell for cell in cells if cell["value"] is not None]
+    if not known:
+        return None, ""
+    best = max(known, key=lambda cell: cell["value"])
+    cuts = format_cell(best["metric_at_least"], "score"), f"{best['people_at_least']:.3g}"
+    return estimate_of(best), " / ".join(cuts)
+
+
+def known_raters(result: Mapping[str, Any]) -> bool:
+    """Return whether an evaluation's intervals are for other people, too."""
+    cells = (
+        figures["accuracy"].get("all", {}) if "accuracy" in figures else figures["kendall_tau_b"]
+        for figures in result["metrics"].values()
+    )
+    return any(RATER in cell.get("clusters", ()) for cell in cells)
+
+
+def readings_tables(result: Mapping[str, Any]) -> list[Table]:
+    readings: Mapping[str, Any] = result.get("readings", {})
+    raters = known_raters(result)
+    tables = []
+    if "all_pairs" in readings:
+        kinds = list(next(iter(readings["all_pairs"].values())))
+        accuracies = [
+            (name, *(estimate_of(cells[kind]) for kind in kinds))
+            for name, cells in readings["all_pairs"].items()
+        ]
+        tables.append(
+            rendering.table("readings-all-pairs", accuracies, _shares("metric", kinds), raters=raters)
+        )
+    if "references" in readings:
+        curves: list[tuple[Any, ...]] = []
+        for name, by_kind in readings["references"].items():
+            for kind, curve in by_kind.items():
+                curves += [(kind, name, row["references"], estimate_of(row), row["draws"]) for row in curve]
+        tables.append(rendering.table("readings-references", curves, raters=raters))
+    coefficients = []
+    for reading, heads in READINGS.items():
+        for metric, cells in readings.get(reading, {}).items():
+            for key, head in heads.items():
+                estimate = estimate_of(cells[key] if key else cells)
+                coefficients.append((metric, rendering.say("reading", name=reading), head, estimate))
+    if coefficients:
+        tables.append(rendering.table("readings-coefficients", coefficients, raters=raters))
+    thresholds = [
+        (metric, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell))
+        for metric, cells in readings.get("thresholds", {}).items()
+        for cell in cells
+    ]
+    return (
+        [*tables, rendering.table("readings-thresholds", thresholds, raters=raters)] if thresholds else tables
+    )
+
+
+def ties_tables(result: Mapping[str, Any]) -> list[Table]:
+    """Return the reading of ties, which is no part of a report."""
+    ties = result.get("readings", {}).get("ties", {})
+    rows = [
+        (name, *(estimate_of(accuracies[key]) for key in ("plain", "calibrated", "soft")))
+        for name, accuracies in ties.items()
+    ]
+    return [rendering.table("readings-ties", rows)] if rows else []

@@ -40,6 +40,7 @@ from evaluation.presentation.plots.canvas import (
     to_svg,
     write_beside,
 )
+from evaluation.results.metric_figures import compares_pairs
 from evaluation.results.verdict import (
     UNTESTED,
     cells_of,
@@ -94,12 +95,7 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
     axes.yaxis.set_major_formatter(lambda value, _: thousands(round(value)))
     axes.set_ylabel(_("judgments"), **SOFT)
     figure.subplots_adjust(left=0.12, right=0.985, bottom=0.23, top=0.9)
-    return to_svg(
-        figure,
-        name="progress",
-        title=_("Judgments over time"),
-        description=progress_sentence(progress),
-    )
+    return to_svg(figure, "progress", _("Judgments over time"), progress_sentence(progress))
 
 
 def _name_times(axes: Axes, start: float, span: float, zone: str) -> None:
@@ -155,13 +151,10 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
     if seen:
         axes.set_xlim(-0.02, 1.02)
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25", "50", "75", "100"])
+        right = [(row["controls_right"], row["controls_seen"]) for row in rows]
         dots = [
-            Dot(
-                row["worker"],
-                row["controls_share"],
-                *wilson_interval(row["controls_right"], row["controls_seen"]),
-            )
-            for row in rows
+            Dot(row["worker"], row["controls_share"], *wilson_interval(*counts))
+            for row, counts in zip(rows, right, strict=True)
         ]
         draw_dots(axes, dots, named=named)
         below = [y for y, row in enumerate(rows) if not row["used"]]
@@ -180,12 +173,8 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
     longest = max(len(row["worker"]) for row in rows) if named else 0
     left = min(0.03 + 0.0105 * longest, 0.4)
     figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
-    return to_svg(
-        figure,
-        name="workers",
-        title=_("Participants on check questions") if seen else _("Seconds an item of each participant"),
-        description=workers_sentence(workers, threshold),
-    )
+    title = _("Participants on check questions") if seen else _("Seconds an item of each participant")
+    return to_svg(figure, "workers", title, workers_sentence(workers, threshold))
 
 
 def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> str:
@@ -223,9 +212,9 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     metrics = result.get("metrics", {})
     if not metrics:
         return ""
-    if not _has_accuracy(metrics):
-        return _correlation_figure(result)
-    leaders = _leaders(result)
+    leaders = result["verdict"]["all"]["leaders"] if "verdict" in result else ()
+    if not compares_pairs(result):
+        return _correlation_figure(result, leaders)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["accuracy"]["all"]))
     kinds = list(metrics[names[0]]["accuracy"])
     lows = [metrics[name]["accuracy"][kind]["low"] for name in names for kind in kinds]
@@ -256,12 +245,8 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     figure.subplots_adjust(
         left=_left_margin(names), right=0.985, bottom=0.34 / height, top=1 - 0.62 / height, wspace=0.2
     )
-    return to_svg(
-        figure,
-        name="accuracy",
-        title=_("Accuracy of each metric by pair kind"),
-        description=f"{accuracy_sentence(result)} {_describe_accuracies(metrics)}",
-    )
+    description = f"{accuracy_sentence(result)} {_describe_accuracies(metrics)}"
+    return to_svg(figure, "accuracy", _("Accuracy of each metric by pair kind"), description)
 
 
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
@@ -274,14 +259,8 @@ def accuracy_sentence(result: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (sentence, levels_sentence(result))))
 
 
-def _leaders(result: Mapping[str, Any]) -> Sequence[str]:
-    leaders: Sequence[str] = result["verdict"]["all"]["leaders"] if "verdict" in result else ()
-    return leaders
-
-
-def _correlation_figure(result: Mapping[str, Any]) -> str:
+def _correlation_figure(result: Mapping[str, Any], leaders: Sequence[str]) -> str:
     metrics = result["metrics"]
-    leaders = _leaders(result)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["kendall_tau_b"]))
     dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name in leaders) for name in names]
     label = _("Kendall's tau-b with people, 95 % interval")
@@ -291,24 +270,16 @@ def _correlation_figure(result: Mapping[str, Any]) -> str:
         f"{name} {_('undefined') if dot.value is None else coefficient(dot.value)}"
         for name, dot in zip(names, dots, strict=True)
     )
-    return to_svg(
-        figure,
-        name="accuracy",
-        title=_("Rank correlation of each metric with people"),
-        description=f"{accuracy_sentence(result)} Tau-b: {spoken}.",
-    )
-
-
-def _has_accuracy(metrics: Mapping[str, Any]) -> bool:
-    return all("accuracy" in figures for figures in metrics.values())
+    description = f"{accuracy_sentence(result)} Tau-b: {spoken}."
+    return to_svg(figure, "accuracy", _("Rank correlation of each metric with people"), description)
 
 
 def _value(cell: Mapping[str, Any]) -> float:
     return float("-inf") if cell["value"] is None else float(cell["value"])
 
 
-def _dot(name: str, cell: Mapping[str, Any], *, accent: bool) -> Dot:
-    return Dot(label_of(name), cell["value"], cell["low"], cell["high"], accent=accent)
+def _dot(label: str, cell: Mapping[str, Any], *, accent: bool = False) -> Dot:
+    return Dot(label_of(label), cell["value"], cell["low"], cell["high"], accent=accent)
 
 
 def _rows_height(names: Sequence[str]) -> float:
@@ -335,10 +306,11 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
     """Plot alpha by level and pair kind; "" without data."""
     if not agreement or not agreement["alpha"]["n"]:
         return ""
-    dots = [_agreement_dot(_all_items(agreement["alpha"]["level"]), agreement["alpha"], accent=True)]
+    figures = {_all_items(agreement["alpha"]["level"]): agreement["alpha"]}
     if "ordinal" in agreement:
-        dots.append(_agreement_dot(_all_items("ordinal"), agreement["ordinal"]))
-    dots += [_agreement_dot(kind, figure) for kind, figure in agreement.get("by_kind", {}).items()]
+        figures[_all_items("ordinal")] = agreement["ordinal"]
+    figures |= agreement.get("by_kind", {})
+    dots = [_dot(label, cell, accent=cell is agreement["alpha"]) for label, cell in figures.items()]
     figure, axes = draw_coefficients(
         dots,
         _("Krippendorff's alpha, 95 % interval"),
@@ -347,12 +319,8 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
     )
     draw_level(axes, RELIABLE, _("reliable from .80"))
     spoken = "; ".join(f"{dot.label} {coefficient(dot.value)}" for dot in dots if dot.value is not None)
-    return to_svg(
-        figure,
-        name="agreement",
-        title=_("Agreement between judges"),
-        description=f"{agreement_sentence(agreement)} {spoken}.",
-    )
+    description = f"{agreement_sentence(agreement)} {spoken}."
+    return to_svg(figure, "agreement", _("Agreement between judges"), description)
 
 
 def agreement_sentence(agreement: Mapping[str, Any]) -> str:
@@ -363,8 +331,7 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
         return _("Agreement is not measured: %(why)s.") % {"why": _(why).rstrip(".")}
     alpha = agreement["alpha"]
     if alpha["value"] is None:
-        why = alpha["reason"]
-        return _("Agreement is undefined: %(why)s.") % {"why": _(why)}
+        return _("Agreement is undefined: %(why)s.") % {"why": _(alpha["reason"])}
     interval = _("no interval")
     if alpha["low"] is not None:
         interval = _("95 %% interval %(low)s to %(high)s") % {
@@ -398,10 +365,6 @@ def _all_items(level: str) -> str:
     return _("all items (%(level)s)") % {"level": level}
 
 
-def _agreement_dot(label: str, figure: Mapping[str, Any], *, accent: bool = False) -> Dot:
-    return Dot(label, figure["value"], figure["low"], figure["high"], accent=accent)
-
-
 def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
     """Plot alpha with its interval over judgments; ``rows`` from ``agreement_so_far``."""
     figure, axes = _new_curves(rows[-1]["judgments"])
@@ -420,12 +383,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
         fontweight="bold", color=INK, va="center",
     )  # fmt: skip
     figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
-    return to_svg(
-        figure,
-        name="growth",
-        title=_("Agreement as it grows"),
-        description=growth_sentence(rows),
-    )
+    return to_svg(figure, "growth", _("Agreement as it grows"), growth_sentence(rows))
 
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -454,13 +412,9 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{sentence} {then}"
 
 
-def metrics_figure(
-    kind: str,
-    metrics: Mapping[str, Mapping[str, Any]],
-    *,
-    leaders: Sequence[str],
-    correlated: bool,
-) -> str:
+def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
+    """Plot each metric's value; ``cell`` from ``accuracy_so_far`` or ``correlation_so_far``."""
+    metrics, leaders = cell["metrics"], cell["verdict"]["leaders"]
     names = sorted(metrics, key=lambda name: -(metrics[name]["value"] or -1.0))
     if not names or metrics[names[0]]["value"] is None:
         return ""
@@ -479,15 +433,15 @@ def metrics_figure(
         color=INK,
     )  # fmt: skip
     for row, name in enumerate(names):
-        cell = metrics[name]
-        if cell["value"] is None:
+        value, low_end, high_end = (metrics[name][key] for key in ("value", "low", "high"))
+        if value is None:
             continue
         colour, alpha = (ACCENT, 1.0) if name in leaders else (INK, 0.62)
-        if cell["low"] is not None:
-            axes.plot([cell["low"], cell["high"]], [row, row], color=colour, alpha=alpha, linewidth=2)
-        axes.plot([cell["value"]], [row], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
-        end = cell["high"] if cell["high"] is not None else cell["value"]
-        write_beside(axes, shown(cell["value"]), (end, row), (7, 0), alpha=SOFT_OPACITY, va="center")
+        if low_end is not None:
+            axes.plot([low_end, high_end], [row, row], color=colour, alpha=alpha, linewidth=2)
+        axes.plot([value], [row], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
+        end = value if high_end is None else high_end
+        write_beside(axes, shown(value), (end, row), (7, 0), alpha=SOFT_OPACITY, va="center")
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [label_of(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
@@ -507,22 +461,13 @@ def metrics_figure(
     spoken = "; ".join(
         f"{name} {shown(metrics[name]['value'])}" for name in names if metrics[name]["value"] is not None
     )
-    return to_svg(
-        figure,
-        name=f"metrics-{kind.lower()}",
-        title=_("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind},
-        description=f"{spoken}.",
-    )
+    title = _("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind}
+    return to_svg(figure, f"metrics-{kind.lower()}", title, f"{spoken}.")
 
 
-def earlier_figure(
-    kind: str,
-    curves: Mapping[str, Sequence[Mapping[str, Any]]],
-    *,
-    leaders: Sequence[str],
-    correlated: bool,
-) -> str:
-    """Plot each metric's value after fewer judgments."""
+def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
+    """Plot each metric's value after fewer judgments; ``cell`` as in ``metrics_figure``."""
+    curves, leaders = cell["earlier"], cell["verdict"]["leaders"]
     known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
     known = {name: rows for name, rows in known.items() if len(rows) > 1}
     if not known:
@@ -562,12 +507,9 @@ def earlier_figure(
     spoken = "; ".join(
         f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
     )
-    return to_svg(
-        figure,
-        name=f"earlier-{kind.lower()}",
-        title=_("Had collection stopped earlier. Pairs: %(kind)s") % {"kind": kind},
-        description=_("From the first look to now: %(values)s.") % {"values": spoken},
-    )
+    title = _("Had collection stopped earlier. Pairs: %(kind)s") % {"kind": kind}
+    description = _("From the first look to now: %(values)s.") % {"values": spoken}
+    return to_svg(figure, f"earlier-{kind.lower()}", title, description)
 
 
 def _new_curves(judgments: int) -> tuple[Figure, Axes]:

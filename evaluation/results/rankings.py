@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from common.amounts import thousands
 from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, Proposals
-from evaluation.presentation.content import json_float, percent, percent_number
+from evaluation.presentation import rendering
+from evaluation.presentation.content import Table, estimate_of, json_float, percent, percent_number
 from evaluation.results.consensus import values_at
 from evaluation.statistics.inference import CONFIDENCE, Estimate, bootstrap, percentile_interval
 from evaluation.statistics.meta import wilson_interval
@@ -28,6 +29,15 @@ from evaluation.statistics.ranking import (
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.kinds import Consensus, RelevanceScale
 
+# Task -> table name, title suffix, description, query, ranked item.
+TASKS = {
+    ANNOTATION: (
+        "rankings", "", "Image annotation: an image asks, captions are ranked.", "image", "caption"
+    ),
+    SEARCH: (
+        "rankings-search", ": image search", "Image search: a caption asks, images are ranked.", "caption", "image"
+    ),
+}  # fmt: skip
 CUTS = (1, 5, 10)
 RESAMPLES = 1000
 SEED = 0  # absent from judgments files: imports give the same tables
@@ -391,3 +401,65 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
         "high": percent(recall["high"]),
     }
     return f"{sentence} {missed}"
+
+
+def rankings_tables(
+    rankings: Mapping[str, Sequence[Mapping[str, Any]]], audit: Mapping[str, Any], *, digits: int = 0
+) -> list[Table]:
+    tables = []
+    for task, rows in rankings.items():
+        tables.append(_relevance_table(task, rows, audit, digits))
+        with_original = [row for row in rows if "original" in row]
+        if with_original:
+            tables.append(_original_table(task, with_original))
+    return tables
+
+
+def _relevance_table(
+    task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any], digits: int
+) -> Table:
+    name, title, description, query, item = TASKS[task]
+    audited = "audited" in rows[0]
+    columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
+    columns += [(f"S@{k} with the audit, %", "share") for k in CUTS] if audited else []
+    columns += [("R-precision, %", "share"), ("at best, %", "share"), (f"{query}s", "count")]
+    columns += [("nothing relevant", "count")]
+    cells = [
+        (
+            row["system"],
+            *(_cell(row[f"S@{k}"]) for k in CUTS),
+            *(_cell(row["audited"][f"S@{k}"]) for k in CUTS if audited),
+            _cell(row["R-precision"]),
+            row["R-precision"]["best_case"],
+            row["R-precision"]["n"],
+            row["nothing_relevant"],
+        )
+        for row in rows
+    ]
+    return rendering.table(
+        "rankings", cells, columns, name=name, task_title=title, task=description, query=query, item=item,
+        audit=audit if audited else None, digits=digits,
+    )  # fmt: skip
+
+
+def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    name, title, _description, query, item = TASKS[task]
+    columns = [("system", "text"), *((f"R@{k}, %", "share") for k in CUTS)]
+    columns += [("median rank", "number"), (f"{query}s", "count")]
+    cells = [
+        (
+            row["system"],
+            *(_cell(row["original"][f"R@{k}"]) for k in CUTS),
+            row["original"]["median_rank"]["value"],
+            row["original"]["queries"],
+        )
+        for row in rows
+    ]
+    return rendering.table(
+        "originals", cells, columns, name=f"{name}-originals", task_title=title, query=query, item=item
+    )
+
+
+def _cell(figure: Mapping[str, Any]) -> Any:
+    """Return an estimate, without interval for old releases."""
+    return figure["value"] if figure.get("low") is None else estimate_of(figure)

@@ -34,22 +34,14 @@ from evaluation.data.ranked_lists import outputs_of
 from evaluation.data.releases.storage import erased_since
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import percent
-from evaluation.results.aggregation import unused_context
+from evaluation.results.aggregation import captions_table, consensus_tables, questions_tables, unused_context
 from evaluation.results.consensus import SIDE_LABELS, components_sentence
 from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.disagreement.worker_models import WORKER_MODELS
+from evaluation.results.metric_figures import accuracy_table, correlation_table, readings_tables, ties_tables
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.readings import OF_CAPTIONS, OF_PAIRS
-from evaluation.results.tables import (
-    accuracy_table,
-    captions_table,
-    consensus_tables,
-    correlation_table,
-    questions_tables,
-    readings_tables,
-    ties_tables,
-)
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
 from evaluation.statistics.aggregation.votes_and_means import SURE
 from judgments.access.permissions import study_for
@@ -67,14 +59,13 @@ from judgments.studies.study_page import (
     Context,
     Group,
     StepForm,
-    StudyPage,
     StudyStep,
     add_operation,
-    add_page,
     add_step,
     never,
     page_address,
     read_posted_parameters,
+    study_page,
 )
 
 DAY = 86_400
@@ -233,6 +224,7 @@ def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
     return rows
 
 
+@study_page("results", "Results", order=50, group=Group.FINDINGS)
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     newest = {}
     for analysis in Analysis.objects.filter(
@@ -446,8 +438,6 @@ PROGRESS = add_figures(
         many=has_many_assignments,
     )
 )
-
-add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.FINDINGS))
 
 
 def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study], bool]) -> None:

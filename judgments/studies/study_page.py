@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
@@ -35,6 +35,7 @@ REFUSAL = "quorum-refusal"
 LONGEST_KEPT = 5000  # characters of a field
 EVERY_SECONDS = 2  # between polls for figures that are being counted
 Context = dict[str, Any]
+View = TypeVar("View", bound=Callable[[HttpRequest, Study, Context], HttpResponseBase])
 
 
 def always(study: Study) -> bool:
@@ -181,6 +182,16 @@ PLAN_PARTS: list[PlanPart] = []
 
 def add_page(page: StudyPage) -> None:
     PAGES[page.name] = page
+
+
+def study_page(name: str, label: str = "", **options: Any) -> Callable[[View], View]:
+    """Decorate the view of a page, with the attributes of ``StudyPage``."""
+
+    def register(view: View) -> View:
+        add_page(StudyPage(name=name, label=label, view=view, **options))
+        return view
+
+    return register
 
 
 def add_start_page(page: StartPage) -> None:

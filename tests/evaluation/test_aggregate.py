@@ -11,8 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from evaluation.models import Analysis
 from evaluation.models import Consensus as ConsensusRow
-from evaluation.results.aggregation import aggregate_study
-from evaluation.results.consensus import system_tallies
+from evaluation.results.aggregation import aggregate_study, system_tallies
 from judgments.models import CandidatePair, Caption, Study, System
 from tests.evaluation.studies import StudyOf, make_dataset
 

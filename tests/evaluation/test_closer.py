@@ -95,9 +95,12 @@ def test_the_list_holds_what_is_opposed_with_votes_and_scores(pairs: StudyOf, de
     address = page(pairs.study, "closer")
     response = designer.get(f"{address}?metric=bleu-1")
     [row] = response.context["rows"]
-    assert (row.key, row.people) == ("p2", "2, by 1 of 1 item")
-    assert row.sure == "75 %"  # two of two votes
-    assert [name for name, _, _ in row.scores] == ["bleu-1", *[name for name in METRICS if name != "bleu-1"]]
+    assert (row["key"], row["people"]) == ("p2", "2, by 1 of 1 item")
+    assert row["sure"] == "75 %"  # two of two votes
+    assert [name for name, _, _ in row["scores"]] == [
+        "bleu-1",
+        *[name for name in METRICS if name != "bleu-1"],
+    ]
     assert "1 of 2" in words(response)
     assert designer.get(f"{address}?metric=nonsense&kind=XX&page=99").status_code == 200
 
@@ -129,8 +132,8 @@ def test_a_coefficient_has_no_negative_zero() -> None:
 
 def test_captions_whose_ranks_differ_are_listed_for_graded_studies(grades: StudyOf, designer: Client) -> None:
     rows = designer.get(page(grades.study, "closer") + "?metric=bleu-1").context["rows"]
-    assert rows[0].texts == [("1", "A zebra", False)]
-    assert rows[0].people.endswith("of 2")
+    assert rows[0]["texts"] == [("1", "A zebra", False)]
+    assert rows[0]["people"].endswith("of 2")
 
 
 def test_before_anything_is_computed_the_page_says_what_to_do(pairs: StudyOf, designer: Client) -> None:

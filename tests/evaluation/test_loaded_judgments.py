@@ -68,7 +68,7 @@ def check(study: Study) -> None:
 def check_board(study: Study) -> None:
     """A board made with the scores of the one before says what the analysis says."""
     store_snapshot(compute_snapshot(study=study))
-    board = compute_snapshot(study=study).result
+    board = compute_snapshot(study=study).values["result"]
     told = aggregate_study(study=study)
     assert board["growth"][-1]["value"] == told["agreement"]["alpha"]["value"]
     assert board["evaluation"]["people"] == told["agreement"]["one_against_rest"]

@@ -23,7 +23,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.numeric.arrays import Floats, Ints
-from evaluation.results.aggregation import consensus_of
+from evaluation.results.consensus import consensus_of
 from evaluation.results.meta_evaluation import judged_captions, pair_texts
 from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs
 from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names

@@ -23,7 +23,7 @@ from common.errors import NotThere, WrongState
 from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, RowId
 from evaluation.data.judgment_sets import loaders
 from evaluation.models import Consensus
-from evaluation.results.aggregation import consensus_of
+from evaluation.results.consensus import consensus_of
 from judgments.design.reading import make_design
 from judgments.drawing.material import SCREEN
 from judgments.kinds import KINDS, Kind

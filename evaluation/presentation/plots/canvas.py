@@ -153,7 +153,7 @@ def tick_of(value: float) -> str:
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
-def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated: bool = False) -> str:
+def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated: bool = False) -> str:
     """Return the figure as an ``<svg>`` element for a page.
 
     Args:

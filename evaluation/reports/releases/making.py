@@ -83,7 +83,7 @@ from evaluation.reports.releases.verification import (
     compute_findings,
 )
 from evaluation.reports.storage import assemble_report, files_of
-from evaluation.results.aggregation import consensus_of
+from evaluation.results.consensus import consensus_of
 from judgments.access.roles import Right
 from judgments.drawing.controls import REPEATS
 from judgments.kinds import KINDS

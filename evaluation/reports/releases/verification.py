@@ -48,7 +48,7 @@ from evaluation.presentation.content import Section, as_json
 from evaluation.presentation.rendering import csv_of
 from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
 from evaluation.reports.sections import registration_as_json, registration_section, sections_of
-from evaluation.results.aggregation import compute_aggregation
+from evaluation.results.aggregation import compute_aggregation, count_judgments, worker_table
 from evaluation.results.consensus import (
     EMPTY_CONSENSUS,
     OUTCOME,
@@ -56,13 +56,11 @@ from evaluation.results.consensus import (
     StudyConsensus,
     agreement_rows,
     clusters_of_captions,
-    count_judgments,
     measure_agreement,
     one_against_rest,
     pair_consensus,
     unit_consensus,
     with_decisions,
-    worker_table,
 )
 from evaluation.results.metric_figures import (
     UNKNOWN_KIND,

@@ -32,15 +32,9 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import NEAR, one_against_cut, one_against_mean
-from evaluation.results.metric_figures import FEWEST_RESAMPLES
-from evaluation.results.rankings import JudgedTexts
-from evaluation.results.tables import (
-    captions_table,
-    leave_one_out_table,
-    questions_tables,
-    rankings_tables,
-    readings_tables,
-)
+from evaluation.results.aggregation import captions_table, leave_one_out_table, questions_tables
+from evaluation.results.metric_figures import FEWEST_RESAMPLES, readings_tables
+from evaluation.results.rankings import JudgedTexts, rankings_tables
 from evaluation.results.verdict import (
     correlation_verdict,
     join_names,

@@ -32,8 +32,7 @@ from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.captions import cluster_tables
 from evaluation.reports.sections.people import halves_of_votes
-from evaluation.results.metric_figures import score_texts
-from evaluation.results.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table
+from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table, score_texts
 from evaluation.results.verdict import (
     difference_p,
     join_names,

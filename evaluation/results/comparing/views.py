@@ -39,13 +39,12 @@ from judgments.models import Job, Study
 from judgments.studies.study_page import (
     Context,
     Group,
-    StudyPage,
     StudyStep,
     add_operation,
-    add_page,
     add_step,
     page_address,
     read_posted_parameters,
+    study_page,
     take_refusal,
 )
 
@@ -82,6 +81,7 @@ def has_numbers(study: Study) -> bool:
     return not KINDS[study.protocol].is_open
 
 
+@study_page("compare", "Compare", order=54, shown=has_numbers, group=Group.FINDINGS)
 @require_safe
 def show_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     seen = comparable_studies(study, Study.objects.visible_to(request.user))
@@ -159,18 +159,7 @@ def _describe_answers(study: Study) -> dict[float, str]:
     return {float(choice.value): choice.text for choice in kind.choices}
 
 
-add_page(
-    StudyPage(
-        name="compare",
-        label="Compare",
-        order=54,
-        view=show_comparison,
-        shown=has_numbers,
-        group=Group.FINDINGS,
-    )
-)
-
-
+@study_page("metrics", order=53, shown=can_compare, group=Group.FINDINGS, under="results")
 def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     rows = (
         ImportedMetric.objects.filter(dataset=study.dataset_id).defer("scores").select_related("imported_by")
@@ -221,18 +210,6 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
 
     import_or_queue(request, upload, read, kind="import_scores", args=args)
 
-
-add_page(
-    StudyPage(
-        name="metrics",
-        label="",
-        order=53,
-        view=show_metrics,
-        shown=can_compare,
-        group=Group.FINDINGS,
-        under="results",
-    )
-)
 
 add_step(
     StudyStep(name="import-scores", label="Import", run=_import_scores, permission=Right.VIEW, beside=True)

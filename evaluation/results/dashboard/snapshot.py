@@ -30,7 +30,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
 from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.presentation.content import as_json, json_float
-from evaluation.results.aggregation import unused_answers
+from evaluation.results.aggregation import unused_answers, worker_table
 from evaluation.results.consensus import (
     agreement_rows,
     alpha_of_ratings,
@@ -38,7 +38,6 @@ from evaluation.results.consensus import (
     one_against_rest,
     rater_deletions,
     ratings_by_image,
-    worker_table,
 )
 from evaluation.results.dashboard.progress import study_counts
 from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
@@ -219,16 +218,15 @@ def candidate_scores(study: Study) -> dict[str, Any]:
     """
     kind = KINDS[study.protocol]
     wanted = _wanted_metrics(study)
-    none: dict[str, Any] = {"of": _integer_array([]), "images": _integer_array([]), "metrics": {}}
     if kind.comparison.refusal:
-        return none | {"reason": kind.comparison.refusal}
+        return _as_scores([], {}, kind.comparison.refusal)
     if not kind.compares_pairs and kind.results:
-        return none | {"reason": "The page Results holds them against the scores of captions."}
+        return _as_scores([], {}, "The page Results holds them against the scores of captions.")
     try:
         scores = _pair_scores(study, *wanted) if kind.compares_pairs else _caption_scores(study, *wanted)
         return scores | {"asked": wanted}
     except EvaluationError as error:
-        return none | {"reason": str(error)}
+        return _as_scores([], {}, str(error))
 
 
 def _wanted_metrics(study: Study) -> list[Any]:
@@ -241,12 +239,7 @@ def _pair_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, 
     pairs, documents, _ = texts_of_pairs(study, loaders.load_references(study))
     imported = imported_scores(study.dataset, metrics)
     _, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
-    return {
-        "of": _integer_array([pair.pk for pair in pairs]),
-        "images": _integer_array([pair.image for pair in pairs]),
-        "metrics": scores,
-        "reason": "",
-    }
+    return _as_scores([(pair.pk, pair.image) for pair in pairs], scores)
 
 
 def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
@@ -256,50 +249,37 @@ def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[st
     have = imported.have([(item, text) for _unit, item, _key, text in rows])
     judged = [CaptionConsensus(*row, 0.0) for row, scored in zip(rows, have.tolist(), strict=True) if scored]
     captions, _ = caption_texts(study, judged, references)
-    scored = score_captions(
-        captions,
-        references.documents(),
-        metrics=metrics,
-        tokenizer=tokenizer,
-        imported=imported,
-    )
-    return {
-        "of": _integer_array([caption.unit for caption in captions]),
-        "images": _integer_array([caption.item for caption in captions]),
-        "metrics": {name: result.images for name, result in scored.scores.items()},
-        "reason": "",
-    }
+    documents = references.documents()
+    scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
+    scores = {name: result.images for name, result in scored.scores.items()}
+    return _as_scores([(caption.unit, caption.item) for caption in captions], scores)
+
+
+def _as_scores(
+    rows: Sequence[tuple[Any, Any]], scores: Mapping[str, Floats], reason: str = ""
+) -> dict[str, Any]:
+    """Return scores of pairs or units, which ``rows`` name with their images."""
+    of, images = zip(*rows, strict=True) if rows else ((), ())
+    return {"of": _integer_array(of), "images": _integer_array(images), "metrics": scores, "reason": reason}
 
 
 def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
     """Plot growth and metrics by pair kind, with captions."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.results.plots import (
-        earlier_figure,
-        growth_figure,
-        growth_sentence,
-        metrics_figure,
-    )
+    from evaluation.results.plots import earlier_figure, growth_figure, growth_sentence, metrics_figure
 
     known = [row for row in result["growth"] if row["value"] is not None]
-    kinds: dict[str, Any] = {}
-    evaluation = result["evaluation"]
-    for kind, cell in evaluation["kinds"].items():
-        verdict, correlated = cell["verdict"], evaluation["correlated"]
-        kinds[kind] = {
-            "now": metrics_figure(
-                kind,
-                cell["metrics"],
-                leaders=verdict["leaders"],
-                correlated=correlated,
-            ),
-            "settled": verdict["settled"],
-            "said": verdict_sentence(verdict, cell["metrics"]),
-            "earlier": earlier_figure(
-                kind, cell["earlier"], leaders=verdict["leaders"], correlated=correlated
-            ),
-            "n": verdict["n"],
+    correlated = result["evaluation"]["correlated"]
+    kinds = {
+        kind: {
+            "now": metrics_figure(kind, cell, correlated=correlated),
+            "settled": cell["verdict"]["settled"],
+            "said": verdict_sentence(cell["verdict"], cell["metrics"]),
+            "earlier": earlier_figure(kind, cell, correlated=correlated),
+            "n": cell["verdict"]["n"],
         }
+        for kind, cell in result["evaluation"]["kinds"].items()
+    }
     return {
         "growth": growth_figure(known) if len(known) > 1 else "",
         "growth_said": growth_sentence(known),
@@ -309,15 +289,11 @@ def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class DashboardSnapshot:
-    """An unstored snapshot. ``scores`` of None keeps the stored ones."""
+    """A snapshot to store: the ``values`` of its row; ``scores`` of None keeps the stored ones."""
 
     study: Study
-    judgments: int
-    newest: int
-    event: int
-    result: dict[str, Any]
+    values: dict[str, Any]
     scores: dict[str, Any] | None
-    seconds: float
 
 
 def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
@@ -357,6 +333,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     if kind.compares_pairs and agreed.any():
         people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
     counted = study_counts(study)
+    wages = wages_of(study, pay_of_sessions(study))
     result: dict[str, Any] = {
         "wanted": counted["wanted"],
         "finished": sum(counted["assignments"].get(state, 0) for state in FINISHED_STATES),
@@ -374,33 +351,30 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         },
         "controls": {},
         **_workers(study, table, table.records, design.controls.threshold),
-        "wages": _wages(study),
+        "wages": {
+            "median": wages.median_cents,
+            "floor": wages.floor_cents,
+            "below": wages.below,
+            "n": wages.counted,
+        },
         "unused": unused_answers(study, table),
     }
     signature = str(signature_of_study(study, table=table)) if len(table) else ""
     result["drawings"] = {**draw_plots(result), "signature": signature}
     # Judgments that arrive meanwhile count as new beside the snapshot.
     judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
-    new_scores = scores if stored is None else None
-    seconds = time.monotonic() - began
-    return DashboardSnapshot(study, judgments, newest, event, result, new_scores, seconds)
+    values = {"judgments": judgments, "newest": newest, "event": event, "result": result}
+    values |= {"seconds": time.monotonic() - began, "made_at": timezone.now()}
+    return DashboardSnapshot(study, values, scores if stored is None else None)
 
 
 @transaction.atomic
 def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
-    values = {
-        "judgments": board.judgments,
-        "newest": board.newest,
-        "event": board.event,
-        "result": board.result,
-        "seconds": board.seconds,
-        "made_at": timezone.now(),
-    }
+    values = dict(board.values)
     if board.scores is not None:
         metrics = {name: array.tolist() for name, array in board.scores["metrics"].items()}
-        values["scores"] = (
-            board.scores | {name: board.scores[name].tolist() for name in ROWS} | {"metrics": metrics}
-        )
+        rows = {name: board.scores[name].tolist() for name in ROWS}
+        values["scores"] = board.scores | rows | {"metrics": metrics}
     stored, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=board.study, defaults=values)
     return stored
 
@@ -518,14 +492,4 @@ def _workers(
             "high": json_float(high),
             "n": sided,
         },
-    }
-
-
-def _wages(study: Study) -> dict[str, Any]:
-    wages = wages_of(study, pay_of_sessions(study))
-    return {
-        "median": wages.median_cents,
-        "floor": wages.floor_cents,
-        "below": wages.below,
-        "n": wages.counted,
     }

@@ -32,13 +32,14 @@ from judgments.access.permissions import study_for
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
+from judgments.studies.study_page import Context, Group, study_page, take_refusal
 
 EVERY_SECONDS = 5
 MEASURED_LATER = gettext_noop("Of answers in words, agreement is measured on the page Results.")
 STANDING = {"paused": gettext_noop("paused until somebody has looked"), "excluded": gettext_noop("excluded")}
 
 
+@study_page("board", "Dashboard", order=1, shown=has_dashboard, group=Group.LIVE)
 @require_safe
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     mark = _current_mark(study)
@@ -51,6 +52,7 @@ def show_dashboard(request: HttpRequest, study: Study, context: Context) -> Http
     return TemplateResponse(request, "evaluation/study_board.html", context)
 
 
+@study_page("board-live", order=2)
 @require_safe
 def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Render the live part; 304 if nothing changed."""
@@ -140,20 +142,6 @@ def _notes_on_worker(row: dict[str, Any], threshold: Any) -> str:
     notes = [worker_note(row, threshold), _(standing) if standing else ""]
     notes += [_("flagged by %(rule)s") % {"rule": rule} for rule in row["rules"]]
     return "; ".join(note for note in notes if note)
-
-
-add_page(
-    StudyPage(
-        name="board",
-        label="Dashboard",
-        order=1,
-        view=show_dashboard,
-        shown=has_dashboard,
-        group=Group.LIVE,
-    )
-)
-
-add_page(StudyPage(name="board-live", label="", order=2, view=show_live))
 
 
 class HeldSerializer(serializers.Serializer[Any]):

@@ -42,12 +42,11 @@ from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
-    StudyPage,
     StudyStep,
     add_operation,
-    add_page,
     add_step,
     read_posted_parameters,
+    study_page,
 )
 
 JUDGES_SHOWN = 20
@@ -59,6 +58,7 @@ BASELINES = {
 KNOWN = {"country": gettext_noop("Country"), "source": gettext_noop("Where people came from")}
 
 
+@study_page("soft-labels", order=55, shown=has_soft_labels, group=Group.FINDINGS, under="results")
 @require_safe
 def show_disagreement(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
@@ -119,18 +119,6 @@ def _labels(study: Study, values: list[Any]) -> list[str]:
     names = {choice.value: choice.text for choice in kind.choices}
     return [names.get(value, f"{value:g}") for value in values]
 
-
-add_page(
-    StudyPage(
-        name="soft-labels",
-        label="",
-        order=55,
-        view=show_disagreement,
-        shown=has_soft_labels,
-        group=Group.FINDINGS,
-        under="results",
-    )
-)
 
 add_step(StudyStep(name="import-predictions", label="Import", run=_import_predictions))
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext_noop
 
-from evaluation.data.judgment_sets.records import JudgmentTable, UnitRow, Units, WorkerRow, texts_of
+from evaluation.data.judgment_sets.records import texts_of
 from evaluation.numeric.arrays import places_in
-from evaluation.results.consensus import NOTHING_JUDGED, model_answers, model_workers
+from evaluation.presentation.content import as_json
+from evaluation.results.consensus import ModelInput, model_answers, model_workers
 from evaluation.statistics.aggregation import (
     agrees_with_others,
     confidence_vote,
@@ -19,7 +20,6 @@ from evaluation.statistics.aggregation import (
     mace,
 )
 from evaluation.statistics.aggregation.votes_and_means import confidences_of
-from judgments.kinds import Consensus, Kind
 
 # Models of workers that `aggregate` fits beside Dawid and Skene's, and their names on pages.
 WORKER_MODELS = {
@@ -36,75 +36,44 @@ _FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 }
 
 
-def worker_model(
-    name: str,
-    kind: Kind,
-    table: JudgmentTable,
-    units: Sequence[UnitRow],
-    workers: Sequence[WorkerRow],
-    consensus: Mapping[int, Consensus],
-    decided: Collection[int],
-    *,
-    reason: str,
-) -> dict[str, Any]:
+def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
     """Return a model of WORKER_MODELS as ``model_answers`` does, with its worker parameters.
 
     The response model treats answers as right or wrong. Its keys: ``workers`` (ability, deviation), ``units``
     (discrimination, difficulty) and ``answers``, their number.
     """
-    if name in _FITS:
-        fit, parameters = _FITS[name]
-        result = model_answers(
-            kind, table, units, workers, consensus, decided, reason=reason, fit=fit, parameters=parameters
-        )
-        return result or {"reason": _why_no_categories(kind)}
+    kind, table, units = fitting.kind, fitting.table, fitting.consensus.units
     if kind.is_open or kind.aggregation.level != "nominal":
-        return {"reason": _why_no_categories(kind)}
+        return {"reason": f"Answers of protocol {kind.name} are no categories, which models of workers need."}
+    if name in _FITS:
+        return model_answers(fitting, *_FITS[name])
     if name == "confidence":
-        return _by_confidence(kind, table, units, workers, consensus, decided, reason)
+        return _by_confidence(fitting)
+    if fitting.why_not:
+        return {"reason": fitting.why_not}
     counted = table.counted
-    reason = reason or ("" if counted.any() else NOTHING_JUDGED)
-    if reason:
-        return {"reason": reason}
     unit, worker = table.unit[counted], table.worker[counted]
     right = agrees_with_others(unit, table.value[counted])
     known = ~np.isnan(right)
     if not known.any():
         return {"reason": NOTHING_COMPARED}
     fitted = item_response(unit[known], worker[known], right[known])
-    keys = texts_of(Units.of(units).key.take(places_in(Units.of(units).pk, fitted.items)))
+    keys = texts_of(units.key.take(places_in(units.pk, fitted.items)))
     rows = zip(keys, fitted.discrimination.tolist(), fitted.difficulty.tolist(), strict=True)
     return {
         "reason": "",
         "units": [{"unit": key, "discrimination": a, "difficulty": b} for key, a, b in rows],
-        "workers": model_workers(
-            fitted, fitted.persons, {row.pk: row.name for row in workers}, ("ability", "deviation", "answers")
-        ),
+        "workers": model_workers(fitted, fitted.persons, fitting.names, ("ability", "deviation", "answers")),
         "answers": int(known.sum()),
-        "iterations": fitted.iterations,
-        "converged": bool(fitted.converged),
-        "note": fitted.note,
-        "signature": fitted.signature,
+        **as_json(fitted, "iterations", "converged", "note", "signature"),
     }
 
 
-def _why_no_categories(kind: Kind) -> str:
-    return f"Answers of protocol {kind.name} are no categories, which models of workers need."
-
-
-def _by_confidence(
-    kind: Kind,
-    table: JudgmentTable,
-    units: Sequence[UnitRow],
-    workers: Sequence[WorkerRow],
-    consensus: Mapping[int, Consensus],
-    decided: Collection[int],
-    reason: str,
-) -> dict[str, Any]:
+def _by_confidence(fitting: ModelInput) -> dict[str, Any]:
     """Weigh votes by confidence; `levels` has how often answers of each are those of most others, and their weight."""
-    if not kind.two_sided:
+    if not fitting.kind.two_sided:
         return {"reason": NOT_ASKED}
-    confidences = confidences_of(table.full_value[table.counted])
+    confidences = confidences_of(fitting.table.full_value[fitting.table.counted])
     if len(confidences) and np.isnan(confidences).all():
         return {"reason": NOT_ASKED}
     fits: list[Any] = []
@@ -114,9 +83,7 @@ def _by_confidence(
         fits.append(confidence_vote(unit, worker, value, confidences, **options))
         return fits[0]
 
-    result = model_answers(
-        kind, table, units, workers, consensus, decided, reason=reason, fit=fit, parameters=("confidence",)
-    )
+    result = model_answers(fitting, fit, ("confidence",))
     if fits:
         columns = ("levels", "answers", "right", "compared", "weights")
         rows = zip(*(getattr(fits[0], name).tolist() for name in columns), strict=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -42,7 +41,7 @@ from judgments.admin.base import picture_address
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
+from judgments.studies.study_page import Context, Group, page_address, study_page
 
 ON_A_PAGE = 25
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
@@ -64,19 +63,11 @@ class ErrorAnalysisForm(forms.Form):
             )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    key: str
-    link: str
-    kind: str
-    image: str
-    texts: list[tuple[str, str, bool]]
-    people: str
-    sure: str
-    scores: list[tuple[str, str, str]]
-    metric: str
+def has_metrics(study: Study) -> bool:
+    return not KINDS[study.protocol].comparison.refusal
 
 
+@study_page("closer", "Error analysis", order=52, shown=has_metrics, group=Group.FINDINGS)
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)
@@ -105,23 +96,25 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
     return TemplateResponse(request, "evaluation/study_closer.html", context)
 
 
-def _row(study: Study, metric: str, disagreement: Disagreement) -> Row:
+def _row(study: Study, metric: str, disagreement: Disagreement) -> dict[str, Any]:
     pairs = KINDS[study.protocol].compares_pairs
     judged, consensus = disagreement.judged, disagreement.consensus
     texts = [judged.first.text, judged.second.text] if pairs else [judged.first.text]
     value = consensus.value if consensus else None
-    return Row(
-        key=judged.key,
-        link=f"{page_address(study, 'closer-look')}?{urlencode({'id': judged.key, 'metric': metric})}",
-        kind=judged.kind,
-        image=judged.item.name,
-        texts=[(str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)],
-        people=_describe_people(consensus, pairs),
-        sure=f"{100 * disagreement.people:.0f} %",
-        metric=f"{100 * disagreement.metric:.0f} %",
-        scores=[(name, *side_by_side(first, second))
-                for name, (first, second) in sorted(disagreement.scores.items(), key=lambda pair: pair[0] != metric)],
-    )  # fmt: skip
+    scores = sorted(disagreement.scores.items(), key=lambda pair: pair[0] != metric)
+    return {
+        "key": judged.key,
+        "link": f"{page_address(study, 'closer-look')}?{urlencode({'id': judged.key, 'metric': metric})}",
+        "kind": judged.kind,
+        "image": judged.item.name,
+        "texts": [
+            (str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)
+        ],
+        "people": _describe_people(consensus, pairs),
+        "sure": f"{100 * disagreement.people:.0f} %",
+        "metric": f"{100 * disagreement.metric:.0f} %",
+        "scores": [(name, *side_by_side(first, second)) for name, (first, second) in scores],
+    }
 
 
 def _describe_people(row: Any, pairs: bool) -> str:
@@ -153,6 +146,7 @@ def _exact(value: float) -> str:
     return coefficient(value, 3) if not 0 < abs(value) < 0.0005 else "< .001"
 
 
+@study_page("closer-look", order=53, under="closer")
 def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
         inspection = find_inspected(study, request.GET.get("id", "")[:80])
@@ -214,24 +208,6 @@ def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, A
             agrees = row["names"] == f"{value:.0f}" if value is not None else None
         rows.append({**row, "agrees": agrees})
     return rows
-
-
-def has_metrics(study: Study) -> bool:
-    return not KINDS[study.protocol].comparison.refusal
-
-
-add_page(
-    StudyPage(
-        name="closer",
-        label="Error analysis",
-        order=52,
-        view=show_disagreements,
-        shown=has_metrics,
-        group=Group.FINDINGS,
-    )
-)
-
-add_page(StudyPage(name="closer-look", label="", order=53, view=show_inspection, under="closer"))
 
 
 class DisagreementSerializer(serializers.Serializer[Any]):

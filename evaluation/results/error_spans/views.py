@@ -36,7 +36,7 @@ from judgments.access.permissions import study_for
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.models import Study
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.studies.study_page import Context, Group, study_page
 
 ON_A_PAGE = 10
 
@@ -51,6 +51,7 @@ class SystemsForm(forms.Form):
             )
 
 
+@study_page("errors", "Errors by system", order=51, shown=marks_errors, group=Group.FINDINGS)
 def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     if not marks_errors(study):
         raise Http404
@@ -92,18 +93,6 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
             "rows": marked_rows(study, list(page.object_list)),
         }
     return TemplateResponse(request, "evaluation/study_errors.html", context)
-
-
-add_page(
-    StudyPage(
-        name="errors",
-        label="Errors by system",
-        order=51,
-        view=show_errors,
-        shown=marks_errors,
-        group=Group.FINDINGS,
-    )
-)
 
 
 class SystemScoreSerializer(serializers.Serializer[Any]):

@@ -27,12 +27,17 @@ from judgments.api.resources import Related, Resource, RowSerializer, filters_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, take_refusal
+from judgments.studies.study_page import Context, Group, add_operation, study_page, take_refusal
 from judgments.templatetags.judgments_tags import coefficient
 
 MOST_SHOWN = 100  # judges
 
 
+def can_have_judges(study: Study) -> bool:
+    return is_for_judges(kind_of(study))
+
+
+@study_page("judges", "Judges", order=55, shown=can_have_judges, group=Group.FINDINGS)
 def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     answered = Count("answers", filter=Q(answers__state=JudgeAnswer.State.ANSWERED))
     failed = Count("answers", filter=Q(answers__state=JudgeAnswer.State.FAILED))
@@ -111,21 +116,6 @@ def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]
         biases.append((_("favours systems of its family, more than people"), judge["own"], "0"))
     return biases
 
-
-def can_have_judges(study: Study) -> bool:
-    return is_for_judges(kind_of(study))
-
-
-add_page(
-    StudyPage(
-        name="judges",
-        label="Judges",
-        order=55,
-        view=show_judges,
-        shown=can_have_judges,
-        group=Group.FINDINGS,
-    )
-)
 
 add_operation(compare_judges, label="Compute now")
 

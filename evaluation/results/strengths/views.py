@@ -21,7 +21,7 @@ from evaluation.results.strengths.computing import LENGTH, StrengthsRequest, cac
 from judgments.access.permissions import study_for
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.studies.study_page import Context, Group, study_page
 from judgments.templatetags.judgments_tags import coefficient
 
 MODELS_IN_WORDS = (
@@ -43,6 +43,11 @@ class RankingForm(forms.Form):
     )
 
 
+def ranks_systems(study: Study) -> bool:
+    return KINDS[study.protocol].compares_pairs or KINDS[study.protocol].names_best
+
+
+@study_page("ranking", order=53, shown=ranks_systems, group=Group.FINDINGS, under="results")
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     chosen = {"model": "adjacent", "control": "none"}
     form = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})
@@ -105,19 +110,6 @@ def with_sign(value: float | None) -> str:
 
 def _length(length: dict[str, float] | None) -> dict[str, str]:
     return {name: with_sign(value) for name, value in length.items()} if length else {}
-
-
-add_page(
-    StudyPage(
-        name="ranking",
-        label="",
-        order=53,
-        view=show_ranking,
-        shown=lambda study: KINDS[study.protocol].compares_pairs or KINDS[study.protocol].names_best,
-        group=Group.FINDINGS,
-        under="results",
-    )
-)
 
 
 class StrengthSerializer(serializers.Serializer[Any]):
