@@ -40,6 +40,7 @@ from evaluation.statistics.agreement import (
     alpha_of_parts,
     ratings_of_judgments,
 )
+from evaluation.statistics.agreement.coefficient import components_of_clusters
 from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.inference import (
     CONFIDENCE,
@@ -53,7 +54,6 @@ from evaluation.statistics.inference import (
 )
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
-from evaluation.statistics.power import components_of_clusters
 from judgments.kinds import Consensus, IncludedJudgment, Kind
 from judgments.kinds.base import ConsensusColumns
 

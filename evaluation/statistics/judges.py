@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from evaluation.statistics.inference import (
     Inference,
     Result,
     Seed,
+    Spread,
     check_confidence,
     column_codes,
     columns_of,
@@ -362,11 +363,10 @@ def prediction_powered_mean(
         if len(alone):
             chosen = tuned_power(label, prediction) if power is None else float(power)
         value = mean + chosen * parts.shift
-        variance, df = parts.variance(chosen)
-        people_variance, people_df = parts.variance(0.0)
-        ends = _around(value, variance, df, confidence)
-        people_ends = _around(mean, people_variance, people_df, confidence)
-        effective = n * people_variance / variance if variance > 0 else math.nan
+        spread, of_people = parts.spread(chosen), parts.spread(0.0)
+        half, people_half = spread.half(confidence), of_people.half(confidence)
+        ends, people_ends = (value - half, value + half), (mean - people_half, mean + people_half)
+        effective = n * of_people.variance / spread.variance if spread.variance > 0 else math.nan
         reason = "" if len(alone) else NO_OTHERS
     return PredictionPoweredResult(
         value=value,
@@ -408,11 +408,6 @@ def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, I
         raise BadOption(f"clusters has {len(columns)} columns, expected one: what units share")
     ((name, values),) = columns.items()
     return name, column_codes(values, name, len(alone), row)
-
-
-def _around(value: float, variance: float, df: float, confidence: float) -> tuple[float, float]:
-    half = float(scipy.special.stdtrit(min(df, 1e9), 0.5 + confidence / 2)) * math.sqrt(variance)
-    return value - half, value + half
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,15 +455,15 @@ class _Parts:
             reason or of_alone.reason,
         )  # fmt: skip
 
-    def variance(self, power: float) -> tuple[float, float]:
+    def spread(self, power: float) -> Spread:
         spread = self.of_labelled.spread(self.labels - power * self.beside)
         if self.of_alone is None or power == 0:
-            return spread.variance, spread.df
+            return replace(spread, df=min(spread.df, 1e9))
         other = self.of_alone.spread(power * self.alone)
         apart = spread.variance + other.variance
         shared = 2 * power * (self.overlap[0] - power * self.overlap[1])
         below = spread.variance**2 / spread.df + other.variance**2 / other.df
-        return max(apart + shared, 0.0), apart**2 / below if below > 0 else math.inf
+        return Spread(max(apart + shared, 0.0), min(apart**2 / below, 1e9) if below > 0 else 1e9)
 
 
 @dataclass(frozen=True, slots=True)

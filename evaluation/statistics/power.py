@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Floats, Ints
 from evaluation.numeric.parallel import map_parts
-from evaluation.statistics.inference import ITEM, RATER, Clusters, Result, signed, streams
+from evaluation.statistics.agreement.coefficient import VarianceComponents, components_of_clusters
+from evaluation.statistics.inference import ITEM, RATER, Clusters, signed, streams
 from evaluation.statistics.inputs import (
     BadOption,
     BadValue,
@@ -40,9 +41,6 @@ MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one
 MOST_DRAWS = 20_000_000_000
 
 MOST_DESIGNS = 2_000
-
-ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"
-NO_VARIATION = "all answers are the same"
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,60 +483,8 @@ def fresh_seed(seed: int) -> int:
     return int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0] >> np.uint64(11))
 
 
-@dataclass(frozen=True, slots=True)
-class VarianceComponents(Result):
-    """Variances between items, between raters, and of the rest; `standard_error` is that of the mean answer.
-
-    `residual` is within an item and a rater: the noise of one answer, and how much raters differ by item.
-    """
-
-    mean: float
-    item: float
-    rater: float
-    residual: float
-    standard_error: float
-    items: int
-    raters: int
-    judgments: int
-
-    def shares(self) -> tuple[float, float, float]:
-        """Return the shares of items, raters and the rest in the variance of an answer."""
-        total = self.item + self.rater + self.residual
-        return self.item / total, self.rater / total, self.residual / total
-
-    def error_with(self, *, items: float, raters: float, judgments: float) -> float:
-        """Return the standard error of the mean of so many judgments, even over items and raters."""
-        return math.sqrt(self.item / items + self.rater / raters + self.residual / judgments)
-
-
 @signed("variance-components")
 def variance_components(values: ArrayLike, items: Iterable[Any], raters: Iterable[Any]) -> VarianceComponents:
-    """Return the components of (N,) values of items and raters, by the moments of `clustering`, none below zero."""
+    """Return the components of (N,) values of items and raters, by the moments of `inference`, none below zero."""
     value = score_vector(values, "values")
     return components_of_clusters(value, Clusters.of({ITEM: items, RATER: raters}, len(value)))
-
-
-def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceComponents:
-    """Return the components as `variance_components`, unsigned, of (N,) values by item and by rater."""
-    variances = np.full(3, math.nan)
-    reason = clusters.reason or clusters.note
-    if not reason and len(clusters.codes) < 3:
-        reason = ONE_KIND
-    error = math.nan
-    if not reason and np.all(value == value[0]):
-        reason = NO_VARIATION
-    if not reason:
-        variances = clusters.components(value)
-        error = math.sqrt(clusters.spread((value - value.mean()) / len(value)).variance)
-    return VarianceComponents(
-        mean=float(value.mean()) if len(value) else math.nan,
-        item=float(variances[0]),
-        rater=float(variances[1]),
-        residual=float(variances[2]),
-        standard_error=error,
-        items=clusters.counts[ITEM],
-        raters=clusters.counts[RATER],
-        judgments=len(value),
-        reason=reason,
-        clusters=clusters.counts,
-    )
