@@ -1,11 +1,14 @@
-"""Numbers in sentences, and amounts of money, stored as whole cents and typed as 1.50."""
+"""Numbers, times and amounts of money in sentences; money is stored as whole cents and typed as 1.50."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.formats import number_format
 from django.utils.translation import get_language
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
@@ -38,6 +41,34 @@ def coefficient(value: float, digits: int = 2) -> str:
 def counted(n: int, noun: str) -> str:
     """Return ``1 pair`` or ``2 pairs``."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def spell_seconds(seconds: float) -> str:
+    if seconds >= 2 * 3600:
+        return f"{thousands(round(seconds / 3600, 1))} h".replace(".0 h", " h")
+    return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else f"{seconds:.0f} s"
+
+
+def spell_cents(cents: int, currency: str = "") -> str:
+    """Format cents for a sentence: 12.30, or 12.30 USD."""
+    amount = f"{'-' if cents < 0 else ''}{abs(cents) // 100}.{abs(cents) % 100:02d}"
+    return f"{amount} {currency}" if currency else amount
+
+
+def spell_money(cents: int, currency: str) -> str:
+    return spell_amount(cents, currency) if cents else ""
+
+
+def spell_amount(cents: int, currency: str) -> str:
+    return f"{number_format(Decimal(cents) / 100, decimal_pos=2)} {currency}".rstrip()
+
+
+def spell_totals(amounts: Iterable[tuple[int, str]]) -> str:
+    """Add up amounts in cents, each currency by itself."""
+    totals: Counter[str] = Counter()
+    for cents, currency in amounts:
+        totals[currency] += cents
+    return ", ".join(spell_amount(totals[currency], currency) for currency in sorted(totals))
 
 
 class AmountField(forms.DecimalField):

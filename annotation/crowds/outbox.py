@@ -52,7 +52,7 @@ from annotation.money.ledger import (
     reserve_for_call,
     spend_bonus,
 )
-from annotation.words import spell_cents
+from common.amounts import spell_cents
 from common.errors import QuorumError, WrongState
 from judgments.design.requirements import is_qualification
 from judgments.drawing.material import content_key

@@ -36,8 +36,8 @@ from annotation.money.ledger import (
 )
 from annotation.money.payments import decide_session
 from annotation.quality.reviews import reasons_against
-from annotation.words import spell_cents
 from annotation.work.claims import expire_overdue
+from common.amounts import spell_cents
 from common.errors import WrongState
 from judgments.jobs import Progress, enqueue
 from judgments.models import Job, Study

@@ -53,8 +53,8 @@ from annotation.money.costs import (
 from annotation.money.orders import top_ups_of
 from annotation.quality.reviews import assignments_without_objection
 from annotation.snapshots import has_many_assignments
-from annotation.words import spell_cents
 from annotation.work.operations import extend
+from common.amounts import spell_cents
 from common.errors import QuorumError
 from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures

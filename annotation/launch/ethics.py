@@ -23,9 +23,9 @@ from django.utils.translation import gettext as _
 from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
 from annotation.privacy.consent import versions_of
-from annotation.words import spell_cents, spell_duration
 from annotation.work.summaries import describe_effort
-from common.amounts import thousands
+from annotation.work.worksheet import spell_duration
+from common.amounts import spell_cents, thousands
 from common.markup import render_markdown
 from judgments.countries import country_name
 from judgments.design.requirements import asks_anything

@@ -168,6 +168,18 @@ def checklist(launch: Launch) -> list[Point]:
     return sorted(points, key=lambda point: point.readiness is not Readiness.BLOCKS)
 
 
+# what an obstacle is about -> the title of its point, and the key of the design where it is mended
+MENDED_AT = {
+    "requirements": (
+        gettext_noop("Participants"),
+        "workers.requirements",
+        gettext_noop("Change what is asked"),
+    ),
+    "budget": (gettext_noop("Cost"), "crowd.budget_cents", gettext_noop("Change the budget")),
+    "crowd": (gettext_noop("Crowd"), "crowd.backend", gettext_noop("Change the settings")),
+}
+
+
 def _obstacles(launch: Launch) -> Iterable[Point]:
     study, blocks = launch.study, Readiness.BLOCKS
     if launch.problem:
@@ -188,30 +200,9 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
                 page="register",
                 link_words=_("Register the plan"),
             )
-        elif obstacle.about == "requirements":
-            yield launch.point(
-                _("Participants"),
-                blocks,
-                obstacle.sentence,
-                key="workers.requirements",
-                link_words=_("Change what is asked"),
-            )
-        elif obstacle.about == "budget":
-            yield launch.point(
-                _("Cost"),
-                blocks,
-                obstacle.sentence,
-                key="crowd.budget_cents",
-                link_words=_("Change the budget"),
-            )
         else:
-            yield launch.point(
-                _("Crowd"),
-                blocks,
-                obstacle.sentence,
-                key="crowd.backend",
-                link_words=_("Change the settings"),
-            )
+            title, key, link_words = MENDED_AT.get(obstacle.about, MENDED_AT["crowd"])
+            yield launch.point(_(title), blocks, obstacle.sentence, key=key, link_words=_(link_words))
 
 
 def _texts(launch: Launch) -> Iterable[Point]:

@@ -27,7 +27,7 @@ from annotation.models import (
     Publication,
     at_crowd,
 )
-from annotation.words import spell_seconds
+from common.amounts import spell_seconds
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import LARGEST_PAGE
 from judgments.models import HIT, HITUnit, Study

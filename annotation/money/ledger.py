@@ -45,7 +45,7 @@ from annotation.models import (
     Publication,
     SpendingLimit,
 )
-from annotation.words import spell_cents
+from common.amounts import spell_cents
 from common.audit import acting_person, current_act
 from common.errors import NotThere, QuorumError, WrongState
 from judgments.models import Study

@@ -37,8 +37,8 @@ from annotation.money.ledger import (
     without_second_person,
 )
 from annotation.money.payments import hold_for_bonus, pay_bonus, pay_top_ups
-from annotation.words import spell_cents
 from annotation.work.joining import find_worker
+from common.amounts import spell_cents
 from common.audit import acting_as, current_act
 from common.errors import NotThere, QuorumError, WrongState
 from common.parameters import Parameters

@@ -14,7 +14,7 @@ from annotation.crowds.outbox import call_key, settle_session, write_message
 from annotation.models import CrowdCall, CrowdSession
 from annotation.money.costs import pay_of_sessions
 from annotation.money.ledger import OverBudget, as_one_order, one_order
-from annotation.words import spell_cents
+from common.amounts import spell_cents
 from common.errors import WrongState
 from judgments.models import Study
 from judgments.studies.log import note_event

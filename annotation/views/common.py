@@ -29,7 +29,6 @@ from annotation.errors import (
 )
 from annotation.models import Assignment, CrowdSession, Participation, ProblemReport, Worker
 from annotation.quality.detectors.honesty import hidden_word
-from annotation.words import spell_left
 from annotation.work.claims import lease_of
 from annotation.work.joining import NAME_LENGTH, worker_for_token
 from annotation.work.submissions import (
@@ -49,6 +48,7 @@ from annotation.work.worksheet import (
     read_design,
     script_words,
     shows_pictures,
+    spell_left,
     split_unfinished,
     steps_of,
     translated_text,

@@ -28,7 +28,6 @@ from annotation.views.common import (
     see_other,
     worker_of,
 )
-from annotation.words import spell_amount, spell_duration, spell_totals
 from annotation.work.joining import (
     Joined,
     join_study,
@@ -46,7 +45,8 @@ from annotation.work.summaries import (
     own_studies,
     studies_with_effort,
 )
-from annotation.work.worksheet import read_design, translated_text, worked_examples
+from annotation.work.worksheet import read_design, spell_duration, translated_text, worked_examples
+from common.amounts import spell_amount, spell_totals
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.countries import countries_by_name

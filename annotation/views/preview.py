@@ -20,7 +20,6 @@ from django.views.decorators.http import require_safe
 from annotation.crowds.mturk.pages import sites_of
 from annotation.models import Adjudication, Assignment, Participation
 from annotation.views.common import api_worker, sheet_context, worker_of
-from annotation.words import spell_left
 from annotation.work.worksheet import (
     PageUnit,
     WorkedExample,
@@ -31,6 +30,7 @@ from annotation.work.worksheet import (
     preview_examples,
     preview_picture_url,
     read_design,
+    spell_left,
     steps_of,
     units_of_hit,
     worked_examples,

@@ -19,8 +19,15 @@ from annotation.models import Assignment, Judgment, Participation, QuizAttempt, 
 from annotation.models.assignments import EXCLUDED_STATES, FINISHED_STATES, LEASED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlRecord, control_answers, control_record
 from annotation.quiz.quizzes import qualification_of
-from annotation.words import spell_duration, spell_pay
-from annotation.work.worksheet import SIGNALS, WRITING_SIGNALS, answer_key, page_units_of, texts_shown
+from annotation.work.worksheet import (
+    SIGNALS,
+    WRITING_SIGNALS,
+    answer_key,
+    page_units_of,
+    spell_duration,
+    spell_pay,
+    texts_shown,
+)
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATED

@@ -23,6 +23,7 @@ from django.utils.http import http_date, quote_etag
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.errors import AnswerProblem
 from annotation.models import Assignment, QuizAttempt, Worker
@@ -724,3 +725,37 @@ def _read_seconds(text: Any) -> dict[str, float]:
 def _read_comment(text: Any) -> dict[str, str]:
     """Keep an empty comment: it deletes the saved one."""
     return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}
+
+
+def spell_duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return _("less than a minute")
+    return _("about %(time)s") % {"time": _hours_and_minutes(minutes)}
+
+
+def spell_left(seconds: float) -> str:
+    """Return the rest of a lease, rounded down."""
+    minutes = int(seconds // 60)
+    if minutes < 1:
+        return _("less than a minute left")
+    if minutes >= 2 * 24 * 60:
+        return _("%(days)d days left") % {"days": minutes // (24 * 60)}
+    return _("%(time)s left") % {"time": _hours_and_minutes(minutes)}
+
+
+def spell_pay(cents: int, currency: str) -> str:
+    if not cents:
+        return ""
+    pay = ngettext("%(cents)d cent a page of work", "%(cents)d cents a page of work", cents) % {
+        "cents": cents
+    }
+    return f"{pay} ({currency})" if currency else pay
+
+
+def _hours_and_minutes(minutes: int) -> str:
+    hours, rest = divmod(minutes, 60)
+    if not hours:
+        return _("%(minutes)d min") % {"minutes": rest}
+    both = {"hours": hours, "minutes": rest}
+    return _("%(hours)d h %(minutes)d min") % both if rest else _("%(hours)d h") % both

@@ -34,8 +34,8 @@ from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.privacy.erasing import digest_of
 from annotation.privacy.retention import restored_after_erasure
-from annotation.words import spell_cents
 from annotation.work.arena import count_answers_by_pair, counts_for_pair
+from common.amounts import spell_cents
 from evaluation.data.judgment_sets.loaders import changed_blocks
 from evaluation.models import Analysis, Deposit
 from judgments.kinds import KINDS

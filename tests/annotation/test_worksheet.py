@@ -10,8 +10,14 @@ from annotation.templatetags.annotation_tags import (
     percent,
     text_direction,
 )
-from annotation.words import spell_duration, spell_left, spell_pay
-from annotation.work.worksheet import PageUnit, answers_of_form, undecided_positions
+from annotation.work.worksheet import (
+    PageUnit,
+    answers_of_form,
+    spell_duration,
+    spell_left,
+    spell_pay,
+    undecided_positions,
+)
 from common.markup import render_markdown
 from judgments.kinds import KINDS
 from judgments.models import Unit

@@ -2,7 +2,7 @@
 
 from django.utils.translation import override
 
-from annotation.words import spell_seconds
+from common.amounts import spell_seconds
 from evaluation.presentation.content import format_cell
 from evaluation.results.plots import progress_sentence
 from evaluation.results.strengths.views import with_sign

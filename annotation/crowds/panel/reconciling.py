@@ -29,8 +29,7 @@ from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication,
 from annotation.money.ledger import one_order, pay_unmatched, unmatched_key
 from annotation.money.payments import ask_for_bonus, decide_session
 from annotation.quality.reviews import ABANDONED, reasons_against
-from annotation.words import spell_cents
-from common.amounts import thousands
+from common.amounts import spell_cents, thousands
 from common.errors import QuorumError, WrongState
 from judgments.design.panels import PANEL_PRESETS, Panel, session_parameter, worker_parameter
 from judgments.importers.textio import csv_line, guard_formula

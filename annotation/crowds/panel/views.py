@@ -35,9 +35,9 @@ from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_paused_study
 from annotation.views.common import errors_as_pages, remember_worker, see_other, session_of, worker_of
-from annotation.words import spell_duration, spell_money
 from annotation.work.summaries import describe_effort
-from annotation.work.worksheet import read_design
+from annotation.work.worksheet import read_design, spell_duration
+from common.amounts import spell_money
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.countries import countries_by_name

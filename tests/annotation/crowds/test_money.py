@@ -14,7 +14,7 @@ from annotation.crowds import backend_for
 from annotation.crowds.outbox import settle_session
 from annotation.models import Budget, CrowdSession, LedgerEntry, Publication, Worker
 from annotation.money import ledger
-from annotation.words import spell_cents
+from common.amounts import spell_cents
 from common.errors import WrongState
 from common.rows import LogIsAppendOnly
 from judgments.design.study_design import StudyDesign

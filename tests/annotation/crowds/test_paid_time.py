@@ -13,11 +13,11 @@ from annotation.models import Assignment, CrowdSession, Judgment
 from annotation.money.costs import overclaims_of, pay_of_sessions, wages_of
 from annotation.money.orders import preview_top_ups
 from annotation.money.payments import decide_session, pay_top_ups
-from annotation.words import spell_seconds
 from annotation.work.claims import extend_lease, retake_assignment
 from annotation.work.operations import extend_leases
 from annotation.work.submissions import revise_judgments, save_answers, submit_assignment
 from annotation.work.worksheet import page_units_of
+from common.amounts import spell_seconds
 from common.errors import WrongState
 from judgments.models import HIT, Study
 from tests.annotation.casting import make_dataset, make_study
