@@ -659,44 +659,6 @@ def study_rehearsed(copy: Study) -> Study | None:
     return Study.objects.filter(pk=number).first() if number else None
 
 
-@transaction.atomic
-def delete_rehearsal(*, copy: Study) -> None:
-    """Delete a copy with its simulated answers; people's answers are never deleted."""
-    locked = Study.objects.select_for_update().get(pk=copy.pk)
-    if not locked.simulated or OF not in locked.notes:
-        raise WrongState(
-            _("Study %(slug)r is no rehearsed copy; only such copies are deleted with answers.")
-            % {"slug": copy.slug}
-        )
-    if Job.objects.under_way().filter(kind="rehearse", args__study=copy.slug).exists():
-        raise WrongState(
-            _("Study %(slug)r is being rehearsed; wait until that is done.") % {"slug": copy.slug}
-        )
-    work = Assignment.objects.filter(study=locked)
-    if work.exclude(worker__source=Worker.Source.REHEARSAL).exists():
-        raise WrongState(
-            _("Study %(slug)r holds answers of people and cannot be deleted.") % {"slug": copy.slug}
-        )
-    note_event(
-        study=locked, what="deleted", sentence="Deleted with its simulated answers.", design=locked.design
-    )
-    of_whom = study_rehearsed(locked)
-    if of_whom is not None:
-        note_event(
-            study=of_whom, what="rehearsal-deleted", sentence=f"The rehearsal {copy.slug} was deleted."
-        )
-    try:
-        Case.objects.filter(study=locked).delete()
-        work.delete()
-        Exclusion.objects.filter(study=locked).delete()
-        Worker.objects.filter(study=locked, source=Worker.Source.REHEARSAL).delete()
-        locked.delete()
-    except ProtectedError:
-        raise WrongState(
-            _("Something rests on study %(slug)r; it cannot be deleted.") % {"slug": copy.slug}
-        ) from None
-
-
 USUAL = Crowd()
 
 
@@ -709,21 +671,12 @@ class SortsField(serializers.CharField):
         return ",".join(filter(None, dictionary.getlist(self.field_name))) or empty
 
 
-def _number(label: str, usual: float, low: float, high: float) -> serializers.FloatField:
-    return serializers.FloatField(
+def _number(label: str, usual: float, low: float, high: float) -> Any:
+    whole = isinstance(usual, int)
+    field: Any = serializers.IntegerField if whole else serializers.FloatField
+    return field(
         label=label,
-        help_text=f"{label} (default {usual}).",
-        min_value=low,
-        max_value=high,
-        initial=usual,
-        required=False,
-    )
-
-
-def _whole_number(label: str, usual: int, low: int, high: int) -> serializers.IntegerField:
-    return serializers.IntegerField(
-        label=label,
-        help_text=f"Default {usual}.",
+        help_text=f"Default {usual}." if whole else f"{label} (default {usual}).",
         min_value=low,
         max_value=high,
         initial=usual,
@@ -734,12 +687,12 @@ def _whole_number(label: str, usual: int, low: int, high: int) -> serializers.In
 class RehearsalRequest(Parameters):
     """The simulated workers of a rehearsal."""
 
-    workers = _whole_number("Workers", USUAL.workers, 1, 2000)
+    workers = _number("Workers", USUAL.workers, 1, 2000)
     spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
     accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
     drop_outs = _number("Chance that a page of work is returned", USUAL.drop_outs, 0, 0.9)
     speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
-    seed = _whole_number("Seed", USUAL.seed, 0, 2**53)
+    seed = _number("Seed", USUAL.seed, 0, 2**53)
     sorts = SortsField(
         required=False,
         initial=USUAL.sorts,
@@ -769,7 +722,7 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
 class LargeRehearsalRequest(RehearsalRequest):
     """The simulated workers of the study itself."""
 
-    workers = _whole_number("Workers", USUAL.workers, 1, 100_000)
+    workers = _number("Workers", USUAL.workers, 1, 100_000)
 
 
 @operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
@@ -795,8 +748,40 @@ def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd
 
 
 @operation("delete-rehearsal", "Delete a rehearsal", right=Right.OWN)
+@transaction.atomic
 def delete(*, study: Study, by: User | None) -> Outcome:
     """Delete a copy with all its simulated answers, as its owner."""
-    rehearsed = study_rehearsed(study)
-    delete_rehearsal(copy=study)
+    locked = Study.objects.select_for_update().get(pk=study.pk)
+    if not locked.simulated or OF not in locked.notes:
+        raise WrongState(
+            _("Study %(slug)r is no rehearsed copy; only such copies are deleted with answers.")
+            % {"slug": study.slug}
+        )
+    if Job.objects.under_way().filter(kind="rehearse", args__study=study.slug).exists():
+        raise WrongState(
+            _("Study %(slug)r is being rehearsed; wait until that is done.") % {"slug": study.slug}
+        )
+    work = Assignment.objects.filter(study=locked)
+    if work.exclude(worker__source=Worker.Source.REHEARSAL).exists():
+        raise WrongState(
+            _("Study %(slug)r holds answers of people and cannot be deleted.") % {"slug": study.slug}
+        )
+    note_event(
+        study=locked, what="deleted", sentence="Deleted with its simulated answers.", design=locked.design
+    )
+    rehearsed = study_rehearsed(locked)
+    if rehearsed is not None:
+        note_event(
+            study=rehearsed, what="rehearsal-deleted", sentence=f"The rehearsal {study.slug} was deleted."
+        )
+    try:
+        Case.objects.filter(study=locked).delete()
+        work.delete()
+        Exclusion.objects.filter(study=locked).delete()
+        Worker.objects.filter(study=locked, source=Worker.Source.REHEARSAL).delete()
+        locked.delete()
+    except ProtectedError:
+        raise WrongState(
+            _("Something rests on study %(slug)r; it cannot be deleted.") % {"slug": study.slug}
+        ) from None
     return Outcome(_("“%(name)s” is deleted with its simulated answers.") % {"name": study.name}, rehearsed)

@@ -170,24 +170,6 @@ def request_of(study: Study, worker: Worker) -> ErasureRequest | None:
     return ErasureRequest.objects.filter(study=study, worker=worker).first()
 
 
-@transaction.atomic
-def decline(*, study: Study, name: str, why: str, by: User | None) -> None:
-    """Decline a waiting request, and let the person work again."""
-    worker = find_worker(study, name)
-    waiting = ErasureRequest.objects.filter(study=study, worker=worker, state=ErasureRequest.State.WAITING)
-    if not waiting.update(state=ErasureRequest.State.DECLINED, answer=why, decided_at=timezone.now()):
-        raise WrongState(
-            pgettext("staff", "Nothing was changed: %(name)s has no request that waits.")
-            % {"name": worker.name}
-        )
-    flags = Case.objects.filter(study=study, worker=worker, state=Case.State.OPEN)
-    if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # another pause is not ours to end
-        unpause_worker(study=study, worker=worker)
-    note_event(
-        study=study, what="erasure-declined", sentence="A request to be erased was declined.", why=why, by=by
-    )
-
-
 NAMES = ("mark", "way", "content", "at", "previous", "digest")
 
 
@@ -362,9 +344,22 @@ class DeclineRequest(Reason):
     right=Right.OWN,
     scope="workers",
 )
+@transaction.atomic
 def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Decline a participant's request. They read the reason on their own page."""
-    decline(study=study, name=worker, why=why, by=by)
+    person = find_worker(study, worker)
+    waiting = ErasureRequest.objects.filter(study=study, worker=person, state=ErasureRequest.State.WAITING)
+    if not waiting.update(state=ErasureRequest.State.DECLINED, answer=why, decided_at=timezone.now()):
+        raise WrongState(
+            pgettext("staff", "Nothing was changed: %(name)s has no request that waits.")
+            % {"name": person.name}
+        )
+    flags = Case.objects.filter(study=study, worker=person, state=Case.State.OPEN)
+    if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # another pause is not ours to end
+        unpause_worker(study=study, worker=person)
+    note_event(
+        study=study, what="erasure-declined", sentence="A request to be erased was declined.", why=why, by=by
+    )
     return Outcome(pgettext("staff", "The request is declined; the person reads why."))
 
 

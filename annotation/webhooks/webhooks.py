@@ -283,15 +283,6 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
 
 
 @transaction.atomic
-def rotate_secret(*, webhook: Webhook, by: User | None = None) -> None:
-    webhook.salt = secrets.token_hex(32)
-    if not Webhook.objects.filter(pk=webhook.pk).update(salt=webhook.salt):
-        raise NotThere(_("There is no such webhook any more."))
-    sentence = "The secret of a webhook was changed."
-    note_event(study=webhook.study, what="webhook-rotated", sentence=sentence, by=by, webhook=webhook.pk)
-
-
-@transaction.atomic
 def remove_webhook(*, webhook: Webhook, by: User | None = None) -> None:
     removed, _rows = Webhook.objects.filter(pk=webhook.pk).delete()
     if removed:
@@ -332,19 +323,6 @@ def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery
         key=f"ping:{uuid4().hex}",
         payload={"by": "test", "events": webhook.events},
     )
-
-
-@transaction.atomic
-def retry_delivery(*, delivery: WebhookDelivery) -> WebhookDelivery:
-    if not Webhook.objects.filter(pk=delivery.webhook_id, active=True).update(rests_until=None):
-        raise WrongState(_("Nothing was sent: the webhook is switched off."))
-    moved = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.GIVEN_UP).update(
-        state=State.WAITING, attempts=0, next_at=timezone.now(), problem=""
-    )
-    if not moved:
-        raise WrongState(_("Nothing was changed: only what was given up can be sent again."))
-    delivery.refresh_from_db()
-    return delivery
 
 
 def listens_to_submissions() -> Exists:
@@ -566,10 +544,15 @@ def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
 
 
 @operation("rotate-webhook", "Change a webhook's secret", scope="webhooks", row="webhook")
+@transaction.atomic
 def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Make another secret; the old one ends now."""
     row = _webhook(study, webhook)
-    rotate_secret(webhook=row, by=by)
+    row.salt = secrets.token_hex(32)
+    if not Webhook.objects.filter(pk=row.pk).update(salt=row.salt):
+        raise NotThere(_("There is no such webhook any more."))
+    sentence = "The secret of a webhook was changed."
+    note_event(study=study, what="webhook-rotated", sentence=sentence, by=by, webhook=row.pk)
     return Outcome(_("The webhook has another secret."), row)
 
 
@@ -598,11 +581,19 @@ def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
 
 
 @operation("retry-delivery", "Send a message again", scope="webhooks", row="delivery")
+@transaction.atomic
 def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
     """Send a given-up message again, under the same id."""
     row = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
-    sent = retry_delivery(delivery=row)
-    return Outcome(_("The message goes out again within seconds."), sent)
+    if not Webhook.objects.filter(pk=row.webhook_id, active=True).update(rests_until=None):
+        raise WrongState(_("Nothing was sent: the webhook is switched off."))
+    moved = WebhookDelivery.objects.filter(pk=row.pk, state=State.GIVEN_UP).update(
+        state=State.WAITING, attempts=0, next_at=timezone.now(), problem=""
+    )
+    if not moved:
+        raise WrongState(_("Nothing was changed: only what was given up can be sent again."))
+    row.refresh_from_db()
+    return Outcome(_("The message goes out again within seconds."), row)
 
 
 def _webhook(study: Study, key: str) -> Webhook:

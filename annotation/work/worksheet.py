@@ -21,9 +21,8 @@ from django.urls import reverse
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import http_date, quote_etag
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language, gettext
+from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from annotation.errors import AnswerProblem
 from annotation.models import Assignment, QuizAttempt, Worker

@@ -27,8 +27,8 @@ from annotation.webhooks.webhooks import (
     note_completions,
     ping_webhook,
     remove_webhook,
-    retry_delivery,
-    rotate_secret,
+    retry,
+    rotate,
     secret_of,
     send_webhooks,
     sign,
@@ -221,8 +221,8 @@ def test_what_fails_is_tried_again_under_its_id_until_it_is_given_up(
     assert len({one.body for one in listener.heard}) == 1
     listener.status = 204
     with pytest.raises(WrongState):
-        retry_delivery(delivery=ping_webhook(webhook=webhook))
-    retry_delivery(delivery=found)
+        retry.run(study, {"delivery": str(ping_webhook(webhook=webhook).pk)}, by=None)
+    retry.run(study, {"delivery": str(found.pk)}, by=None)
     assert send_webhooks() == 2
     assert listener.heard[0].headers["webhook-id"] in {
         one.headers["webhook-id"] for one in listener.heard[-2:]
@@ -377,7 +377,8 @@ def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: 
     with pytest.raises(IntegrityError), transaction.atomic():
         WebhookDelivery.objects.create(**same)
     ping_webhook(webhook=webhook)
-    rotate_secret(webhook=webhook)
+    rotate.run(study, {"webhook": str(webhook.pk)}, by=None)
+    webhook.refresh_from_db()
     other = secret_of(webhook)
     assert other != secret
     send_webhooks()

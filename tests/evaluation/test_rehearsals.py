@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from annotation.models import Assignment, Worker
-from annotation.rehearsal import copy_for_rehearsal, delete_rehearsal, rehearsals_of
+from annotation.rehearsal import copy_for_rehearsal, delete, rehearsals_of
 from common.errors import WrongState
 from evaluation.models import Analysis
 from evaluation.planning.rehearsals import needed_pairs
@@ -103,7 +103,7 @@ def test_a_copy_is_deleted_with_its_simulated_answers_and_nothing_else_is(design
         StudyEvent.objects.filter(what__in=["deleted", "rehearsal-deleted"]).values_list("slug", "what")
     ) == {(copy.slug, "deleted"), (study.slug, "rehearsal-deleted")}
     with pytest.raises(WrongState, match="is no rehearsed copy"):
-        delete_rehearsal(copy=study)
+        delete.run(study, {}, by=None)
 
 
 def test_a_copy_is_neither_copied_again_nor_deleted_while_it_is_rehearsed(designer: Client) -> None:
