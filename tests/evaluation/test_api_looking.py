@@ -17,7 +17,7 @@ from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work
 from tests.doors import call, key_of, of_role
 from tests.evaluation.studies import StudyOf
-from tests.evaluation.test_closer import graded
+from tests.evaluation.test_follow_up import graded
 from tests.evaluation.test_study_page import pairwise
 from tests.studies import make_study
 

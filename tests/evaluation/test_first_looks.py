@@ -11,7 +11,7 @@ from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job
 from judgments.studies import page as study_pages
-from tests.evaluation.test_closer import METRICS
+from tests.evaluation.test_follow_up import METRICS
 from tests.evaluation.test_study_page import pairwise
 from tests.judgments.desk import page, words
 

@@ -1,28 +1,35 @@
-"""The page Releases: bundles made by a job, taken home, verified and compared."""
+"""The page Releases: bundles made by a job, also by a second worker, taken home, verified and compared."""
 
 import hashlib
 import html
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from annotation.models import Worker
+from annotation.models import Judgment, Worker
 from annotation.quality.flags import exclude_worker
-from evaluation.data.releases.storage import place_for_release
+from evaluation.data.releases.storage import Terms, place_for_release
 from evaluation.models import Release
 from evaluation.planning.registration.plans import make_plan, plan_hash, register_study
+from evaluation.reports.releases.making import release_study
+from evaluation.reports.releases.verification import compare_releases
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent
-from tests.evaluation.studies import three_pairs
+from tests.evaluation.studies import StudyOf, make_dataset, three_pairs
+from tests.installations import Installation
 from tests.studies import make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("undrawn")]
+
 TERMS = {"version": "1.0", "licence": "CC-BY-4.0", "texts": "true", "page": "releases"}
 
 
@@ -175,3 +182,85 @@ def test_roles_open_releases_and_plans_of_their_study_alone(client: Client, stud
     (row,) = client.get("/api/registrations/").json()["results"]
     assert row["sha256"] == plan_hash(row["content"])
     assert not Job.objects.exists()
+
+
+def test_what_changed_is_told_although_people_have_other_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = StudyOf(
+        make_dataset("toy", {"a.jpg": ["a dog"], "b.jpg": ["a cat"]}), "pairwise", controls={"per_hit": 0}
+    )
+    pairs = [study.pair("p1", "a.jpg", "a", "b"), study.pair("p2", "b.jpg", "c", "d")]
+    hit = study.hit("h", [study.unit(f"u-{pair.key}", pair=pair) for pair in pairs], required=5)
+    study.answer(hit, "w-1", [1, 1], minutes=3)
+    study.answer(hit, "w-2", [1, 2], minutes=4)
+    paths = [tmp_path / "1.0.zip", tmp_path / "1.1.zip"]
+    release_study(study=study.study, terms=Terms("1.0", "CC0-1.0"), output=paths[0])
+    study.answer(hit, "w-3", [2, 2], minutes=5)
+    Judgment._base_manager.filter(assignment__worker__name="w-1", unit__key="u-p1").update(set_aside=True)
+    release_study(study=study.study, terms=Terms("1.1", "CC0-1.0"), output=paths[1])
+    found = compare_releases(*paths)
+    assert found["versions"] == ["1.0", "1.1"]
+    assert found["judgments"] == {"before": 4, "after": 6, "added": 2, "removed": 0, "no_longer_used": 1}
+    assert {(row["unit"] or row["pair"]): (row["before"], row["after"]) for row in found["consensus"]} == {
+        "u-p1": (1, None), "u-p2": (None, 2), "p1": (1, None), "p2": (None, 2),
+    }  # fmt: skip
+    call_command("compare_releases", *map(str, paths), "--output", str(tmp_path / "c.json"))
+    assert "2 added, 0 removed, 1 no longer used" in capsys.readouterr().out
+    assert (tmp_path / "c.json").is_file()
+    same = compare_releases(paths[1], paths[1])
+    assert same["judgments"] == {"before": 6, "after": 6, "added": 0, "removed": 0, "no_longer_used": 0}
+    assert same["consensus"] == same["swapped"] == []
+
+
+KILLED = """
+import json, os
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connections
+from django.utils import timezone
+
+from evaluation.models import Release
+from evaluation.reports.releases.verification import verify_bundle
+from evaluation.data.releases.storage import release_file
+from judgments.jobs import Run, enqueue, run_job, sweep_jobs
+from judgments.models import Job
+from tests.evaluation.studies import StudyOf, make_dataset
+
+made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog"]}), "pairwise", controls={"per_hit": 0})
+hit = made.hit("h", [made.unit("u", pair=made.pair("p", "a.jpg", "a", "b"))])
+made.answer(hit, "ada", [1])
+terms = {"version": "1.0", "licence": "CC0-1.0", "texts": True, "comments": False, "title": "", "citation": ""}
+job = enqueue(kind="release", args={"study": made.study.slug, **terms})
+folder = Path(settings.EXPORT_ROOT)
+connections.close_all()
+child = os.fork()
+if child == 0:
+    def killed(run, share, words=""):
+        if share >= 0.6:
+            os.kill(os.getpid(), 9)
+    Run.progress = killed
+    run_job(job.pk)
+    os._exit(0)
+ended = os.waitpid(child, 0)[1]
+bundles = lambda: len(list(folder.glob("*.zip")))
+told = {"ended": ended, "bundles": bundles(), "releases": Release.objects.count()}
+long_ago = timezone.now() - timedelta(seconds=settings.JOB_STALE_SECONDS + 1)
+Job.objects.update(heartbeat=long_ago)
+swept = sweep_jobs()
+run_job(job.pk)
+told |= {"requeued": list(swept.requeued) == [job.pk], "state": Job.objects.get().state, "then": bundles()}
+told |= {"left": [path.name for path in folder.glob(".*")]}
+told |= {"differences": verify_bundle(release_file(Release.objects.get())).count}
+print("TOLD", json.dumps(told))
+"""
+
+
+def test_a_killed_worker_leaves_no_release(installation_on: Callable[[str], Installation]) -> None:
+    out = installation_on("sqlite").python(KILLED)
+    assert json.loads(out.partition("TOLD ")[2]) == {
+        "ended": 9, "bundles": 0, "releases": 0, "requeued": True, "state": "done", "then": 1, "left": [],
+        "differences": 0,
+    }  # fmt: skip

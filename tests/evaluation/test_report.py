@@ -1,4 +1,4 @@
-"""Reports: the figures and files of a study, the same bytes for the same judgments, and its page."""
+"""Reports: figures and files, floors and ceilings worked out by hand, readings, the page and each of its files."""
 
 import csv
 import errno
@@ -10,23 +10,52 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
 
 from evaluation.data.judgment_sets.records import UnitRow
 from evaluation.errors import ExportError
 from evaluation.models import Analysis
-from evaluation.presentation.content import Column, Estimate, Table
+from evaluation.presentation.content import (
+    Column,
+    Curves,
+    Dots,
+    Estimate,
+    Heat,
+    Plot,
+    Report,
+    Table,
+    p_in_text,
+    p_value,
+)
 from evaluation.presentation.rendering import render_report, render_table
 from evaluation.reports import storage
 from evaluation.reports.loading import load_inputs
 from evaluation.reports.sections.captions import letters_of
-from evaluation.reports.sections.people import halves_of_votes, one_against_mean
-from evaluation.reports.storage import build_report, write_folder
+from evaluation.reports.sections.people import halves_of_votes, one_against_cut, one_against_mean
+from evaluation.reports.storage import ENTRIES, bibtex, build_report, fields_of, write_folder
+from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.rankings import corrected_success
+from evaluation.statistics.correlation import correlation
 from evaluation.statistics.ranking import judge_rankings
-from judgments.models import Item, Output, Study, System
-from tests.evaluation.reporting import IMAGES, PETS, graded, pairwise, rolled_back, written
+from judgments.access.tokens import create_token
+from judgments.kinds import KINDS
+from judgments.models import Item, Job, Output, Study, System
+from tests.evaluation.reporting import (
+    IMAGES,
+    PETS,
+    address,
+    graded,
+    make_report,
+    pairwise,
+    rolled_back,
+    run_report_job,
+    words,
+    written,
+)
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.plots import cut_fonts_again
 
@@ -316,3 +345,412 @@ def test_a_report_that_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pyt
         write_folder(folder, [("manifest.json", b"{} ")], mark="manifest.json")
     assert (folder / "manifest.json").read_bytes() == b"{}"
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+@pytest.fixture(scope="module")
+def of_grades(django_db_setup: None, django_db_blocker: Any) -> Report:
+    with rolled_back(django_db_blocker):
+        return build_report(graded().study, metrics=["bleu-1", "rouge-l"])
+
+
+@pytest.fixture(scope="module")
+def of_pairs(django_db_setup: None, django_db_blocker: Any) -> Report:
+    with rolled_back(django_db_blocker):
+        return build_report(pairwise().study, metrics=["bleu-1", "rouge-l"])
+
+
+def plots(report: Report) -> dict[str, Plot]:
+    return {plot.name: plot for plot in report.plots}
+
+
+def levels(plot: Plot) -> set[str]:
+    """What the floors and ceilings of a figure are called."""
+    drawing: Any = plot.drawing
+    found = {level.label for panel in drawing.panels for level in getattr(panel, "levels", ())}
+    found |= {bound.label for panel in drawing.panels for bound in getattr(panel, "bounds", ())}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("p", "table", "sentence"),
+    [
+        (0.0, "<\u00a0.001", "p <\u00a0.001"),
+        (0.0009, "<\u00a0.001", "p <\u00a0.001"),
+        (0.001, ".001", "p = .001"),
+        (0.0128, ".013", "p = .013"),
+        (0.05, ".050", "p = .050"),
+        (0.99, ".990", "p = .990"),
+        (0.9996, ">\u00a0.999", "p >\u00a0.999"),
+        (1.0, ">\u00a0.999", "p >\u00a0.999"),
+        (float("nan"), "–", "p = –"),
+    ],
+)
+def test_a_p_is_printed_as_journals_do(p: float, table: str, sentence: str) -> None:
+    assert p_value(p) == table
+    assert p_in_text(p) == sentence
+
+
+def test_tables_print_a_p_alike_and_their_data_has_every_digit() -> None:
+    columns = (Column("what"), Column("p", "p"))
+    table = Table("t", "T", columns, (("a", 1.0), ("b", 1.5e-7), ("c", 0.0128)))
+    assert "&gt;\u00a0.999" in render_table(table, "html")
+    assert r"\textgreater{}~.999" in render_table(table, "tex")
+    assert r"\textless{}~.001" in render_table(table, "tex")
+    assert r"\< .001" in render_table(table, "md")
+    assert render_table(table, "csv").splitlines()[1:] == ["a,1.0", "b,1.5e-07", "c,0.0128"]
+
+
+def test_one_judge_s_coefficients_against_the_others_by_hand() -> None:
+    """Two judges a unit: each is held against the other, so that both orders count."""
+    unit = np.repeat(np.arange(4), 2)
+    value = np.array([1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 4.0, 3.0])
+    others = value.reshape(4, 2)[:, ::-1].ravel()
+    r = one_against_mean(unit, value, coefficient="pearson", seed=1, resamples=0).value
+    assert r == pytest.approx(np.corrcoef(value, others)[0, 1])
+
+
+def of_units(generator: np.random.Generator, units: int, judges: int) -> tuple[Any, Any]:
+    """Grades from 1 to 4 of which a unit's are alike, but for a step now and then."""
+    grade = generator.integers(1, 5, size=units)
+    step = generator.integers(-1, 2, size=(units, judges))
+    return np.repeat(np.arange(units), judges), np.clip(grade[:, None] + step, 1, 4).ravel().astype(float)
+
+
+@pytest.mark.parametrize("name", ["pearson", "spearman", "kendall-tau-b"])
+def test_one_judge_s_interval_draws_units_and_not_their_judgments(name: str) -> None:
+    """Beside a bootstrap that draws whole units and computes every coefficient again."""
+    generator = np.random.default_rng(5)
+    unit, value = of_units(generator, 15, 20)
+    found = one_against_mean(unit, value, coefficient=name, seed=1, resamples=400)
+    rows = value.reshape(15, 20)
+    drawn = [
+        one_against_mean(
+            unit, rows[generator.integers(0, 15, size=15)].ravel(), coefficient=name, seed=1, resamples=0
+        )
+        for _ in range(400)
+    ]
+    low, high = np.quantile([one.value for one in drawn if one.value is not None], [0.025, 0.975])
+    assert found.low is not None
+    assert found.high is not None
+    assert (found.low, found.high) == (pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03))
+    others = (rows.sum(axis=1, keepdims=True) - rows) / 19
+    narrow = correlation(value, others.ravel(), name, resamples=400, seed=1)
+    assert found.high - found.low > 1.5 * (narrow.high - narrow.low)
+
+
+def test_one_judge_s_interval_is_the_same_whatever_units_are_called() -> None:
+    unit, value = of_units(np.random.default_rng(6), 30, 3)
+    one = one_against_mean(unit, value, seed=1, resamples=200)
+    assert one == one_against_mean(1000 - unit * 7, value, seed=1, resamples=200)
+
+
+def test_one_judge_s_kappa_at_a_cut_by_hand() -> None:
+    """Three judges, two units. At 3: unit one has 4, 4, 1, whose others' means are 2.5, 2.5 and 4; unit two 1, 1, 1.
+    The judge says yes on 2 of 6, the others on 1, never both: po = 3/6, pe = (2*1 + 4*5)/36 = 22/36."""
+    unit, value = np.repeat([7, 9], 3), np.array([4.0, 4.0, 1.0, 1.0, 1.0, 1.0])
+    found = one_against_cut(unit, value, [3.0, 5.0], seed=1, resamples=200)
+    assert found[3.0].value == pytest.approx((3 / 6 - 22 / 36) / (1 - 22 / 36))
+    assert found[3.0].n == 6
+    assert found[5.0] == Estimate(None)  # nobody says yes
+    assert one_against_cut(np.arange(3), np.array([1.0, 2.0, 3.0]), [2.0], seed=1, resamples=10) == {}
+
+
+def test_people_who_agree_reach_a_kappa_of_one_with_its_interval() -> None:
+    unit, value = np.repeat(np.arange(10), 2), np.repeat([1.0, 4.0] * 5, 2)
+    found = one_against_cut(unit, value, [3.0], seed=1, resamples=200)[3.0]
+    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
+
+
+def test_every_figure_of_grades_has_its_floor_and_ceiling(of_grades: Report) -> None:
+    found = plots(of_grades)
+    assert levels(found["agreement"]) == {"chance", "reliable from .80", "full agreement"}
+    assert levels(found["correlation"]) == {"chance", "one judge"}
+    assert levels(found["kappa"]) == {"chance", "full agreement"}
+    kappa = found["kappa"].drawing
+    assert isinstance(kappa, Heat)
+    for panel in kappa.panels:
+        assert (panel.rows[-1], panel.apart) == ("one judge", 1)
+        assert any(value is not None for value in panel.values[-1])
+    for end in ("r", "rho", "tau-b"):
+        matrix = found[f"metric-correlation-{end}"]
+        assert levels(matrix) == {"unrelated", "one judge"}
+        assert "One judge against the mean of the others reaches" in matrix.sentence
+        assert isinstance(matrix.drawing, Heat)
+        (panel,) = matrix.drawing.panels
+        assert panel.rows == ("bleu-1", "rouge-l", "people")
+        assert [row[0] for row in matrix.data.rows] == [*panel.rows]
+        assert [tuple(row[1:]) for row in matrix.data.rows] == [*panel.values]
+
+
+def test_the_matrices_hold_each_their_own_coefficient(of_grades: Report) -> None:
+    (table,) = [table for table in of_grades.tables if table.name == "metric-correlation"]
+    (tau, rho, r) = next(row[2:5] for row in table.rows if row[:2] == ("bleu-1", "rouge-l"))
+    for end, value in (("tau-b", tau), ("rho", rho), ("r", r)):
+        drawing = plots(of_grades)[f"metric-correlation-{end}"].drawing
+        assert isinstance(drawing, Heat)
+        assert drawing.panels[0].values[0][1] == drawing.panels[0].values[1][0] == value
+
+
+def test_where_people_score_no_captions_the_figure_says_why_it_has_no_ceiling(of_pairs: Report) -> None:
+    matrix = plots(of_pairs)["metric-correlation-r"]
+    assert levels(matrix) == {"unrelated"}
+    assert "No ceiling is drawn: people choose between captions" in matrix.sentence
+
+
+def test_a_single_vote_a_unit_leaves_the_correlation_without_a_ceiling() -> None:
+    made = StudyOf(make_dataset("pets", IMAGES), "graded")
+    texts = ["A dog runs on grass", "Blue cars", "A dog", "The dog runs"]
+    made.judge_texts(texts, {"w-1": [4, 1, 3, 4]})
+    found = plots(build_report(made.study, metrics=["bleu-1", "rouge-l"]))
+    assert levels(found["correlation"]) == {"chance"}
+    for name in ("correlation", "kappa", "metric-correlation-rho"):
+        assert "No ceiling is drawn: too few units have two judgments" in found[name].sentence
+
+
+def test_grades_of_systems_stand_between_a_random_and_the_best_judged_caption() -> None:
+    """One image, captions graded 4, 2 and 1, of which the system puts the second best first."""
+    made = StudyOf(make_dataset("pets", {"a.jpg": ["a dog"]}), "graded")
+    row = System.objects.create(dataset=made.dataset, name="second")
+    Output.objects.create(
+        system=row, item=made.dataset.items.get(), caption=candidate(made.dataset, "two"), rank=1
+    )
+    units = [made.unit(f"u-{text}", "a.jpg", first=text) for text in ("one", "two", "three")]
+    made.answer(made.hit("h1", units), "w-1", [4, 2, 1])
+    plot = plots(build_report(made.study, metrics=["bleu-1"]))["grades"]
+    assert isinstance(plot.drawing, Curves)
+    floor, ceiling = plot.drawing.panels[0].bounds
+    assert (floor.x[0], floor.x[-1]) == (4.0, 2.0)
+    assert (floor.y[0], floor.y[-1]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert set(ceiling.y) == {1.0}
+    assert [row[0] for row in plot.data.rows] == ["second", "random judged one", "best judged one"]
+    assert "Floor: a caption drawn at random" in plot.sentence
+
+
+def test_captions_of_people_are_the_ceiling_of_a_tournament() -> None:
+    made = StudyOf(make_dataset("pets", IMAGES), "pairwise")
+    machine = System.objects.create(dataset=made.dataset, name="machine")
+    pair = made.pair("p1", "a.jpg", "A dog .", "Cars", kind="HM")
+    pair.second_system = machine
+    pair.save()
+    hit = made.hit("h1", [made.unit("u1", pair=pair)])
+    made.answer(hit, "w-1", [1])
+    plot = plots(build_report(made.study, metrics=["bleu-1"]))["tournament"]
+    assert levels(plot) == {"even", "human captions"}
+    assert "Ceiling: captions that people wrote." in plot.sentence
+    pair.first_system = System.objects.create(dataset=made.dataset, name="other machine")
+    pair.save()
+    plot = plots(build_report(made.study, metrics=["bleu-1"]))["tournament"]
+    assert levels(plot) == {"even"}
+    assert "No ceiling is drawn: no captions that people wrote took part." in plot.sentence
+
+
+def test_control_items_are_drawn_with_what_guessing_gets(of_pairs: Report) -> None:
+    found = plots(of_pairs)
+    assert levels(found["workers"]) == {"rule", "guessing", "all together"}
+    assert "Guessing would get 50 %." in found["workers"].sentence
+    assert isinstance(found["workers"].drawing, Dots)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.guessed_right is not None])
+def test_guessing_is_the_share_of_values_that_a_control_item_takes(name: str) -> None:
+    kind: Any = KINDS[name]
+    for expected in (kind.good, kind.bad) if hasattr(kind, "good") else kind.values:
+        right = sum(kind.is_right(value, expected) for value in kind.values)
+        assert right / len(kind.values) == kind.guessed_right
+
+
+# BibTeX's standard styles ask for these; what they lack they warn of
+WANTED = {
+    "article": {"author", "title", "journal", "year", "volume", "pages"},
+    "inproceedings": {"author", "title", "booktitle", "year", "pages"},
+    "techreport": {"author", "title", "institution", "year"},
+    "book": {"author", "title", "publisher", "year"},
+    "misc": {"author", "title", "year", "howpublished"},
+}
+
+
+@pytest.mark.parametrize("key", [*ENTRIES])
+def test_a_bibliography_entry_has_its_fields_and_keeps_its_capitals(key: str) -> None:
+    kind, fields = ENTRIES[key].partition("{")[0].removeprefix("@"), fields_of(key)
+    assert WANTED[kind] <= set(fields)
+    assert len(fields) == len(ENTRIES[key].splitlines()) - 2
+    for value in fields.values():
+        assert value.count("{") == value.count("}")
+        assert value.isascii()  # old programs know no UTF-8
+    assert re.fullmatch(r"(1[89]|20)\d\d", fields["year"])
+    assert re.fullmatch(r"10\.\d{4,}/\S+", fields.get("doi", "10.1000/none"))
+    assert re.fullmatch(r"\d+--\d+", fields.get("pages", "1--2"))
+    # a style that writes titles small keeps what stands in braces: words with capitals inside, and letters alone
+    bare = re.sub(r"\{[^}]*\}", "", fields["title"])
+    assert not re.findall(r"\b\w+[A-Z]\w*|\b[B-Z]\b", bare)
+    assert bibtex([key]) == ENTRIES[key]
+
+
+def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
+    designer: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    study = pairwise().study
+    assert "No report yet" in words(designer.get(address(study)))
+    make_report(designer, study)
+    shown = designer.get(address(study))
+    assert "Krippendorff's alpha" in words(shown)
+    assert "came in or changed" not in words(shown)
+    assert b'id="report-accuracy-title"' in shown.content
+    archive = designer.get(address(study, "report-file"))
+    assert archive["Content-Type"] == "application/zip"
+    archive.close()  # it is sent as it is read
+    picture = designer.get(address(study, "report-file"), {"name": "figures/accuracy.pdf"})
+    assert picture.content.startswith(b"%PDF")
+    assert picture["Content-Disposition"] == 'attachment; filename="accuracy.pdf"'
+    for name in ("../db.sqlite3", "/etc/passwd", "figures/none.svg"):
+        assert designer.get(address(study, "report-file"), {"name": name}).status_code == 404
+    stranger, anybody = Client(), Client()
+    stranger.force_login(User.objects.create_user("stranger", is_staff=True))
+    for name in ("report", "report-file"):
+        assert stranger.get(address(study, name)).status_code in (403, 404)
+        assert anybody.get(address(study, name)).status_code == 302
+    step = reverse("admin:judgments_study_do", args=[study.pk, "make-report"])
+    assert stranger.post(step).status_code in (403, 404)
+    assert Job.objects.filter(kind="report").count() == 1
+    Path(next(tmp_path.glob("*.zip"))).unlink()
+    assert "not there any more" in words(designer.get(address(study)))
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_page_says_when_judgments_came_in_since_and_costs_the_same_for_any_number(
+    designer: Client, settings: Any, tmp_path: Path, django_assert_max_num_queries: Any
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    made = graded()
+    make_report(designer, made.study)
+    with django_assert_max_num_queries(25):
+        designer.get(address(made.study))
+    hit = made.hit("h2", [made.unit("u5", "a.jpg", first="A dog")])
+    made.answer(hit, "w-1", [3])
+    assert "came in or changed since" in words(designer.get(address(made.study)))
+
+
+def test_the_numbers_and_every_file_of_a_report_are_fetched_with_a_token(
+    designer: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    study = pairwise().study
+    _, secret = create_token(
+        user=User.objects.get(username="designer"), name="program", scopes=["reports:read", "reports:write"]
+    )
+    program, headers = Client(), {"Authorization": f"Token {secret}"}
+    draft = StudyOf(study.dataset, "graded", name="Draft").study
+    Study.objects.filter(pk=draft.pk).update(state=Study.State.DRAFT)
+    asked = [
+        program.post(f"/api/studies/{one.slug}/report/", content_type="application/json", headers=headers)
+        for one in (draft, study, study)
+    ]
+    assert [answer.status_code for answer in asked] == [409, 202, 409]  # no draft, and no second at once
+    run_report_job()
+    (head,) = program.get("/api/reports/", {"what": "report"}, headers=headers).json()["results"]
+    found = program.get(f"/api/reports/{head['id']}/", headers=headers).json()["result"]
+    (section,) = [one for one in found["sections"] if one["name"] == "metrics"]
+    assert section["tables"][0]["columns"][:5] == ["metric", "HM", "HM low", "HM high", "HM n"]
+    listed = program.get(f"/api/reports/{head['id']}/files/", headers=headers).json()["files"]
+    names = {one["name"]: one for one in listed}
+    assert {"index.html", "figures/accuracy.pdf", "tables/accuracy.csv", "manifest.json"} <= names.keys()
+    for one in listed:
+        answer = program.get(one["url"], headers=headers)
+        assert answer.status_code == 200, one["name"]
+        assert len(answer.content) == one["bytes"]
+        assert answer["Content-Type"] == one["content_type"]
+        assert answer["Content-Disposition"].startswith("attachment")
+    one = names["figures/accuracy.pdf"]
+    first = program.get(one["url"], headers=headers)
+    again = {"Range": "bytes=10-", "If-Range": first["ETag"], **headers}
+    rest = program.get(one["url"], headers=again)
+    assert (rest.status_code, rest.content) == (206, first.content[10:])
+    assert rest["Content-Range"] == f"bytes 10-{one['bytes'] - 1}/{one['bytes']}"
+    assert program.get(one["url"], headers={**headers, "If-None-Match": first["ETag"]}).status_code == 304
+    other = names["tables/accuracy.csv"]["url"]
+    assert program.get(other, headers=again).status_code == 200  # another file: whole
+    behind = program.get(one["url"], headers={**headers, "Range": f"bytes={one['bytes']}-"})
+    assert behind.status_code == 416
+    whole = program.get(f"/api/reports/{head['id']}/download/", headers=headers)
+    assert whole.getvalue().startswith(b"PK")
+    for name in ("none.txt", "../db.sqlite3", "figures/"):
+        assert program.get(f"/api/reports/{head['id']}/files/{name}/", headers=headers).status_code == 404, (
+            name
+        )
+    evaluate_study(study=study, metrics=["bleu-1"])
+    (analysis,) = program.get("/api/reports/", {"what": "meta-evaluation"}, headers=headers).json()["results"]
+    refused = program.get(f"/api/reports/{analysis['id']}/files/", headers=headers)
+    assert refused.status_code == 404
+    assert "is no report" in refused.json()["detail"]
+    _, narrow = create_token(
+        user=User.objects.get(username="designer"), name="other", scopes=["exports:read"]
+    )
+    closed = program.get(f"/api/reports/{head['id']}/files/", headers={"Authorization": f"Token {narrow}"})
+    assert closed.status_code == 403
+
+
+def tables_of(study: Study) -> dict[str, Any]:
+    return {table.name: table for section in build_report(study).sections for table in section.tables}
+
+
+def newest(study: Study, what: str) -> Analysis:
+    found = Analysis.objects.newest_first(study, what).first()
+    assert found is not None
+    return found
+
+
+def test_readings_and_naive_intervals_of_pairs(designer: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    study = pairwise().study
+    usual = evaluate_study(study=study, metrics=["bleu-1", "rouge-l"], all_pairs=True, references=[1])
+    agreement = aggregate_study(study=study)["agreement"]
+    call_command("aggregate", study.slug, clusters="naive")
+    call_command("evaluate", study.slug, metrics="bleu-1,rouge-l", clusters="naive", all_pairs=True)
+    said = capsys.readouterr().out
+    assert "Intervals of agreement are naive" in said
+    assert "Intervals and tests are naive" in said
+    naive = newest(study, Analysis.What.META_EVALUATION)
+    assert naive.settings["clusters"] == naive.result["clusters"] == "naive"
+    cells = [one["metrics"]["bleu-1"]["accuracy"]["all"] for one in (usual, naive.result)]
+    assert cells[0]["value"] == cells[1]["value"]
+    assert ("clusters" in cells[0], "clusters" in cells[1]) == (True, False)
+    assert [one["verdict"]["all"]["by"] for one in (usual, naive.result)] == [
+        "difference-by-image-and-rater-holm", "mcnemar-holm",
+    ]  # fmt: skip
+    assert agreement["alpha"]["clusters"]
+    assert "clusters" not in newest(study, Analysis.What.AGGREGATION).result["agreement"]["alpha"]
+    assert "Someone asked for naive intervals" in words(designer.get(address(study, "results")))
+    with pytest.raises(CommandError, match="clusters"):
+        call_command("aggregate", study.slug, clusters="by-moon")
+
+    tables = tables_of(study)  # of the usual evaluation, though the naive one is newer
+    found = usual["readings"]
+    assert tables["readings-all-pairs"].rows[0][-1].value == found["all_pairs"]["bleu-1"]["all"]["value"]
+    kind, metric, references, cell, _ = tables["readings-references"].rows[1]
+    assert (kind, metric, references) == ("all", "bleu-1", 1)
+    assert cell.value == found["references"]["bleu-1"]["all"][0]["value"]
+
+
+def test_readings_and_naive_intervals_of_captions() -> None:
+    study = graded().study
+    asked: dict[str, Any] = {"tau_c": True, "single_grades": True, "own_kept": True, "people_at_least": [3.0]}
+    usual = evaluate_study(study=study, metrics=["bleu-1"], **asked)
+    naive = evaluate_study(study=study, metrics=["bleu-1"], clusters="naive", **asked)
+    one, two = (found["metrics"]["bleu-1"]["kendall_tau_b"] for found in (usual, naive))
+    assert one["value"] == two["value"]
+    assert ("clusters" in one, "clusters" in two) == (True, False)
+    tables = tables_of(study)
+    found = usual["readings"]
+    shown = {(row[1], row[2]): row[3].value for row in tables["readings-coefficients"].rows}
+    assert shown == {
+        ("means, or shares, of people", "tau-c"): found["tau_c"]["bleu-1"]["value"],
+        ("every single judgment", "tau-b"): found["single_grades"]["bleu-1"]["kendall_tau_b"]["value"],
+        ("every single judgment", "tau-c"): found["single_grades"]["bleu-1"]["kendall_tau_c"]["value"],
+        ("references that are equal to the caption kept", "tau-b"): found["own_kept"]["bleu-1"][
+            "kendall_tau_b"
+        ]["value"],
+        ("references that are equal to the caption kept", "rho"): found["own_kept"]["bleu-1"]["spearman"][
+            "value"
+        ],
+    }
+    assert {row[2] for row in tables["readings-thresholds"].rows} == {3.0}
