@@ -1,22 +1,37 @@
-"""Items are chosen with known chances, and what was chosen leads back to all items."""
+"""Items and comparisons are chosen with known chances that lead back to all; a unit stops without loss."""
 
+import math
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.special import ndtr, stdtrit
-from scipy.stats import kendalltau
+from scipy.stats import binom, kendalltau, norm
 
+from evaluation.statistics.aggregation import preference_strengths
 from evaluation.statistics.choosing import (
+    PRIOR,
+    Drawing,
     comparison_information,
     draw_items,
+    expected_votes,
     inclusion_probabilities,
+    leads_enough,
+    majority_range,
     order_disagreement,
+    plurality_range,
+    prior_strengths,
+    relevance_range,
     score_information,
+    simulate_stopping,
     weighted_kendall,
     weighted_mean,
 )
-from evaluation.statistics.inputs import StatisticsError
+from evaluation.statistics.inputs import BadShape, BadValue, StatisticsError
 from tests.statistics.golden import golden
 
 
@@ -149,3 +164,236 @@ def test_few_items_have_no_interval() -> None:
 def test_wrong_input_is_named(call: Any, said: str) -> None:
     with pytest.raises(StatisticsError, match=said):
         call()
+
+
+FIRST, SECOND = np.array(list(combinations(range(4), 2))).T
+
+ALL = np.ones(6, dtype=bool)
+
+
+def test_strengths_are_the_most_probable_ones_given_the_answers() -> None:
+    counts = np.array([[9, 1, 0], [4, 2, 4], [0, 0, 0], [3, 0, 8], [30, 0, 0], [1, 5, 1]], dtype=float)
+
+    def loss(theta: np.ndarray) -> float:
+        difference = theta[FIRST] - theta[SECOND]
+        wins, losses = counts[:, 0] + counts[:, 1] / 2, counts[:, 2] + counts[:, 1] / 2
+        likelihood = wins * np.logaddexp(0, -difference) + losses * np.logaddexp(0, difference)
+        return float(likelihood.sum() + (theta**2).sum() / (2 * PRIOR))
+
+    expected = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-10}).x
+    found = prior_strengths(FIRST, SECOND, counts, items=4)
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert prior_strengths(FIRST, SECOND, np.zeros((6, 3)), items=4).tolist() == [0.0] * 4
+    assert np.isfinite(prior_strengths([0], [1], [[10_000, 0, 0]], items=2)).all()
+
+
+def test_the_chance_of_a_pair_is_its_gain_times_how_open_its_order_is() -> None:
+    # two items: with the prior's variance of 1 each, and 12 answers of which one tells p(1-p)
+    strengths, asked = np.array([0.4, -0.4]), 12
+    p = 1 / (1 + math.exp(-0.8))
+    each = p * (1 - p)
+    # by hand: in the direction of the difference the prior has precision 1/2, and the answers 12 p(1-p)
+    variance = 1 / (0.5 + asked * each)
+    third = Drawing.of([0, 0, 1], [1, 2, 2], [asked, 0, 0], [*strengths, 0.0], even=0.25)
+    chances = third.chances([True, True, True])
+    assert chances.sum() == pytest.approx(1)
+    assert chances.min() >= 0.25 / 3
+    gain = math.log1p(each * variance) * norm.cdf(-0.8 / math.sqrt(variance))
+    # the third item is as far from either: var = 1 + (variance / 4 + 1 / 2 ** 2 * 2)
+    other_p = 1 / (1 + math.exp(-0.4))
+    other_variance = 1 + variance / 4 + 0.5
+    other = math.log1p(other_p * (1 - other_p) * other_variance) * norm.cdf(-0.4 / math.sqrt(other_variance))
+    expected = 0.25 / 3 + 0.75 * np.array([gain, other, other]) / (gain + 2 * other)
+    assert chances == pytest.approx(expected)
+    # closed pairs never come, and one that is open alone always
+    assert third.chances([True, False, False]).tolist() == pytest.approx([1.0, 0.0, 0.0])
+
+
+def test_a_draw_counts_as_answered_for_the_next_one() -> None:
+    drawing = Drawing.of(FIRST, SECOND, np.zeros(6), np.zeros(4), even=0.01)
+    before = drawing.chances(ALL)
+    assert before == pytest.approx(np.full(6, 1 / 6))
+    place, chance = drawing.draw(ALL, np.random.default_rng(0))
+    assert chance == pytest.approx(1 / 6)
+    answered = Drawing.of(FIRST, SECOND, np.arange(6) == place, np.zeros(4), even=0.01)
+    assert drawing.variance == pytest.approx(answered.variance)
+    assert drawing.chances(ALL)[place] < 1 / 6
+
+
+def test_a_pair_that_is_open_alone_has_the_chance_one_and_no_more() -> None:
+    rng = np.random.default_rng(5)
+    first, second = np.array(list(combinations(range(5), 2))).T
+    asked, strengths = rng.integers(1, 200, size=10), rng.normal(size=5)
+    for even in (0.01, 0.2, 0.3, 0.7, 0.9):
+        for place in range(10):
+            drawing = Drawing.of(first, second, asked, strengths, even=even)
+            for _ in range(20):
+                assert drawing.draw(np.arange(10) == place, rng) == (place, 1.0)
+
+
+def test_pairs_come_as_often_as_their_chances_say() -> None:
+    rng, strengths = np.random.default_rng(1), np.array([1.0, 0.9, 0.0, -1.0])
+    fresh = Drawing.of(FIRST, SECOND, np.full(6, 20), strengths, even=0.3)
+    variance = fresh.variance
+    expected, seen = fresh.chances(ALL), np.zeros(6)
+    for _ in range(3000):
+        fresh.variance = variance
+        seen[fresh.draw(ALL, rng)[0]] += 1
+    assert np.abs(seen / 3000 - expected).max() < 4 * np.sqrt(0.25 / 3000)
+
+
+def test_weights_give_back_what_even_drawing_says_where_no_strengths_hold() -> None:
+    # 0 beats 1, 1 beats 2, and 2 beats 0: even drawing says that all three are equal
+    first, second, wins = np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([0.8, 0.8, 0.2])
+    rng, counts = np.random.default_rng(2), np.zeros((3, 3))
+    pairs: list[int] = []
+    answers: list[int] = []
+    chances: list[float] = []
+    theta = np.zeros(3)
+    for _ in range(2500):
+        if len(pairs) % 50 == 0:
+            theta = prior_strengths(first, second, counts, items=3)
+        # somebody is interested in the first pair alone
+        drawing = Drawing.of(first, second, [0, 500, 500], theta, even=0.3)
+        pair, chance = drawing.draw(np.ones(3, dtype=bool), rng)
+        won = bool(rng.random() < wins[pair])
+        counts[pair, 0 if won else 2] += 1
+        pairs.append(pair)
+        answers.append(1 if won else -1)
+        chances.append(chance)
+    drawn = np.array(pairs)
+    naive = preference_strengths(first[drawn], second[drawn], answers)
+    corrected = preference_strengths(first[drawn], second[drawn], answers, weights=1 / np.array(chances))
+    assert min(chances) >= 0.1 - 1e-12
+    assert np.abs(naive.log_strength).max() > 0.3
+    assert np.abs(corrected.log_strength).max() < 0.15
+    assert ((corrected.low <= 0) & (corrected.high >= 0)).all()
+
+
+def test_wrong_input_is_refused_with_a_sentence() -> None:
+    with pytest.raises(BadShape, match=r"counts is of shape \(1, 2\), expected \(1, 3\)"):
+        prior_strengths([0], [1], [[1, 2]], items=2)
+    with pytest.raises(BadValue, match="below zero"):
+        prior_strengths([0], [1], [[1, 2, -1]], items=2)
+    with pytest.raises(BadValue, match="numbers of items, from 0 to 1"):
+        prior_strengths([0], [2], [[1, 2, 1]], items=2)
+    with pytest.raises(BadValue, match="even is 0, expected"):
+        Drawing.of([0], [1], [0], [0.0, 0.0], even=0)
+    with pytest.raises(BadValue, match="no pair is open"):
+        Drawing.of([0], [1], [0], [0.0, 0.0], even=1).chances([False])
+
+
+few = st.integers(0, 6)
+
+
+def winner(counts: list[int]) -> int | None:
+    best = [place for place, count in enumerate(counts) if count == max(counts)]
+    return best[0] if len(best) == 1 else None
+
+
+def futures(counts: list[int], remaining: int) -> set[int | None]:
+    """Every winner that some choice of the remaining votes, and of those that never come, leads to."""
+    found = set()
+    for count in range(remaining + 1):
+        for votes in product(range(len(counts)), repeat=count):
+            ended = list(counts)
+            for vote in votes:
+                ended[vote] += 1
+            found.add(winner(ended))
+    return found
+
+
+@given(few, few, st.integers(0, 5))
+def test_the_range_of_a_majority_is_what_its_futures_span(first: int, second: int, remaining: int) -> None:
+    signs = {0: 1, 1: -1, None: 0}
+    possible = {signs[one] for one in futures([first, second], remaining)}
+    assert majority_range(first, second, remaining) == (min(possible), max(possible))
+
+
+@given(few, few, few, st.integers(0, 4))
+def test_an_answer_that_is_no_side_can_win_too(first: int, second: int, other: int, remaining: int) -> None:
+    signs = {0: 1, 1: -1, 2: 0, None: 0}
+    possible = {signs[one] for one in futures([first, second, other], remaining)}
+    assert plurality_range(first, second, other, remaining) == (min(possible), max(possible))
+
+
+@given(few, few, st.integers(0, 5))
+def test_relevance_is_settled_when_two_thirds_can_no_longer_be_reached_or_lost(
+    yes: int, no: int, remaining: int
+) -> None:
+    outcomes = {
+        1 if 3 * (yes + more) >= 2 * (yes + more + no + less) else -1
+        for more in range(remaining + 1)
+        for less in range(remaining - more + 1)
+    }
+    assert relevance_range(yes, no, remaining) == (min(outcomes), max(outcomes))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "enough"), [(2, 0, True), (1, 0, False), (2, 1, False), (1, 3, True), (0, 0, False)]
+)
+def test_a_margin_counts_from_the_minimum_on(first: int, second: int, enough: bool) -> None:
+    assert leads_enough(first, second, minimum=2, margin=2) is enough
+
+
+def expected_triplets(accuracy: float, references: int) -> float:
+    """Triplets of three votes until one candidate has more than half of them, from binomial tails."""
+    right = accuracy**2 * (3 - 2 * accuracy)
+    half = references // 2
+    played = np.arange(references)
+    # after t triplets it goes on while neither candidate has won more than half
+    goes_on = binom.cdf(half, played, right) - binom.cdf(played - half - 1, played, right)
+    return float(np.sum(goes_on))
+
+
+@pytest.mark.parametrize(("accuracy", "published"), [(0.6, 0.66), (0.7, 0.54), (0.8, 0.45), (0.9, 0.39)])
+def test_with_48_references_and_3_votes_it_uses_the_share_that_closed_forms_give_and_flips_no_winner(
+    accuracy: float, published: float
+) -> None:
+    found = simulate_stopping(references=48, votes=3, accuracy=accuracy, seed=1)
+    # Wald: triplets until the pair is settled, times votes until a triplet is
+    closed = expected_triplets(accuracy, 48) * (2 + 2 * accuracy * (1 - accuracy)) / (48 * 3)
+    assert closed == pytest.approx(published, abs=0.005)
+    assert found.share == pytest.approx(closed, abs=4 * found.error)
+    assert found.flipped == 0
+
+
+@given(st.floats(0, 1), st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_stopping_at_settled_outcomes_flips_no_winner_whatever_the_votes(
+    accuracy: float, references: int, votes: int, seed: int
+) -> None:
+    found = simulate_stopping(accuracy=accuracy, references=references, votes=votes, pairs=50, seed=seed)
+    assert found.flipped == 0
+    assert 0 < found.share <= 1
+
+
+def test_a_margin_saves_more_and_may_flip_a_winner() -> None:
+    settled, margin = (
+        simulate_stopping(accuracy=0.55, references=9, votes=7, rule=rule, seed=3)
+        for rule in ("settled", "margin")
+    )
+    assert margin.share < settled.share
+    assert margin.flipped > 0 == settled.flipped
+
+
+def test_people_who_are_always_right_need_two_votes_on_25_of_48_triplets() -> None:
+    found = simulate_stopping(accuracy=1.0)
+    assert found.share == pytest.approx(50 / 144)
+    assert (found.error, found.right, found.tied) == (pytest.approx(0, abs=1e-12), 1.0, 0)
+
+
+def test_one_simulated_pair_has_no_standard_error() -> None:
+    assert np.isnan(simulate_stopping(accuracy=0.8, pairs=1).error)
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 0.3, 0.8, 1.0])
+def test_a_unit_of_its_own_takes_two_votes_and_a_third_where_they_differ(accuracy: float) -> None:
+    expected = 2 + 2 * accuracy * (1 - accuracy)
+    for rule in (majority_range, relevance_range):
+        assert expected_votes(rule, votes=3, accuracy=accuracy) == pytest.approx(expected)
+
+
+def test_eleven_judges_of_a_pair_are_asked_until_six_agree() -> None:
+    """The mean of the shorter of two negative binomials, at even odds (V15 App. I has 11 judges)."""
+    even = sum(2 * binom.pmf(5, asked - 1, 0.5) * 0.5 * asked for asked in range(6, 12))
+    assert expected_votes(majority_range, votes=11, accuracy=0.5) == pytest.approx(even)

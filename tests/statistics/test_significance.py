@@ -1,4 +1,4 @@
-"""Tests of differences against statsmodels, full enumeration and scipy's bootstrap."""
+"""Tests of differences and clusters of systems against statsmodels, full enumeration and scipy's bootstrap."""
 
 import math
 from typing import Any
@@ -9,12 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluation.statistics.inputs import BadShape
+from evaluation.statistics.inputs import BadShape, BadValue
+from evaluation.statistics.meta import clusters_of_p_values, system_clusters
 from evaluation.statistics.significance import (
+    adjusted_p_values,
+    benjamini_hochberg,
     bootstrap_interval,
+    holm,
     mcnemar_counts,
     mcnemar_test,
     randomization_test,
+    stars,
+    williams_correlations,
+    williams_test,
 )
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden
@@ -211,3 +218,254 @@ def test_a_function_that_is_called_mean_is_not_taken_for_the_mean() -> None:
     found = bootstrap_interval(scores, mean, resamples=200)
     assert (found.statistic, found.value, found.high) == ("mean as given", 10.0, 10.0)
     assert randomization_test(scores, [0.0] * 4, mean, reassignments=99).difference == 10.0
+
+
+CASES = golden("differences.json")["adjusted"]
+
+P_VALUES = st.lists(st.floats(0, 1), max_size=20)
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_adjusted_p_values_are_those_of_statsmodels(case: dict[str, Any]) -> None:
+    assert holm(case["p"]) == pytest.approx(case["holm"], abs=1e-12)
+    assert benjamini_hochberg(case["p"]) == pytest.approx(case["benjamini_hochberg"], abs=1e-12)
+
+
+def test_two_tests_have_the_closed_form() -> None:
+    # Holm: twice the smaller, and the larger unless it is below that. BH: the larger, and twice the smaller.
+    assert holm([0.03, 0.01]).tolist() == [0.03, 0.02]
+    assert holm([0.015, 0.01]).tolist() == [0.02, 0.02]
+    assert benjamini_hochberg([0.03, 0.01]).tolist() == [0.03, 0.02]
+    assert benjamini_hochberg([0.03, 0.02]).tolist() == [0.03, 0.03]
+
+
+@settings(max_examples=30)
+@given(P_VALUES, st.sampled_from(["holm", "benjamini-hochberg", "none"]))
+def test_adjusting_raises_p_keeps_the_order_and_ignores_where_a_test_stands(
+    p_values: list[float], method: str
+) -> None:
+    given_p = np.array(p_values)
+    values = adjusted_p_values(given_p, method).values
+    assert (values >= given_p).all()
+    assert (values <= 1).all()
+    assert (np.diff(values[np.argsort(given_p, kind="stable")]) >= 0).all()
+    assert adjusted_p_values(given_p[::-1], method).values.tolist() == values[::-1].tolist()
+
+
+@settings(max_examples=30)
+@given(P_VALUES)
+def test_holm_is_never_below_benjamini_and_hochberg(p_values: list[float]) -> None:
+    assert (holm(p_values) >= benjamini_hochberg(p_values) - 1e-15).all()
+
+
+def test_a_test_without_p_stays_without_and_does_not_count() -> None:
+    result = adjusted_p_values([0.02, math.nan, 0.04, math.nan])
+    assert result.values.tolist()[::2] == [0.04, 0.04]
+    assert np.isnan(result.values[1::2]).all()
+    assert (result.tests, result.undefined, result.method) == (2, 2, "holm")
+    assert adjusted_p_values([]).values.tolist() == []
+
+
+def test_none_leaves_the_p_values_alone() -> None:
+    assert adjusted_p_values([0.5, 0.01], "none").values.tolist() == [0.5, 0.01]
+
+
+def test_stars_follow_the_tables_of_the_papers() -> None:
+    assert [stars(p) for p in (0.2, 0.1, 0.05, 0.01, 0.0001)] == ["", "*", "**", "***", "***"]
+    assert stars(math.nan) == ""
+
+
+NAN = math.nan
+
+
+def matrix(size: int, pairs: dict[tuple[int, int], float], otherwise: float) -> np.ndarray:
+    p = np.full((size, size), otherwise)
+    for (one, two), value in pairs.items():
+        p[one, two] = p[two, one] = value
+    return p
+
+
+def test_a_line_between_clusters_needs_every_system_above_to_beat_every_one_below() -> None:
+    # b is not told apart from a or c, but a beats c: one cluster of three, with ranges of ranks that differ.
+    p = matrix(4, {(0, 2): 0.01, (0, 3): 0.01, (1, 3): 0.01, (2, 3): 0.01}, 0.5)
+    result = clusters_of_p_values([4, 3, 2, 1], p, ["a", "b", "c", "d"], correction="none")
+    assert result.clusters == (("a", "b", "c"), ("d",))
+    assert result.rank_low.tolist() == [1, 1, 2, 4]
+    assert result.rank_high.tolist() == [2, 3, 3, 4]
+
+
+def test_systems_are_ranked_whatever_order_they_come_in() -> None:
+    p = matrix(3, {(0, 1): 0.5}, 0.001)
+    result = clusters_of_p_values([1.0, 1.5, 9.0], p, ["low", "middle", "top"])
+    assert result.names == ("top", "middle", "low")
+    assert result.values.tolist() == [9, 1.5, 1]
+    assert result.clusters == (("top",), ("middle", "low"))
+    assert result.p[1, 2] == 0.5
+    assert np.isnan(np.diag(result.p)).all()
+
+
+def test_p_is_adjusted_for_all_pairs_of_systems() -> None:
+    p = matrix(3, {(0, 1): 0.02, (0, 2): 0.03, (1, 2): 0.04}, NAN)
+    plain = clusters_of_p_values([3, 2, 1], p, correction="none")
+    adjusted = clusters_of_p_values([3, 2, 1], p)
+    assert plain.clusters == (("1",), ("2",), ("3",))
+    assert adjusted.clusters == (("1", "2", "3"),)
+    assert adjusted.adjusted_p[0, 1:].tolist() == pytest.approx(holm([0.02, 0.03, 0.04])[:2])
+    assert adjusted.adjusted_p[2, 1] == adjusted.adjusted_p[1, 2]
+    lenient = clusters_of_p_values([3, 2, 1], p, correction="benjamini-hochberg")
+    assert lenient.clusters == plain.clusters
+
+
+def test_a_test_without_p_and_equal_values_tell_nothing_apart() -> None:
+    p = matrix(2, {}, 0.001)
+    assert clusters_of_p_values([1, 1], p).clusters == (("1", "2"),)
+    assert clusters_of_p_values([2, 1], matrix(2, {}, NAN)).clusters == (("1", "2"),)
+
+
+def test_systems_are_compared_on_the_items_they_share() -> None:
+    generator = np.random.default_rng(3)
+    quality = generator.normal(size=200)
+    scores = np.stack([quality + shift + generator.normal(0, 0.3, 200) for shift in (0.0, 0.02, 0.5)])
+    result = system_clusters(scores, ["plain", "same", "better"])
+    assert result.clusters[0] == ("better",)
+    assert set(result.clusters[1]) == {"plain", "same"}
+    assert (result.n, result.left_out, result.reassignments, result.seed) == (200, 0, 10_000, 0)
+    alone = randomization_test(scores[0], scores[2], reassignments=10_000, seed=5).p
+    assert result.p[0, result.names.index("plain")] == pytest.approx(alone, abs=1e-3)
+
+
+def test_items_that_a_system_lacks_are_left_out_when_asked() -> None:
+    scores = np.array([[1.0, 2, 3, 4], [2.0, NAN, 4, 5]])
+    with pytest.raises(BadValue, match=r"scores\[1, 1\] is nan, expected a score"):
+        system_clusters(scores)
+    result = system_clusters(scores, missing="leave-out", reassignments=100)
+    assert (result.n, result.left_out) == (3, 1)
+    assert result.values.tolist() == pytest.approx([11 / 3, 8 / 3])
+
+
+def test_one_system_is_a_cluster_and_no_system_is_none() -> None:
+    alone = system_clusters([[1, 2]], ["it"])
+    assert alone.clusters == (("it",),)
+    assert (alone.rank_low.tolist(), alone.rank_high.tolist()) == ([1], [1])
+    assert clusters_of_p_values([], np.empty((0, 0))).clusters == ()
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=6),
+    st.lists(st.floats(0, 0.2), min_size=15, max_size=15),
+)
+def test_clusters_hold_every_system_once_and_agree_with_the_ranges(
+    values: list[int], p_values: list[float]
+) -> None:
+    size = len(values)
+    p = np.full((size, size), NAN)
+    upper = np.triu_indices(size, 1)
+    p[upper] = p_values[: len(upper[0])]
+    p = np.where(np.isnan(p), p.T, p)
+    result = clusters_of_p_values(values, p, correction="none")
+    assert [name for cluster in result.clusters for name in cluster] == list(result.names)
+    assert (result.rank_low <= result.rank_high).all()
+    place = 0
+    for cluster in result.clusters:
+        for name in cluster:
+            at = result.names.index(name)
+            assert place + 1 <= result.rank_low[at]
+            assert result.rank_high[at] <= place + len(cluster)
+        place += len(cluster)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 100), min_size=4, max_size=4, unique=True), st.data())
+def test_clusters_ignore_the_order_of_systems(values: list[int], data: st.DataObject) -> None:
+    drawn = st.sampled_from([0.001, 0.02, 0.4])
+    p = matrix(4, {(one, two): data.draw(drawn) for one in range(4) for two in range(one)}, NAN)
+    order = data.draw(st.permutations(range(4)))
+    there = clusters_of_p_values(values, p, list("abcd"))
+    back = clusters_of_p_values(
+        np.array(values)[order], p[np.ix_(order, order)], ["abcd"[one] for one in order]
+    )
+    assert back.clusters == there.clusters
+    assert (back.rank_low.tolist(), back.rank_high.tolist()) == (
+        there.rank_low.tolist(),
+        there.rank_high.tolist(),
+    )
+
+
+DIFFERENCES = golden("differences.json")
+
+DIFFERENCES_OF_CASES = DIFFERENCES["williams"]
+
+
+@pytest.mark.parametrize("case", DIFFERENCES_OF_CASES, ids=range(len(DIFFERENCES_OF_CASES)))
+def test_t_is_as_printed_by_other_programs(case: dict[str, Any]) -> None:
+    result = williams_correlations(case["first"], case["second"], case["between"], case["n"])
+    assert result.t == pytest.approx(case["t"], abs=case["within"])
+    assert result.degrees_of_freedom == case["n"] - 3
+    if "p" in case:
+        assert result.p == pytest.approx(case["p"], abs=1e-4)
+
+
+def test_scores_give_the_t_and_p_of_another_program() -> None:
+    case = DIFFERENCES["williams_scores"]
+    result = williams_test(case["first"], case["second"], case["people"])
+    assert result.t == pytest.approx(case["t"], abs=1e-6)
+    assert result.p == pytest.approx(case["p"], rel=1e-6)
+    assert result.first == pytest.approx(stats.pearsonr(case["first"], case["people"]).statistic)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.integers(4, 30))
+def test_t_is_that_of_the_matrix_form_and_turns_with_the_metrics(seed: int, n: int) -> None:
+    first, second, people = np.random.default_rng(seed).normal(size=(3, n))
+    result = williams_test(first, second, people)
+    matrix = np.corrcoef([people, first, second])
+    mean = (matrix[0, 1] + matrix[0, 2]) / 2
+    expected = (matrix[0, 1] - matrix[0, 2]) * math.sqrt(
+        (n - 1)
+        * (1 + matrix[1, 2])
+        / (2 * (n - 1) / (n - 3) * np.linalg.det(matrix) + mean**2 * (1 - matrix[1, 2]) ** 3)
+    )
+    assert result.t == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    turned = williams_test(second, first, people)
+    assert (turned.t, turned.p) == (pytest.approx(-result.t), pytest.approx(result.p))
+    assert turned.p_first_higher == pytest.approx(result.p_second_higher)
+    assert result.p_first_higher + result.p_second_higher == pytest.approx(1)
+    assert result.p == pytest.approx(2 * stats.t.sf(abs(result.t), n - 3))
+
+
+def test_equal_correlations_differ_by_nothing() -> None:
+    result = williams_correlations(0.5, 0.5, 0.2, 50)
+    assert (result.t, result.p, result.p_first_higher) == (0, 1, 0.5)
+
+
+def test_two_metrics_that_determine_the_people_have_no_bound_of_t() -> None:
+    side = math.sqrt(0.5)
+    # People's scores are the difference of two independent metrics: K and the mean correlation are 0.
+    result = williams_correlations(side, -side, 0.0, 20)
+    assert result.t > 1e6
+    assert result.p == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "people", "reason"),
+    [
+        ([1, 2, 3], [1, 3, 2], [3, 1, 2], "there are fewer than four observations"),
+        ([], [], [], "there are fewer than four observations"),
+        ([1, 1, 1, 1], [1, 3, 2, 4], [3, 1, 2, 4], "the first scores have the same value throughout"),
+        ([1, 3, 2, 4], [1, 3, 2, 4], [2, 2, 2, 2], "people's scores have the same value throughout"),
+        ([1, 3, 2, 5], [2, 6, 4, 10], [3, 1, 2, 4], "one metric is the other"),
+        ([1, 3, 2, 5], [-1, -3, -2, -5], [3, 1, 2, 4], "one metric is the other"),
+    ],
+)
+def test_an_undefined_t_is_nan_and_says_why(
+    first: list[float], second: list[float], people: list[float], reason: str
+) -> None:
+    result = williams_test(first, second, people)
+    assert math.isnan(result.t)
+    assert math.isnan(result.p)
+    assert result.reason.startswith(reason)
+
+
+def test_too_few_observations_for_given_correlations_say_so() -> None:
+    assert williams_correlations(0.5, 0.4, 0.1, 3).reason == "there are fewer than four observations"

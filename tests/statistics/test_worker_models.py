@@ -1,18 +1,292 @@
-"""MACE, GLAD and the two-parameter model: other programs' optima, gradients by differences, and simulated truth."""
+"""Dawid-Skene, GLAD, MACE and item response: other people's steps, closed forms on lopsided data, default settings."""
 
+import math
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import spearmanr
 
-from evaluation.statistics.aggregation import glad, item_response, mace
+from evaluation.statistics.aggregation import dawid_skene, glad, item_response, mace
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from tests.statistics.golden import golden
+from tests.statistics.plain_models import em
 
-CROWDS = list(zip(golden("aggregation.json")["dawid_skene"], golden("raters.json")["crowds"], strict=True))
-TWO_LABELS = CROWDS[0][0]["judgments"]
+CROWDS = golden("aggregation.json")["dawid_skene"]
+
+ONE_COIN = [crowd["one_coin"] for crowd in golden("crowds.json")["crowds"]]
+
+IDS = ["two labels", "three labels"]
+
+ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=25)
+
+
+@pytest.mark.parametrize("crowd", CROWDS, ids=IDS)
+def test_the_fixed_point_is_reached_with_default_settings(crowd: dict[str, Any]) -> None:
+    units, workers, values = np.array(crowd["judgments"]).T
+    result = dawid_skene(units, workers, values)
+    assert result.converged
+    assert result.posterior == pytest.approx(np.array(crowd["posterior"]), abs=1e-9)
+    assert result.prior == pytest.approx(np.array(crowd["priors"]), abs=1e-9)
+    assert result.log_likelihood == pytest.approx(crowd["log_likelihood"], abs=1e-9)
+    assert result.values() == crowd["most_likely"]
+    assert result.confusion.sum(axis=2) == pytest.approx(np.ones(result.confusion.shape[:2]))
+    assert result.judgments.sum() == len(units)
+    assert result.note == ""
+
+
+@pytest.mark.parametrize("steps", [1, 5])
+@pytest.mark.parametrize("crowd", CROWDS, ids=IDS)
+def test_every_step_is_the_reference_programs(crowd: dict[str, Any], steps: int) -> None:
+    units, workers, values = np.array(crowd["judgments"]).T
+    result = dawid_skene(units, workers, values, max_iterations=steps)
+    assert result.posterior == pytest.approx(np.array(crowd[f"posterior_after_{steps}"]), abs=1e-9)
+    assert (result.iterations, result.converged) == (steps, False)
+
+
+@pytest.mark.parametrize(("crowd", "expected"), list(zip(CROWDS, ONE_COIN, strict=True)), ids=IDS)
+def test_every_step_of_the_one_coin_variant_is_the_reference_programs(
+    crowd: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    units, workers, values = np.array(crowd["judgments"]).T
+    for steps in (1, 5):
+        result = dawid_skene(units, workers, values, model="one-coin", max_iterations=steps)
+        assert result.posterior == pytest.approx(np.array(expected[f"posterior_after_{steps}"]), abs=1e-9)
+    result = dawid_skene(units, workers, values, model="one-coin")
+    assert result.converged
+    # The program keeps error rates above 1e-10, of which three labels show 4e-9.
+    assert result.posterior == pytest.approx(np.array(expected["posterior_after_600"]), abs=1e-8)
+    assert result.accuracy == pytest.approx(expected["accuracy_after_600"], abs=1e-9)
+    assert result.prior == pytest.approx(expected["prior_after_600"], abs=1e-9)
+
+
+def test_the_likelihood_is_at_least_that_of_the_other_program(shared: Path) -> None:
+    """On Flickr8k's expert grades; crowd-kit 1.4.2 stops after 3 steps, or runs on where it is told to."""
+    lines = (shared / "data/flickr8k/ExpertAnnotations.txt").read_text().splitlines()
+    grades = np.array([line.split()[-3:] for line in lines], dtype=np.int64)
+    units, workers = np.indices(grades.shape)
+    result = dawid_skene(units.ravel(), workers.ravel(), grades.ravel(), model="one-coin")
+    default, after_2000_steps = -15039.966535771597, -15006.664147377618
+    assert result.log_likelihood >= after_2000_steps > default
+    assert result.log_likelihood == pytest.approx(after_2000_steps, abs=1e-5)
+    assert result.accuracy == pytest.approx([0.81569907, 1, 0.74510477], abs=1e-8)
+
+
+def _crowd(prior: list[float], confusions: list[Any], size: int) -> tuple[list[int], list[int], list[int]]:
+    """Every pattern of answers as often as the model expects it among `size` units."""
+    labels = range(len(prior))
+    units: list[int] = []
+    workers: list[int] = []
+    values: list[int] = []
+    unit = 0
+    for answers in product(labels, repeat=len(confusions)):
+        share = sum(
+            prior[true] * math.prod(confusions[worker][true][value] for worker, value in enumerate(answers))
+            for true in labels
+        )
+        times = share * size
+        assert times == pytest.approx(round(times), abs=1e-6)
+        for _ in range(round(times)):
+            units += [unit] * len(answers)
+            workers += range(len(answers))
+            values += answers
+            unit += 1
+    return units, workers, values
+
+
+@pytest.mark.large
+def test_three_workers_of_two_labels_give_back_the_confusions_that_made_their_answers() -> None:
+    # Three binary workers have as many parameters as answer patterns have frequencies: the best fit is exact.
+    confusions = [[[0.8, 0.2], [0.2, 0.8]], [[0.8, 0.2], [0.4, 0.6]], [[0.2, 0.8], [0.8, 0.2]]]
+    result = dawid_skene(*_crowd([0.6, 0.4], confusions, 625))
+    assert result.converged
+    assert result.prior == pytest.approx([0.6, 0.4], abs=1e-7)
+    assert result.confusion == pytest.approx(np.array(confusions), abs=1e-7)
+    assert result.accuracy == pytest.approx([0.8, 0.72, 0.2], abs=1e-7)
+
+
+@pytest.mark.large
+def test_a_worker_who_never_errs_on_one_label_is_approached_and_not_claimed_to_be_reached() -> None:
+    # The peak lies exactly on the edge of what is possible, where each step is shorter than the one before.
+    confusions = [[[0.8, 0.2], [0.2, 0.8]], [[1.0, 0.0], [0.4, 0.6]], [[0.2, 0.8], [0.8, 0.2]]]
+    result = dawid_skene(*_crowd([0.6, 0.4], confusions, 625), max_iterations=300)
+    assert result.change < 1e-5
+    assert not result.converged
+    assert result.confusion == pytest.approx(np.array(confusions), abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", [12, 42, 52])  # of which the last two have leaps that are taken back
+@pytest.mark.parametrize("smoothing", [0.0, 0.5])
+@pytest.mark.parametrize("model", ["full", "one-coin"])
+def test_leaps_end_where_plain_steps_end(model: str, smoothing: float, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    truth = generator.integers(0, 3, 25)
+    units, workers = np.repeat(np.arange(25), 3), generator.integers(0, 6, 75)
+    values = np.where(generator.random(75) < 0.5, truth[units], generator.integers(0, 3, 75))
+    result = dawid_skene(units, workers, values, model=model, smoothing=smoothing)
+    assert result.converged
+    # One more step of the equations, from the posterior that was found, leads back to it.
+    rows = list(zip(units.tolist(), workers.tolist(), values.tolist(), strict=True))
+    start = dict(enumerate(result.posterior.tolist()))
+    again, _ = em(rows, 3, 1, one_coin=model == "one-coin", smoothing=smoothing, start=start)
+    assert np.array(list(again.values())) == pytest.approx(result.posterior, abs=1e-9)
+
+
+@pytest.mark.large
+@pytest.mark.parametrize(
+    ("prior", "accuracies", "size"),
+    [([0.8, 0.2], [0.8, 0.6, 0.8], 625), ([0.6, 0.2, 0.2], [0.8, 0.6, 0.6], 1250)],
+    ids=IDS,
+)
+def test_one_coins_are_given_back_as_they_were(
+    prior: list[float], accuracies: list[float], size: int
+) -> None:
+    labels = len(prior)
+    coins = [
+        [
+            [share if value == true else (1 - share) / (labels - 1) for value in range(labels)]
+            for true in range(labels)
+        ]
+        for share in accuracies
+    ]
+    result = dawid_skene(*_crowd(prior, coins, size), model="one-coin")
+    assert result.converged
+    assert result.accuracy == pytest.approx(accuracies, abs=1e-7)
+    assert result.prior == pytest.approx(prior, abs=1e-7)
+    assert result.confusion == pytest.approx(np.array(coins), abs=1e-7)
+
+
+@settings(max_examples=30)
+@given(ROWS, st.booleans(), st.sampled_from([0.0, 0.5]), st.integers(1, 4))
+def test_a_step_is_that_of_the_equations_written_out(
+    rows: list[tuple[int, int, int]], one_coin: bool, smoothing: float, steps: int
+) -> None:
+    units, workers, values = zip(*rows, strict=True)
+    model = "one-coin" if one_coin else "full"
+    result = dawid_skene(
+        units,
+        workers,
+        values,
+        labels=[0, 1, 2],
+        model=model,
+        smoothing=smoothing,
+        max_iterations=steps,
+        tolerance=0,
+    )
+    expected, likelihood = em(rows, 3, result.iterations, one_coin=one_coin, smoothing=smoothing)
+    assert result.posterior == pytest.approx(np.array(list(expected.values())), abs=1e-9)
+    assert result.log_likelihood == pytest.approx(likelihood, abs=1e-8)
+
+
+def test_a_worker_who_always_answers_the_opposite_is_read_the_right_way_round() -> None:
+    generator = np.random.default_rng(0)
+    truth = generator.integers(0, 2, 400)
+    units, workers, values = [], [], []
+    for worker, accuracy in enumerate([0.9, 0.85, 0.9, 0.05]):
+        right = generator.random(400) < accuracy
+        units += list(range(400))
+        workers += [worker] * 400
+        values += list(np.where(right, truth, 1 - truth))
+    result = dawid_skene(units, workers, values)
+    assert np.mean(np.array(result.values()) == truth) > 0.96
+    assert result.confusion[3, 0, 1] == pytest.approx(0.95, abs=0.05)
+    coin = dawid_skene(units, workers, values, model="one-coin")
+    assert coin.accuracy[3] == pytest.approx(0.05, abs=0.05)
+
+
+def test_two_workers_who_always_differ_leave_every_unit_undecided() -> None:
+    result = dawid_skene([1, 1, 2, 2], ["a", "b", "a", "b"], [0, 1, 1, 0])
+    assert result.values() == [None, None]
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("model", ["full", "one-coin"])
+@pytest.mark.parametrize("crowd", CROWDS, ids=IDS)
+def test_the_likelihood_never_falls_from_step_to_step(crowd: dict[str, Any], model: str) -> None:
+    units, workers, values = np.array(crowd["judgments"]).T
+    path = [
+        dawid_skene(units, workers, values, model=model, max_iterations=n, tolerance=0).log_likelihood
+        for n in (*range(1, 20), *range(40, 100, 6))
+    ]
+    assert (np.diff(path) > -1e-9).all()
+
+
+def test_a_likelihood_of_a_million_factors_is_still_a_number() -> None:
+    units, workers, values = np.array(CROWDS[1]["judgments"]).T
+    copies = [units + 1000 * copy for copy in range(40)]
+    once = dawid_skene(units, workers, values, max_iterations=3)
+    many = dawid_skene(np.concatenate(copies), np.tile(workers, 40), np.tile(values, 40), max_iterations=3)
+    assert many.log_likelihood == pytest.approx(40 * once.log_likelihood)
+
+
+def test_it_does_not_stop_while_the_steps_to_come_still_matter() -> None:
+    # Near the end each step moves little, all of them together several times as much.
+    units, workers, values = np.array(CROWDS[1]["judgments"]).T
+    coarse = dawid_skene(units, workers, values, tolerance=1e-4)
+    limit = np.array(CROWDS[1]["posterior"])
+    assert coarse.converged
+    assert 2 * coarse.change < np.abs(coarse.posterior - limit).max() < 1.1e-4
+
+
+@pytest.mark.parametrize("seed", [31, 89, 98, 138])
+def test_a_leap_does_not_hide_how_slow_the_rest_is(seed: int) -> None:
+    stream = np.random.default_rng(seed)
+    truth = stream.integers(0, 2, 30)
+    units, workers = np.repeat(np.arange(30), 3), stream.integers(0, 5, 90)
+    right = stream.random(90) < np.array([0.5, 0.6, 0.7, 0.8, 0.9])[workers]
+    values = np.where(right, truth[units], 1 - truth[units])
+    found = dawid_skene(units, workers, values, model="one-coin")
+    end = dawid_skene(units, workers, values, model="one-coin", tolerance=0)
+    assert found.converged
+    assert end.converged
+    np.testing.assert_allclose(found.posterior, end.posterior, rtol=0, atol=2 * found.tolerance)
+
+
+def test_smoothing_keeps_a_worker_of_one_judgment_from_being_perfect() -> None:
+    units, workers, values = np.array(CROWDS[0]["judgments"]).T
+    columns = ([*units, 0], [*workers, 99], [*values, int(CROWDS[0]["most_likely"][0])])
+    newcomer = int(np.flatnonzero(dawid_skene(*columns).workers == 99)[0])
+    assert dawid_skene(*columns, model="one-coin").accuracy[newcomer] == pytest.approx(1)
+    # One right answer beside one imagined right and one imagined wrong one.
+    smoothed = dawid_skene(*columns, model="one-coin", smoothing=1)
+    assert smoothed.accuracy[newcomer] == pytest.approx(2 / 3, abs=1e-3)
+    assert dawid_skene(*columns, smoothing=1).confusion[newcomer].max() == pytest.approx(2 / 3, abs=1e-3)
+
+
+def test_a_scale_can_be_given() -> None:
+    result = dawid_skene(["u", "u"], ["a", "b"], ["yes", "yes"], labels=["no", "yes", "unsure"])
+    assert result.values() == ["yes"]
+    assert result.posterior.shape == (1, 3)
+
+
+@pytest.mark.parametrize("model", ["full", "one-coin"])
+def test_unanimous_answers_of_one_category_are_certain(model: str) -> None:
+    result = dawid_skene(["u", "u", "v"], ["a", "b", "a"], ["yes", "yes", "yes"], model=model)
+    assert result.converged
+    assert result.posterior.tolist() == [[1.0], [1.0]]
+    assert result.accuracy.tolist() == [1.0, 1.0]
+    assert result.log_likelihood == 0
+
+
+def test_data_that_cannot_tell_errors_from_truth_come_with_a_warning() -> None:
+    alone = dawid_skene(["u", "v"], ["a", "a"], [0, 1])
+    assert alone.note == "there is one worker, so nothing tells their errors from the truth"
+    assert alone.values() == [0, 1]
+    once = dawid_skene(["u", "v"], ["a", "b"], [0, 1])
+    assert once.note == "no unit has two judgments, so nothing tells a worker's errors from the truth"
+    assert once.converged
+
+
+CROWDS_OF_RATERS = list(
+    zip(golden("aggregation.json")["dawid_skene"], golden("raters.json")["crowds"], strict=True)
+)
+
+TWO_LABELS = CROWDS_OF_RATERS[0][0]["judgments"]
 
 
 def simulated(units: int, seed: int) -> tuple[Any, ...]:
@@ -35,7 +309,7 @@ def simulated(units: int, seed: int) -> tuple[Any, ...]:
 
 
 @pytest.mark.large
-@pytest.mark.parametrize(("crowd", "expected"), CROWDS, ids=["two labels", "three labels"])
+@pytest.mark.parametrize(("crowd", "expected"), CROWDS_OF_RATERS, ids=["two labels", "three labels"])
 def test_the_optima_are_those_that_crowd_kit_approaches(
     crowd: dict[str, Any], expected: dict[str, Any]
 ) -> None:
@@ -85,7 +359,9 @@ def test_glad_finds_ability_and_difficulty_and_who_answers_the_opposite() -> Non
     assert found.accuracy[0] > found.accuracy[4] > 0.5 > found.accuracy[5]
 
 
-@pytest.mark.parametrize("crowd", [crowd for crowd, _ in CROWDS], ids=["two labels", "three labels"])
+@pytest.mark.parametrize(
+    "crowd", [crowd for crowd, _ in CROWDS_OF_RATERS], ids=["two labels", "three labels"]
+)
 def test_no_small_step_leads_higher_than_the_optimum(crowd: dict[str, Any]) -> None:
     """The slow obvious form: the objective written out for every judgment, at the optimum and beside it."""
     rows = crowd["judgments"][:60]

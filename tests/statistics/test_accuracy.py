@@ -1,23 +1,86 @@
-"""Intervals of figures against people's winners, whose raters are known by the winners without them."""
+"""How often a metric names the people's winner, by pair kind, raters and number of references."""
 
 import math
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
+from scipy import stats
 
+from evaluation.metrics import score
 from evaluation.statistics.agreement import kappa_interval
 from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import (
+    accuracy_by_references,
     accuracy_difference,
     halves_of_votes,
+    metric_winners,
     pair_accuracy,
+    random_subsets,
+    wilson_interval,
     winners_without_raters,
 )
 from evaluation.statistics.significance import mcnemar_test, stouffer_wilcoxon
+from tests.metrics.reading import read_lines
+
+# Six pairs: right, wrong, tie, right, no consensus (the metric decides), no consensus (it does not).
+FIRST = [0.9, 0.2, 0.5, 0.1, 0.7, 0.3]
+
+SECOND = [0.1, 0.8, 0.5, 0.4, 0.6, 0.3]
+
+WINNERS = [1, 1, 2, 2, 0, 0]
+
+KINDS = ["HC", "HC", "HC", "HI", "HC", "HI"]
+
+
+def test_a_metrics_tie_is_wrong_and_undecided_pairs_are_left_out() -> None:
+    result = pair_accuracy(FIRST, SECOND, WINNERS, KINDS)
+    assert list(result) == ["HC", "HI", "all"]
+    assert result["all"].value == 2 / 4
+    assert (result["all"].n, result["all"].no_consensus, result["all"].pairs) == (4, 2, 6)
+    assert (result["all"].correct, result["all"].metric_ties) == (2, 1)
+    assert result["HC"].value == 1 / 3
+    assert result["HI"].value == 1.0
+
+
+def test_the_other_readings_stand_beside() -> None:
+    total = pair_accuracy(FIRST, SECOND, WINNERS)["all"]
+    assert total.value_ties_half == 2.5 / 4
+    # Of the undecided pairs the metric decides one, which a drawn winner confirms half of the time.
+    assert total.value_all_pairs == 2.5 / 6
+
+
+def test_scores_that_differ_by_rounding_alone_are_tied() -> None:
+    assert metric_winners([0.1 + 0.2, 0.3, 1e-9], [0.3, 0.3 - 1e-6, 2e-9]).tolist() == [0, 1, 2]
+    assert metric_winners([0.0, -1.0], [0.0, -2.0]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 10), (5, 10), (10, 10), (718, 1000), (997, 1000), (1, 1)])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_the_interval_is_scipys_wilson_interval(successes: int, n: int, confidence: float) -> None:
+    expected = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    low, high = wilson_interval(successes, n, confidence)
+    assert low == pytest.approx(expected.low, abs=1e-12)
+    assert high == pytest.approx(expected.high, abs=1e-12)
+
+
+def test_the_interval_of_a_kind_is_that_of_its_counts() -> None:
+    result = pair_accuracy(FIRST, SECOND, WINNERS, KINDS)["HC"]
+    assert (result.low, result.high) == wilson_interval(1, 3)
+    assert result.interval == "wilson"
+
+
+def test_a_kind_without_a_decided_pair_has_no_accuracy_and_says_so() -> None:
+    result = pair_accuracy([1.0], [0.0], [0], ["MM"])["MM"]
+    assert math.isnan(result.value)
+    assert math.isnan(result.low)
+    assert result.reason == "no pair has a consensus"
+    assert math.isnan(pair_accuracy([], [], [])["all"].value_all_pairs)
+
 
 PAIRS, RATERS = 24, 7
 
@@ -195,3 +258,104 @@ def test_two_labels_have_one_kappa_whatever_the_weights() -> None:
         for weights in (None, "linear", "quadratic")
     ]
     assert len({(round(estimate.low, 12), round(estimate.high, 12)) for estimate in estimates}) == 1
+
+
+WINNERS_OF_CURVES = [1, 2, 1, 0]
+
+KINDS_OF_CURVES = ["HC", "HC", "HI", "HI"]
+
+# Two draws of one reference, and all references in one.
+SCORES: dict[int, tuple[Any, Any]] = {
+    5: ([9.0, 2, 8, 1], [1.0, 3, 2, 2]),
+    1: ([[1.0, 5, 2, 3], [0.0, 1, 2, 3]], [[0.0, 3, 2, 9], [1.0, 4, 1, 9]]),
+}
+
+
+def test_accuracy_is_averaged_over_the_draws() -> None:
+    curve = accuracy_by_references(SCORES, WINNERS_OF_CURVES, KINDS_OF_CURVES)
+    total = curve["all"]
+    assert list(curve) == ["HC", "HI", "all"]
+    assert total.references.tolist() == [1, 5]
+    assert total.draws.tolist() == [2, 1]
+    # First draw: right, wrong, tie. Second: wrong, right, right.
+    assert total.value.tolist() == pytest.approx([(1 / 3 + 2 / 3) / 2, 1])
+    assert total.value_ties_half.tolist() == pytest.approx([(1.5 / 3 + 2 / 3) / 2, 1])
+    assert curve["HC"].value.tolist() == [0.5, 1]
+    assert (total.n, total.no_consensus, total.pairs) == (3, 1, 4)
+
+
+def test_the_draws_spread_and_the_pairs_interval_stand_apart() -> None:
+    total = accuracy_by_references(SCORES, WINNERS_OF_CURVES)["all"]
+    assert total.deviation[0] == pytest.approx(np.std([1 / 3, 2 / 3], ddof=1))
+    assert total.draws_low[0] == pytest.approx(1 / 3, abs=0.01)
+    assert total.draws_high[0] == pytest.approx(2 / 3, abs=0.01)
+    assert np.isnan([total.draws_low[1], total.draws_high[1], total.deviation[1]]).all()
+    assert (total.low[0], total.high[0]) == wilson_interval(1.5, 3)
+
+
+def test_one_draw_of_all_references_is_the_accuracy_of_the_pairs() -> None:
+    first, second = SCORES[5]
+    single = pair_accuracy(first, second, WINNERS_OF_CURVES, KINDS_OF_CURVES)
+    curve = accuracy_by_references({5: (first, second)}, WINNERS_OF_CURVES, KINDS_OF_CURVES)
+    for kind, result in single.items():
+        point = curve[kind]
+        assert (point.value[0], point.low[0], point.high[0]) == (result.value, result.low, result.high)
+        assert point.value_ties_half[0] == result.value_ties_half
+
+
+def test_a_kind_without_a_consensus_has_no_accuracy_and_says_so() -> None:
+    point = accuracy_by_references({1: ([1.0, 2], [2.0, 1])}, [0, 1], ["MM", "HM"])["MM"]
+    assert math.isnan(point.value[0])
+    assert point.reason == "no pair has a consensus"
+
+
+def test_subsets_hold_different_references_and_every_one_equally_often() -> None:
+    subsets = random_subsets(6, 2, 6000, seed=1)
+    assert subsets.shape == (6000, 2)
+    assert (subsets[:, 0] < subsets[:, 1]).all()
+    counts = np.bincount(subsets.ravel(), minlength=6)
+    assert counts == pytest.approx(np.full(6, 2000), abs=200)
+    assert random_subsets(6, 2, 10, seed=1).tolist() != random_subsets(6, 2, 10, seed=2).tolist()
+
+
+def test_all_references_are_drawn_once() -> None:
+    assert random_subsets(4, 4, 100).tolist() == [[0, 1, 2, 3]]
+
+
+PRINTED_KINDS = ("HC", "HI", "HM", "MM")
+
+OURS = {
+    "bleu-4": (65.1, 97.2, 91.7, 58.9),
+    "rouge-l": (65.8, 98.2, 94.7, 63.3),
+    "cider-d": (68.4, 99.2, 92.4, 66.9),
+}
+
+# Kinds of which the published figure lies within our interval: of BLEU-4 those of human captions.
+PUBLISHED = {"bleu-4": {"HC": 64.8, "HI": 97.7}, "rouge-l": {"HC": 66.3, "HI": 98.5, "HM": 95.8, "MM": 64.4}}
+
+
+def test_metrics_agree_with_people_as_documented_and_more_so_with_more_references(shared: Path) -> None:
+    folder = shared / "data/pascal-50s"
+    references = {row["image"]: row["references"][:48] for row in read_lines(folder / "references.jsonl")}
+    pairs = read_lines(folder / "pairs.jsonl")
+    candidates = [pair["first"] for pair in pairs] + [pair["second"] for pair in pairs]
+    winners, kinds = [pair["triplet_winner"] for pair in pairs], [pair["kind"] for pair in pairs]
+
+    def sides(size: int) -> dict[str, np.ndarray]:
+        (places,) = random_subsets(48, size, draws=1, seed=7)
+        chosen = {image: [texts[place] for place in places] for image, texts in references.items()}
+        own = [chosen[pair["image"]] for pair in pairs]
+        found = score(candidates, own * 2, metrics=list(OURS), document_corpus=list(chosen.values()))
+        return {name: np.reshape(found.scores[name].images, (2, -1)) for name in OURS}
+
+    few, all_of_them = sides(1), sides(48)
+    for name, expected in OURS.items():
+        first, second = all_of_them[name]
+        found = pair_accuracy(first, second, winners, kinds)
+        assert [100 * found[kind].value for kind in PRINTED_KINDS] == pytest.approx(expected, abs=0.051)
+        for kind, published in PUBLISHED.get(name, {}).items():
+            assert found[kind].low <= published / 100 <= found[kind].high
+        scores = {1: (few[name][0], few[name][1]), 48: (first, second)}
+        curves = accuracy_by_references(scores, winners, kinds)
+        assert curves["all"].value[1] == found["all"].value
+        assert curves["all"].high[0] < curves["all"].low[1]

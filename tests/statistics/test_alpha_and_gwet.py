@@ -1,4 +1,4 @@
-"""Krippendorff's alpha against the reference program, closed forms and what must never matter."""
+"""Krippendorff's alpha and Gwet's AC against reference programs, closed forms and what must never matter."""
 
 import math
 from typing import Any
@@ -11,15 +11,25 @@ from hypothesis.extra.numpy import arrays
 
 from evaluation.statistics.agreement import (
     LEVELS,
+    WEIGHTS,
     alpha_interval,
     alpha_of_judgments,
+    alpha_of_parts,
+    cohen_kappa,
+    fleiss_kappa,
+    gwet_ac,
+    gwet_interval,
     krippendorff_alpha,
+    percent_agreement,
+    percent_interval,
     ratings_of_judgments,
 )
+from evaluation.statistics.inputs import BadOption
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan
 
 TABLES = golden("agreement.json")["alpha"]
+
 NAMES = [table["name"] for table in TABLES]
 
 answers = arrays(
@@ -240,3 +250,198 @@ def test_counting_a_table_leaves_it_as_it_was() -> None:
     table.setflags(write=False)
     assert np.isnan(krippendorff_alpha(table[:, :1]))
     assert np.array_equal(table, before, equal_nan=True)
+
+
+def noisy(
+    units: int, parts: int, workers: int, seed: int, *, together: bool
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Columns of values 1 to 4: a truth a part, and errors a part, or the same error for all parts of a unit."""
+    rng = np.random.default_rng(seed)
+    rows: list[list[int]] = [[], [], [], []]
+    for unit in range(units):
+        truth = rng.integers(1, 5, size=parts)
+        for worker in range(workers):
+            wrong = rng.random(1 if together else parts) < 0.4
+            given = np.where(wrong, rng.integers(1, 5, size=parts), truth)
+            for part in range(parts):
+                for column, value in zip(rows, (unit, part, worker, int(given[part])), strict=True):
+                    column.append(value)
+    return rows[0], rows[1], rows[2], rows[3]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_value_is_that_of_judgments_of_single_parts(level: str) -> None:
+    units, parts, workers, values = noisy(30, 4, 3, 1, together=False)
+    single = [f"{unit}/{part}" for unit, part in zip(units, parts, strict=True)]
+    plain = alpha_of_judgments(single, workers, values, level, resamples=50)
+    found = alpha_of_parts(units, parts, workers, values, level, resamples=50)
+    assert found.value == pytest.approx(plain.value, abs=1e-12)
+    assert (found.units, found.pairable, found.judgments, found.raters) == (30, 30, 90, 3)
+    assert found.low < found.value < found.high
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_with_one_part_a_unit_it_is_alpha_of_judgments(level: str) -> None:
+    units, parts, workers, values = noisy(60, 1, 3, 2, together=False)
+    plain = alpha_of_judgments(units, workers, values, level, resamples=400)
+    found = alpha_of_parts(units, parts, workers, values, level, resamples=400)
+    assert found.value == pytest.approx(plain.value, abs=1e-12)
+    assert (found.low, found.high) == (
+        pytest.approx(plain.low, abs=0.05),
+        pytest.approx(plain.high, abs=0.05),
+    )
+
+
+def test_parts_that_go_wrong_together_have_a_wider_interval_than_parts_drawn_alone() -> None:
+    units, parts, workers, values = noisy(40, 12, 3, 3, together=True)
+    single = [f"{unit}/{part}" for unit, part in zip(units, parts, strict=True)]
+    alone = alpha_of_judgments(single, workers, values, resamples=400)
+    whole = alpha_of_parts(units, parts, workers, values, resamples=400)
+    assert whole.value == pytest.approx(alone.value)
+    assert whole.high - whole.low > 1.5 * (alone.high - alone.low)
+
+
+def test_a_part_that_one_worker_left_out_is_missing_for_them_alone() -> None:
+    found = alpha_of_parts(["u"] * 5, ["x", "y", "x", "y", "z"], [1, 1, 2, 2, 2], [1, 2, 1, 2, 3])
+    assert found.value == 1
+    assert (found.units, found.pairable, found.judgments) == (1, 1, 2)
+
+
+def test_without_two_judgments_of_a_part_there_is_a_reason() -> None:
+    found = alpha_of_parts(["u", "u"], ["x", "y"], [1, 2], [1, 2])
+    assert np.isnan(found.value)
+    assert (found.reason, found.pairable, found.units) == ("no unit has two judgments", 0, 1)
+    nothing = alpha_of_parts([], [], [], [])
+    assert (nothing.reason, nothing.judgments) == ("no unit has two judgments", 0)
+
+
+def test_without_variation_there_is_a_reason() -> None:
+    found = alpha_of_parts(["u", "u"], ["x", "x"], [1, 2], [5, 5], "interval")
+    assert found.reason == "every judgment that can be compared has the same value"
+
+
+GWET = golden("agreement.json")["gwet"]
+
+NAN: Any = math.nan
+
+SCALE = [0, 1, 2, 4]
+
+categories_of_raters = arrays(
+    np.float64,
+    st.tuples(st.integers(1, 4), st.integers(1, 10)),
+    elements=st.one_of(st.sampled_from([0.0, 1.0, 2.0, 4.0]), st.just(NAN)),
+)
+
+
+@pytest.mark.parametrize("weights", ["identity", "linear", "quadratic", "ordinal"])
+@pytest.mark.parametrize("case", GWET, ids=["complete", "missing"])
+def test_gwets_coefficient_is_that_of_irrcac(case: dict[str, Any], weights: str) -> None:
+    table = with_nan(case["data"])
+    expected = case[weights]
+    assert gwet_ac(table, weights) == pytest.approx(expected["gwet"], abs=1e-11)
+    # irrCAC's interval rests on a t distribution; drawing the units anew gives about the same.
+    result = gwet_interval(table, weights)
+    low, high = expected["gwet_ci95"]
+    assert result.low == pytest.approx(low, abs=0.05)
+    assert result.high == pytest.approx(high, abs=0.05)
+
+
+def test_the_other_figures_that_irrcac_prints_beside_gwets_are_met_too() -> None:
+    complete, missing = (with_nan(case["data"]) for case in GWET)
+    counts = [[int((unit == value).sum()) for value in (1, 2, 3, 4)] for unit in complete.T]
+    assert fleiss_kappa(counts) == pytest.approx(GWET[0]["identity"]["fleiss"], abs=1e-11)
+    for case, table in zip(GWET, (complete, missing), strict=True):
+        for weights, level in (("identity", "nominal"), ("quadratic", "interval")):
+            expected = case[weights]["krippendorff"]
+            assert krippendorff_alpha(table, level) == pytest.approx(expected, abs=1e-11)
+
+
+def test_lopsided_answers_keep_gwets_coefficient_high_where_kappa_falls_below_zero() -> None:
+    # 118 yes/yes, 5 yes/no, 2 no/yes, 0 no/no: p_a = 118 / 125; the shares of yes are 123 and 120 of 125.
+    first = [1] * 123 + [0] * 2
+    second = [1] * 118 + [0] * 5 + [1] * 2
+    share = (123 + 120) / 250
+    chance = 2 * share * (1 - share)
+    assert percent_agreement([first, second]) == pytest.approx(118 / 125)
+    assert gwet_ac([first, second]) == pytest.approx((118 / 125 - chance) / (1 - chance))
+    assert gwet_ac([first, second]) > 0.93
+    assert cohen_kappa(first, second) < 0
+
+
+def test_a_near_miss_counts_by_the_length_of_the_scale() -> None:
+    table = [[1, 2, 3], [1, 2, 2]]
+    assert percent_agreement(table) == pytest.approx(2 / 3)
+    assert percent_agreement(table, "linear") == pytest.approx((2 + 1 / 2) / 3)
+    assert percent_agreement(table, "linear", categories=[1, 2, 3, 4, 5]) == pytest.approx((2 + 3 / 4) / 3)
+    assert percent_agreement(table, "quadratic", categories=[5, 4, 3, 2, 1]) == pytest.approx(
+        (2 + 15 / 16) / 3
+    )
+
+
+def test_words_have_the_order_they_are_given_in() -> None:
+    table = np.array([["good", "fair", "bad", None], ["good", "bad", "bad", "fair"]], dtype=object)
+    numbers = [[3, 2, 1, NAN], [3, 1, 1, 2]]
+    for weights in ("linear", "ordinal", "quadratic"):
+        assert gwet_ac(table, weights, categories=["bad", "fair", "good"]) == pytest.approx(
+            gwet_ac(numbers, weights)
+        )
+    assert gwet_ac(table) == pytest.approx(gwet_ac(numbers))
+    with pytest.raises(BadOption, match="answers are text, expected their order in categories"):
+        gwet_ac(table, "linear")
+
+
+@pytest.mark.parametrize("interval", [gwet_interval, percent_interval])
+@pytest.mark.parametrize(
+    "table",
+    [[[1, NAN], [NAN, 2]], np.empty((3, 0)), np.empty((0, 3)), np.array([["a", None]], dtype=object)],
+)
+@pytest.mark.parametrize("over", ["units", "raters", "both"])
+def test_without_two_judgments_there_is_no_agreement_and_the_result_says_so(
+    interval: Any, table: Any, over: str
+) -> None:
+    result = interval(table, over=over)
+    assert math.isnan(result.value)
+    assert math.isnan(result.low)
+    assert result.reason == "no unit has two judgments"
+    assert result.pairable == 0
+
+
+def test_unanimous_answers_need_the_other_categories_named() -> None:
+    unanimous = [[1, 1, 1], [1, 1, 1]]
+    result = gwet_interval(unanimous)
+    assert math.isnan(result.value)
+    assert result.reason == "every judgment names the same category; name the others in categories"
+    assert gwet_ac(unanimous, categories=[1, 2]) == 1
+    assert gwet_ac(unanimous, "quadratic", categories=[1, 2, 3]) == 1
+    assert percent_agreement(unanimous) == 1
+    assert percent_interval(unanimous).low == 1
+
+
+def test_units_judged_once_shape_chance_but_not_what_was_observed() -> None:
+    table = [[1, 2, 1, NAN], [1, 2, 2, 2]]
+    result = gwet_interval(table)
+    shares = np.array([1 + 0 + 0.5 + 0, 0 + 1 + 0.5 + 1]) / 4
+    chance = (shares * (1 - shares)).sum()
+    assert result.value == pytest.approx((2 / 3 - chance) / (1 - chance))
+    assert (result.units, result.pairable, result.raters, result.judgments) == (4, 3, 2, 7)
+    assert (result.statistic, result.level) == ("gwet-ac1", "identity")
+    assert gwet_interval(table, "linear").statistic == "gwet-ac2"
+    assert percent_interval(table).units == 4
+
+
+@settings(max_examples=40)
+@given(categories_of_raters, st.sampled_from(WEIGHTS))
+def test_the_figures_are_those_of_the_formulas_pair_by_pair(table: Any, weights: str) -> None:
+    for plain, fast in ((plainly.percent, percent_agreement), (plainly.gwet, gwet_ac)):
+        given_any = not np.isnan(table).all()
+        expected = plain(table, weights, SCALE) if given_any else NAN
+        assert fast(table, weights, categories=SCALE) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_rows_give_the_figures_of_the_table() -> None:
+    table = with_nan(GWET[1]["data"])
+    rater, unit = np.nonzero(~np.isnan(table))
+    rows = ratings_of_judgments(unit, [f"w{one}" for one in rater], table[rater, unit])
+    assert gwet_ac(rows, "ordinal") == gwet_ac(table, "ordinal")
+    assert percent_agreement(rows) == percent_agreement(table)
+    assert krippendorff_alpha(rows) == krippendorff_alpha(table)

@@ -1,0 +1,717 @@
+"""Intervals and tests by item and by rater: their parts by hand, what copies of rows do, and their level."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from scipy.special import stdtr
+from scipy.stats import t as student
+
+from evaluation.presentation.content import as_json
+from evaluation.statistics.aggregation import (
+    best_worst_scores,
+    bradley_terry_of_comparisons,
+    majority_vote,
+    tournament,
+    unit_medians,
+)
+from evaluation.statistics.agreement import (
+    Alpha,
+    CohenKappa,
+    FleissKappa,
+    Gwet,
+    Percent,
+    agreement,
+    alpha_of_parts,
+    ratings_of_judgments,
+    threshold_kappa,
+)
+from evaluation.statistics.correlation import COEFFICIENTS, Patterns, correlation, correlation_influences
+from evaluation.statistics.inference import (
+    Clusters,
+    Spread,
+    renumbered,
+    share_interval,
+    share_of_rows,
+    spread_of_mean,
+)
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
+from evaluation.statistics.meta import (
+    accuracy_by_references,
+    grouped_correlation,
+    halves_of_votes,
+    metric_winners,
+    pair_accuracy,
+    pair_credits,
+    paired_correlation_test,
+    pairwise_accuracy,
+)
+from evaluation.statistics.power import variance_components
+from evaluation.statistics.significance import (
+    bootstrap_interval,
+    mcnemar_test,
+    randomization_test,
+    summary_of_scores,
+    wilson_interval,
+)
+
+ITEMS, RATERS = 30, 10
+
+
+def crossed(seed: int = 1, items: int = ITEMS, raters: int = RATERS) -> tuple[Any, Any, Any]:
+    """Draw (N,) items, raters and values with strong effects of both."""
+    generator = np.random.default_rng(seed)
+    item, rater = (one.ravel() for one in np.indices((items, raters)))
+    effects = generator.normal(size=items)[item] + generator.normal(0, 0.7, raters)[rater]
+    return item, rater, effects + generator.normal(size=len(item))
+
+
+def test_the_variance_of_a_balanced_mean_is_that_of_the_analysis_of_variance() -> None:
+    item, rater, value = crossed()
+    table = value.reshape(ITEMS, RATERS)
+    rows, columns = (table.mean(axis=axis) - table.mean() for axis in (1, 0))
+    residual = table - table.mean() - rows[:, np.newaxis] - columns
+    noise = float((residual**2).sum()) / ((ITEMS - 1) * (RATERS - 1))
+    of_items = float((rows**2).sum()) / (ITEMS - 1) - noise / RATERS
+    of_raters = float((columns**2).sum()) / (RATERS - 1) - noise / ITEMS
+    found = Clusters.of({"item": item, "rater": rater}, len(item))
+    assert found.components(value) == pytest.approx([of_items, of_raters, noise])
+    spread = found.spread((value - value.mean()) / len(value))
+    assert spread.variance == pytest.approx(of_items / ITEMS + of_raters / RATERS + noise / len(value))
+    assert RATERS - 1 < spread.df < ITEMS - 1
+
+
+def test_components_say_what_more_items_or_raters_would_buy() -> None:
+    item, rater, value = crossed()
+    found = variance_components(value, item, rater)
+    now = found.error_with(items=ITEMS, raters=RATERS, judgments=len(value))
+    assert found.standard_error == pytest.approx(now)
+    assert sum(found.shares()) == pytest.approx(1)
+    more = found.error_with(items=ITEMS, raters=4 * RATERS, judgments=4 * len(value))
+    expected = found.item / ITEMS + found.rater / (4 * RATERS) + found.residual / (4 * len(value))
+    assert more == pytest.approx(expected**0.5)
+    assert more < found.standard_error
+    alone = variance_components(value, item, np.arange(len(item)))
+    assert alone.reason.startswith(
+        "no item has judgments of several raters, or no rater judged several items"
+    )
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_the_influence_of_a_row_is_the_slope_of_the_coefficient_in_its_weight(coefficient: str) -> None:
+    generator = np.random.default_rng(3)
+    x = generator.integers(0, 9, 60).astype(float)
+    y = x + generator.integers(-4, 4, 60).astype(float)
+    patterns = Patterns(x, y, coefficient)
+    once = patterns.frequency.astype(float)
+    steps = 1e-4 * np.eye(len(once))
+    slopes = (patterns(once + steps) - patterns(once - steps)) / 2e-4
+    value = float(patterns(once[np.newaxis])[0])
+    found = correlation_influences(x, y, coefficient, value)
+    assert found == pytest.approx(slopes[patterns.pattern], abs=1e-4)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
+def test_the_influences_of_judgments_on_alpha_add_up_to_those_of_units_and_raters(level: str) -> None:
+    item, rater, value = crossed(items=25)
+    keep = np.random.default_rng(2).random(len(item)) < 0.4
+    ratings = ratings_of_judgments(item[keep], rater[keep], np.clip(np.round(value[keep]), -2, 2) + 4)
+    coefficient = Alpha(level)
+    found = coefficient.influences(ratings)
+    assert found is not None
+    assert found.items is not None
+    assert found.raters is not None
+    judged = ratings.judged_at_least(2)
+    alpha = coefficient.of_raters(judged)
+    units, raters = np.ones(len(judged.units)), np.ones(len(judged.raters))
+    of_units = np.bincount(found.items, weights=found.values)
+    of_raters = np.bincount(np.unique(found.raters, return_inverse=True)[1], weights=found.values)
+    for place in range(3):
+        unit, person = 1e-5 * np.eye(len(units))[place], 1e-5 * np.eye(len(raters))[place]
+        slope = (alpha(raters, units + unit) - alpha(raters, units - unit)) / 2e-5
+        assert of_units[place] == pytest.approx(slope, abs=1e-3)
+        slope = (alpha(raters + person, units) - alpha(raters - person, units)) / 2e-5
+        assert of_raters[place] == pytest.approx(slope, abs=2e-3)
+
+
+def rows_twice(copies: int) -> dict[str, float]:
+    """Return the width of each interval, and 1 - p of each test, where every row occurs so many times.
+
+    A copy is of the same item and rater. Agreement takes one answer a worker and unit: its copies are units of
+    the same image.
+    """
+    item, rater, value = (np.tile(one, copies) for one in crossed())
+    other = value + np.tile(np.random.default_rng(5).normal(0.05, 1, ITEMS * RATERS), copies)
+    by = {"item": item, "rater": rater}
+    unit = item + ITEMS * np.repeat(np.arange(copies), ITEMS * RATERS)
+    grades = np.clip(np.round(value), -2, 2)
+    ratings = ratings_of_judgments(unit, rater, grades)
+    first, second = np.where(value > 0.2, "a", "b"), np.where(value > 0.2, "b", "c")
+    winner = np.where(other > 0, 1, 2)
+    first, second = np.where(rater % 3 == 0, "a", first), np.where(rater % 3 == 0, "c", second)
+    found: dict[str, Any] = {
+        coefficient.name: agreement(ratings, coefficient, clusters=by)
+        for coefficient in (Alpha("nominal"), FleissKappa(), Gwet(), Percent())
+    }
+    found["ordinal"] = agreement(ratings, Alpha("ordinal"), clusters=by)
+    found["kappa"] = agreement((value > 0, other > 0), CohenKappa(), clusters=by)
+    found |= {name: correlation(value, other, name, clusters=by) for name in COEFFICIENTS}
+    found["thresholds"] = threshold_kappa(value, other, 0, 0, clusters=by).f1
+    found["accuracy"] = pair_accuracy(value, other, winner, clusters=by)["all"]
+    widths = {name: one.high - one.low for name, one in found.items()}
+    strengths = bradley_terry_of_comparisons(first, second, winner, clusters=by)
+    widths["bradley-terry"] = float(strengths.high[0] - strengths.low[0])
+    fractions = tournament(first, second, winner, clusters=by)
+    widths["tournament"] = float(fractions.high[0] - fractions.low[0])
+    widths["mcnemar"] = mcnemar_test(value > 0, other > 0, clusters=by).best_p
+    for statistic in ("mean", "median"):
+        test = randomization_test(value, other, statistic, reassignments=1000, clusters=by)
+        widths[statistic] = test.p
+    return widths
+
+
+@pytest.mark.large
+def test_copies_of_every_item_and_rater_narrow_no_interval_and_lower_no_p() -> None:
+    once, thrice = rows_twice(1), rows_twice(3)
+    for name, width in once.items():
+        assert width > 0, name
+        assert thrice[name] >= 0.97 * width - 0.02 * (name == "median"), name
+
+
+def test_the_accuracy_of_pairs_by_item_and_rater_is_a_share_of_rows() -> None:
+    item, rater, value = crossed()
+    other = np.random.default_rng(5).normal(size=len(value))
+    winner = np.where(value > other + 0.3, 1, 2)
+    by = {"item": item, "rater": rater}
+    found = pair_accuracy(value, other, winner, clusters=by)["all"]
+    right = (np.where(value > other, 1, 2) == winner) * 1.0
+    expected = share_of_rows(right, by, 0.95)
+    assert (found.value, found.low, found.high) == (right.mean(), expected.low, expected.high)
+    assert found.clusters == {"item": ITEMS, "rater": RATERS}
+
+
+def test_a_rater_who_counts_twice_does_not_narrow_the_interval_on_average() -> None:
+    widths = []
+    for seed in range(40):
+        item, rater, value = crossed(seed)
+        both = []
+        for copied in (np.zeros(len(item), dtype=bool), rater == 0):
+            rows = np.concatenate([np.arange(len(item)), np.flatnonzero(copied)])
+            found = share_of_rows((value > 0)[rows] * 1.0, {"item": item[rows], "rater": rater[rows]}, 0.95)
+            both.append(found.high - found.low)
+        widths.append(both)
+    once, twice = np.mean(widths, axis=0)
+    assert twice >= once
+
+
+def test_intervals_hold_the_truth_where_naive_ones_do_not() -> None:
+    """Half of all answers are yes; 200 data sets of 30 items and 10 raters."""
+    held = naive = 0
+    for seed in range(200):
+        item, rater, value = crossed(seed)
+        yes = (value > 0) * 1.0
+        found = share_of_rows(yes, {"item": item, "rater": rater}, 0.95)
+        held += found.low <= 0.5 <= found.high
+        low, high = wilson_interval(yes.sum(), len(yes))
+        naive += low <= 0.5 <= high
+    assert 0.91 * 200 <= held <= 0.985 * 200
+    assert naive < 0.7 * 200
+
+
+def test_clusters_with_one_row_each_leave_wilson_and_the_exact_test() -> None:
+    right = np.array([1.0, 0, 1, 1, 0, 1, 1])
+    found = share_of_rows(right, {"item": np.arange(7)}, 0.95)
+    assert (found.low, found.high) == pytest.approx(wilson_interval(5, 7))
+    other = np.array([0, 0, 1, 0, 1, 0, 0])
+    test = mcnemar_test(right, other, clusters={"item": np.arange(7)})
+    assert test.best_p == test.exact_p
+
+
+@pytest.mark.parametrize(
+    ("shift", "alternative", "p"),
+    [(1, "two-sided", 0.001), (1, "greater", 0.001), (1, "less", 1), (0, "two-sided", 1), (1e-16, "less", 1)],
+)
+def test_scores_that_differ_by_the_same_on_every_row_have_a_p(
+    shift: float, alternative: str, p: float
+) -> None:
+    item, rater, value = crossed(items=10)
+    by = {"item": item, "rater": rater}
+    found = randomization_test(value + shift, value, alternative=alternative, reassignments=999, clusters=by)
+    assert found.p == pytest.approx(p)
+    assert found.as_extreme is None
+
+
+def test_a_randomisation_test_by_item_and_rater_has_no_p_below_its_reassignments() -> None:
+    item, rater, value = crossed()
+    found = randomization_test(
+        value + 100, value[::-1], reassignments=999, clusters={"item": item, "rater": rater}
+    )
+    assert found.p == 1 / 1000
+
+
+def test_items_with_a_rater_each_are_clustered_by_rater_alone() -> None:
+    generator = np.random.default_rng(4)
+    raters = np.repeat(np.arange(12), 20)
+    items = np.repeat(np.arange(60), 4)  # five items of each rater
+    correct = (generator.random(240) < generator.uniform(0.2, 0.8, 12)[raters]).astype(np.float64)
+    both = share_of_rows(correct, {"item": items, "rater": raters}, 0.95)
+    by_rater = share_of_rows(correct, {"rater": raters}, 0.95)
+    assert (both.low, both.high) == (by_rater.low, by_rater.high)
+
+
+def test_few_clusters_are_said_and_a_single_kind_of_them_gives_no_interval() -> None:
+    item, rater, value = crossed(items=30, raters=3)
+    found = correlation(value, value + item, clusters={"item": item, "rater": rater})
+    assert found.note == "with 3 raters, expected 5 or more, the interval is for these raters alone"
+    alone = correlation(value, value + item, clusters={"rater": rater})
+    assert np.isnan([alone.low, alone.p]).all()
+    assert alone.reason == "there are 3 raters, expected 5 or more to say what others would give"
+
+
+def test_raters_too_few_to_cluster_by_leave_alphas_interval_by_item() -> None:
+    item, rater, value = crossed(items=12, raters=3)
+    ratings = ratings_of_judgments(item, rater, value > 0)
+    both, of_items = (agreement(ratings, Alpha("nominal"), clusters=by) for by in ("both", "item"))
+    assert (both.low, both.high) == (of_items.low, of_items.high)
+
+
+def test_clusters_made_once_serve_several_coefficients_and_parts_of_the_rows() -> None:
+    item, rater, value = crossed()
+    by = {"item": item // 3, "rater": rater}
+    once = np.arange(len(item)) % 7 == 0  # many units are judged once, and count for Gwet alone
+    ratings = ratings_of_judgments(item[once], rater[once], np.clip(np.round(value[once]), -2, 2))
+    made = Clusters.of(by, len(item)).subset(once)
+    own = {name: codes[once] for name, codes in by.items()}
+    for coefficient in (Alpha("ordinal"), Gwet(), Percent()):
+        assert agreement(ratings, coefficient, clusters=made) == agreement(ratings, coefficient, clusters=own)
+    with pytest.raises(BadShape, match="item has 300 entries and rows 3, expected equally many"):
+        Clusters.of(by, len(item)).subset(once[:3])
+    right = (value > 0).astype(np.float64)
+    every = Clusters.of(by, len(item))
+    for keep in (once, None):
+        found, expected = (share_of_rows(right, one, 0.95, keep=keep) for one in (every, by))
+        assert (found.low, found.high) == (expected.low, expected.high)
+
+
+def test_the_interval_of_a_mean_of_any_range_moves_and_grows_with_its_values() -> None:
+    values = np.array([0.2, 0.9, 1.4, 2.0, 3.5, 1.1])
+    spread, clusters = spread_of_mean(values, {"item": range(6)})
+    # Of rows that each are a cluster, the interval by Student's t.
+    assert spread.variance == pytest.approx(values.var(ddof=1) / 6)
+    low, high = student.interval(0.95, 5, loc=0, scale=np.sqrt(spread.variance))
+    assert [-spread.half(0.95), spread.half(0.95)] == pytest.approx([low, high])
+    moved, _ = spread_of_mean(10 * values + 5, {"item": range(6)})
+    assert moved.half(0.95) == pytest.approx(10 * spread.half(0.95))
+    assert not clusters.reason
+    few, clusters = spread_of_mean(values[:2], {"item": range(2)})
+    assert np.isnan(few.half(0.95))
+    assert clusters.reason
+
+
+class EmptiedMeanwhile(dict[bytes, Clusters]):
+    """What another thread empties after every look into it."""
+
+    def __contains__(self, key: object) -> bool:
+        return self.get(key) is not None
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key, default)
+        self.clear()
+        return found
+
+
+def test_clusters_made_once_may_be_forgotten_by_another_thread_at_any_time() -> None:
+    item, rater, _ = crossed()
+    made = replace(Clusters.of({"item": item, "rater": rater}, len(item)), latest=EmptiedMeanwhile())
+    rows = np.arange(len(item)) < 100
+    first = made.subset(rows)
+    assert made.subset(rows) is first
+    assert made.subset(rows).counts == first.counts
+
+
+@pytest.mark.parametrize(
+    "high", [4, 10**12, 2**62]
+)  # counted, sorted with their places, or sorted by their places
+def test_codes_are_numbered_without_gaps(high: int) -> None:
+    assert renumbered(np.array([high, 0, 2, high, 0])).tolist() == [2, 0, 1, 2, 0]
+    assert renumbered(np.array([high])).tolist() == [0]
+
+
+def test_wrong_clusters_are_named() -> None:
+    with pytest.raises(BadShape, match=r"clusters\['item'\] has 2 entries, expected 3, one a row"):
+        correlation([1, 2, 3], [1, 3, 2], clusters={"item": [1, 2]})
+    with pytest.raises(BadOption, match="clusters is 'items', expected 'naive' or columns by name"):
+        correlation([1, 2, 3], [1, 3, 2], clusters="items")
+
+
+def test_halves_of_votes_by_hand() -> None:
+    # two votes for the first, one against: the single vote is the odd one in a third of the splits, and is 1 to 1
+    # with the pair's other half tied in the others
+    found = halves_of_votes([2, 1, 1], [1, 1, 0], [0, 0, 0])
+    assert found.agree[:2] == pytest.approx([0, 0])
+    assert found.first[0] == pytest.approx((2 / 3 + 1 / 3) / 2)
+    assert found.second[0] == pytest.approx((1 / 3 + 0) / 2)
+    assert np.isnan([found.agree[2], found.decided[2]]).all()
+
+
+@pytest.mark.parametrize(
+    ("votes", "least", "reached", "ceiling"),
+    # people right by chances from `least` to .95: with p right, p + p^2 over 2 - 2pq is reached at three votes
+    [
+        (3, 0.5, 0.776, 0.817),
+        (3, 0.95, 1.8525 / 1.905, 1.8525 / 1.905),
+        (48, 0.5, 0.929, 0.952),
+        (2, 0.95, 0.95, 0.95),
+    ],
+)
+def test_the_ceiling_lies_above_who_knows_the_truth_and_below_who_has_seen_the_votes(
+    votes: int, least: float, reached: float, ceiling: float
+) -> None:
+    generator = np.random.default_rng(8)
+    truth = generator.integers(1, 3, 200_000)
+    right = generator.binomial(votes, generator.uniform(least, 0.95, truth.size))
+    won = np.where(truth == 1, right, votes - right)
+    found = halves_of_votes(won, votes - won, np.zeros(truth.size))
+    every = np.ones(truth.size, dtype=np.bool_)
+    weight = found.decided.sum()
+    assert found.reached(truth).sum() / weight == pytest.approx(reached, abs=0.003)
+    assert found.ceiling(every).sum() / weight == pytest.approx(ceiling, abs=0.003)
+    assert found.ceiling(every).sum() < np.maximum(found.first, found.second).sum()
+    assert found.agree.sum() <= found.ties_half.sum() < found.ceiling(every).sum()
+
+
+def comparisons(seed: int = 3) -> tuple[list[str], list[str], list[int], list[int]]:
+    """Draw (N,) first and second systems, winners with ties, and images of three comparisons each."""
+    generator = np.random.default_rng(seed)
+    systems = np.array(["a", "b", "c"])
+    first, second = (systems[places] for places in generator.integers(0, 3, (2, 120)))
+    apart = first != second
+    strength = {"a": 0.6, "b": 0.4, "c": 0.3}
+    winners = [
+        0 if lot < 0.15 else 1 if lot < 0.15 + 0.85 * strength[one] / (strength[one] + strength[two]) else 2
+        for one, two, lot in zip(first[apart], second[apart], generator.random(int(apart.sum())), strict=True)
+    ]
+    return first[apart].tolist(), second[apart].tolist(), winners, (np.arange(len(winners)) // 3).tolist()
+
+
+def test_ties_and_the_order_have_clustered_intervals_of_their_own() -> None:
+    first, second, winners, image = comparisons()
+    plain = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", order_effect=True)
+    by_image = bradley_terry_of_comparisons(
+        first, second, winners, tie_model="davidson", order_effect=True, clusters={"item": image}
+    )
+    assert by_image.strength == pytest.approx(plain.strength)
+    assert (by_image.low < by_image.high).all()
+    assert not np.allclose(by_image.low, plain.low)
+    # each comparison in a cluster of its own is about the usual interval
+    alone = bradley_terry_of_comparisons(
+        first, second, winners, tie_model="davidson", order_effect=True, clusters={"item": range(len(image))}
+    )
+    assert alone.high - alone.low == pytest.approx(plain.high - plain.low, rel=0.2)
+
+
+def test_few_clusters_give_a_reason_and_no_interval() -> None:
+    first, second, winners, image = comparisons()
+    few = {"item": [one % 3 for one in image]}
+    fitted = bradley_terry_of_comparisons(first, second, winners, clusters=few)
+    assert np.isnan(fitted.low).all()
+    counted = tournament(first, second, winners, clusters=few)
+    assert np.isnan(counted.low).all()
+    assert "3 items, expected 5 or more" in counted.reason
+    naive = tournament(first, second, winners, clusters="naive", resamples=50)
+    assert naive.low == pytest.approx(tournament(first, second, winners, resamples=50).low)
+
+
+def test_parts_of_a_unit_are_one_cluster() -> None:
+    generator = np.random.default_rng(4)
+    unit, part, worker = (one.ravel() for one in np.indices((20, 2, 4)))
+    said = np.where(generator.random(len(unit)) < 0.8, (unit + part) % 3, generator.integers(0, 3, len(unit)))
+    found = alpha_of_parts(unit, part, worker, said, clusters="item")
+    assert found.low < found.value < found.high
+    assert found.clusters == {"item": 20}
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A coefficient of somebody's own."""
+
+    level: ClassVar[str] = "nominal"
+    name: ClassVar[str] = "own"
+
+    def sample(self, data: Any) -> Any:
+        return Percent().sample(data)
+
+
+@dataclass(frozen=True, slots=True)
+class Silent(Constant):
+    def influences(self, data: Any) -> None:
+        return None
+
+
+def test_a_coefficient_without_influences_has_no_clustered_interval() -> None:
+    ratings = ratings_of_judgments([0, 0, 1, 1], [0, 1, 0, 1], [1, 2, 1, 1])
+    with pytest.raises(BadOption, match="own has no other interval"):
+        agreement(ratings, Constant(), clusters="item")
+    found = agreement(ratings, Silent(), clusters="item")
+    assert found.value == 0.5
+    assert math.isnan(found.low)
+    table = np.array([[2, 1], [3, 0], [1, 2]] * 3)
+    assert agreement(table, FleissKappa(), clusters="item").clusters == {"item": 9}
+    with pytest.raises(BadOption, match="over is 'raters', expected units"):
+        agreement(ratings, Alpha("nominal"), over="raters", clusters="item")
+    with pytest.raises(BadOption, match="the data have no such clusters"):
+        agreement(table, FleissKappa(), clusters="rater")
+
+
+def test_answers_without_variation_have_no_influences() -> None:
+    same = ratings_of_judgments([0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1, 1])
+    assert Alpha("nominal").influences(same) is None
+    assert Gwet().influences(same) is None
+    assert FleissKappa().influences(np.array([[3, 0], [3, 0]])) is None
+    opposite = ratings_of_judgments([0, 0, 1, 1], [0, 1, 0, 1], [1, -1, -1, 1])
+    assert Alpha("ratio").influences(opposite) is None
+    alone = ratings_of_judgments([0, 1], [0, 1], [1, 2])
+    assert Percent().influences(alone) is None
+    assert CohenKappa().influences(([], [])) is None
+    assert CohenKappa().influences(([1, 1], [1, 1])) is None
+
+
+def test_units_that_nobody_judged_change_no_interval() -> None:
+    table = np.random.default_rng(6).integers(1, 4, (6, 12)).astype(float)
+    gaps = np.insert(table, [0, 5, 12], math.nan, axis=1)
+    for coefficient in (Alpha("nominal"), Alpha("ordinal"), Gwet(), Percent()):
+        whole, other = (agreement(one, coefficient, clusters="both") for one in (table, gaps))
+        assert (other.low, other.high) == pytest.approx((whole.low, whole.high), rel=1e-12)
+
+
+def test_what_shows_no_variance_has_no_p_and_no_ends() -> None:
+    assert math.isnan(Spread(0.0, 5.0).p(1.0))
+    assert Spread(1.0, 5.0).p(1.0, "greater") == pytest.approx(Spread(1.0, 5.0).p(1.0) / 2)
+    assert np.isnan(share_interval(0.5, Spread(math.nan, math.nan), 3, 0.95)).all()
+    with pytest.raises(BadOption, match="clusters has 3 columns, expected one or two"):
+        Clusters.of({"item": [1], "rater": [1], "day": [1]}, 1)
+    items, raters = (one.ravel() for one in np.indices((6, 6)))
+    assert variance_components(np.ones(36), items, raters).reason == "all answers are the same"
+
+
+def test_a_curve_takes_the_images_of_its_pairs() -> None:
+    generator = np.random.default_rng(6)
+    winners = generator.integers(1, 3, 60)
+    right = generator.random((4, 60)) < 0.7
+    first = np.where(right == (winners == 1), 1.0, 0.0)
+    image = np.arange(60) // 3
+    (curve,) = accuracy_by_references({5: (first, 1 - first)}, winners, clusters={"item": image}).values()
+    plain = accuracy_by_references({5: (first, 1 - first)}, winners)["all"]
+    assert curve.value == pytest.approx(plain.value)
+    assert curve.clusters == {"item": 20}
+    assert curve.low[0] < curve.value[0] < curve.high[0]
+    assert curve.low[0] != plain.low[0]
+
+
+def test_votes_are_counted_up_to_a_limit() -> None:
+    with pytest.raises(BadValue, match="votes, expected"):
+        halves_of_votes([10**9], [0], [0])
+
+
+def test_clusters_that_all_point_one_way_are_counted_by_their_signs() -> None:
+    found = mcnemar_test(np.ones(20), np.zeros(20), clusters={"item": np.arange(20) // 2})
+    assert found.clustered_p == pytest.approx(2 / 2**10)
+
+
+def test_a_statistic_of_one_s_own_swaps_whole_clusters() -> None:
+    one = np.repeat([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2)
+    found = randomization_test(
+        one, one - 1, lambda rows: rows.max(axis=1), reassignments=200, clusters={"item": np.arange(12) // 2}
+    )
+    # the largest is one higher unless its cluster alone is swapped
+    assert found.difference == 1
+    assert 0.3 < found.p <= 1
+
+
+def test_correlations_are_compared_by_item_and_by_system() -> None:
+    generator = np.random.default_rng(5)
+    items, systems = (one.ravel() for one in np.indices((12, 8)))
+    people = generator.normal(size=96)
+    close, far = people + generator.normal(0, 0.3, 96), people + generator.normal(0, 3, 96)
+    both = paired_correlation_test(
+        close, far, people, items, systems, grouping="none", reassignments=300,
+        clusters={"item": items, "system": systems},
+    )  # fmt: skip
+    assert both.difference > 0
+    assert both.p < 0.1
+    by_item = paired_correlation_test(
+        close, far, people, items, systems, grouping="none", reassignments=300, clusters={"item": items}
+    )
+    assert by_item.p < 0.05
+    with pytest.raises(BadValue, match="clusters cannot change sides"):
+        paired_correlation_test(
+            close, far, people, items, systems, grouping="none", clusters={"item": items % 3}
+        )
+
+
+def test_undefined_numbers_become_null_and_results_within_results_objects() -> None:
+    result = threshold_kappa([0.1, 0.2], [1.0, 2.0], resamples=20)
+    found = as_json(result, "kappa", "n", "reason")
+    assert found == {
+        "kappa": {"value": None, "low": None, "high": None},
+        "n": 2,
+        "reason": "both sources say the same about every pair",
+    }
+
+
+def test_arrays_become_lists_and_all_fields_are_written_without_names() -> None:
+    found = as_json(majority_vote(["u", "u", "v"], [1, 2, 2], ties="lowest"))
+    assert found["counts"] == [[1, 1], [0, 1]]
+    assert found["tie"] == [True, False]
+    assert found["share"] == [0.5, 1.0]
+    assert json.loads(json.dumps(found)) == found
+
+
+GROUPS, EACH = 40, 6
+
+
+def scores(seed: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Draw a metric's and people's scores of six outputs for each of 40 items, and the raters, eight in all."""
+    generator = np.random.default_rng(seed)
+    item, rater = np.repeat(np.arange(GROUPS), EACH), generator.integers(0, 8, GROUPS * EACH)
+    people = generator.normal(size=len(item)) + generator.normal(0, 0.7, 8)[rater]
+    return people + generator.normal(0, 1, len(item)), people, item, rater
+
+
+@pytest.mark.parametrize("coefficient", ["spearman", "kendall-tau-b"])
+def test_without_grouping_clusters_give_the_interval_of_a_correlation(coefficient: str) -> None:
+    metric, people, item, rater = scores()
+    by = {"item": item, "rater": rater}
+    found = grouped_correlation(metric, people, item, rater, coefficient, grouping="none", clusters=by)
+    plain = correlation(metric, people, coefficient, clusters=by)
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
+    assert (found.clusters, found.resamples, found.reason) == ({"item": GROUPS, "rater": 8}, 0, "")
+    assert "clusters:given-item-rater" in found.signature
+
+
+@pytest.mark.parametrize("coefficient", ["pearson", "kendall-tau-b"])
+def test_items_as_clusters_are_about_what_resampling_items_gives(coefficient: str) -> None:
+    metric, people, item, rater = scores()
+    resampled = grouped_correlation(metric, people, item, rater, coefficient, seed=1)
+    by_item = grouped_correlation(metric, people, item, rater, coefficient, clusters={"item": item})
+    assert by_item.value == resampled.value
+    assert by_item.high - by_item.low == pytest.approx(resampled.high - resampled.low, rel=0.15)
+    both = grouped_correlation(
+        metric, people, item, rater, coefficient, clusters={"item": item, "rater": rater}
+    )
+    assert both.high - both.low > 0
+    metric, people, item = (np.tile(column, 2) for column in (metric, people, item))
+    outputs = np.arange(len(item))
+    again = grouped_correlation(metric, people, item, outputs, coefficient, clusters={"item": item})
+    assert again.high - again.low == pytest.approx(by_item.high - by_item.low, rel=0.25)
+
+
+def test_clusters_too_few_are_a_reason_and_the_system_level_refuses_them() -> None:
+    metric, people, item, rater = scores()
+    few = grouped_correlation(metric, people, item, rater, clusters={"item": item // 20})
+    assert "there are 2 items" in few.reason
+    assert np.isnan(few.low)
+    undefined = grouped_correlation([1.0, 1.0], [1.0, 2.0], [0, 0], [0, 1], clusters={"item": [0, 0]})
+    assert undefined.reason == "no group has two observations that differ in both variables"
+    with pytest.raises(BadOption, match="at the system level"):
+        grouped_correlation(metric, people, item, rater, grouping="system-level", clusters={"item": item})
+
+
+def test_pairwise_accuracy_by_documents_is_the_share_of_its_items() -> None:
+    metric, people, item, _ = scores()
+    each = [pairwise_accuracy(metric[item == one], people[item == one]).value for one in range(GROUPS)]
+    document = np.arange(GROUPS) // 2
+    found = pairwise_accuracy(metric, people, item, clusters={"item": document[item]})
+    expected = share_of_rows(np.array(each), {"item": document}, 0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert (found.clusters, found.resamples, found.reason) == ({"item": GROUPS // 2}, 0, "")
+    assert "there is 1 item" in pairwise_accuracy(metric, people, clusters={"item": item * 0}).reason
+    assert pairwise_accuracy([1.0], [1.0], clusters={"item": [0]}).reason == "no group has two observations"
+    with pytest.raises(BadValue, match=r"clusters\['rater'\] differs within a group"):
+        pairwise_accuracy(metric, people, item, clusters={"rater": np.arange(len(item))})
+    with pytest.raises(BadShape):
+        pairwise_accuracy(metric, people, item, clusters={"item": [1, 2]})
+
+
+def test_best_worst_scores_have_intervals_of_their_showings() -> None:
+    generator = np.random.default_rng(3)
+    shown = [("a", "b", "c")] * 60
+    best = generator.choice(["a", "b"], 60).tolist()
+    worst = ["c" if name == "a" else "a" for name in best]
+    rater, item = np.arange(60) % 6, np.arange(60) // 6
+    found = best_worst_scores(shown, best, worst, clusters={"item": item, "rater": rater})
+    points = np.array([1.0 if name == "a" else -1.0 for name in best])
+    expected = share_of_rows((points + 1) / 2, {"item": item, "rater": rater}, 0.95)
+    assert (found.low[0], found.high[0]) == pytest.approx((2 * expected.low - 1, 2 * expected.high - 1))
+    assert (found.low <= found.score).all()
+    assert (found.score <= found.high).all()
+    assert (found.clusters, found.reason) == ({"item": 10, "rater": 6}, "")
+    few = best_worst_scores(shown, best, worst, clusters={"rater": rater % 2})
+    assert "there are 2 raters" in few.reason
+    assert np.isnan(best_worst_scores(shown, best, worst).low).all()
+    with pytest.raises(BadShape, match="has 2 entries, expected 60"):
+        best_worst_scores(shown, best, worst, clusters={"rater": [1, 2]})
+
+
+def test_what_is_no_mean_has_no_more_degrees_of_freedom_than_clusters() -> None:
+    """A mean that comes as a function has the t of "mean", but of six raters five degrees of freedom."""
+    generator = np.random.default_rng(3)
+    rater, item = np.tile(np.arange(6), 40), np.repeat(np.arange(40), 6)
+    one, two = generator.normal(size=(2, 240)) + 0.2
+    two = two - 0.25
+    by = {"item": item, "rater": rater}
+    spread, _ = spread_of_mean(one - two, by)
+    t = (one - two).mean() / np.sqrt(spread.variance)
+    assert spread.df > 7
+    known = randomization_test(one, two, reassignments=9999, clusters=by)
+    assert known.p == pytest.approx(2 * stdtr(spread.df, -abs(t)), rel=0.03)
+    given = randomization_test(one, two, lambda rows: rows.mean(axis=1), reassignments=9999, clusters=by)
+    assert given.p == pytest.approx(2 * stdtr(5, -abs(t)), rel=0.03)
+
+
+def test_medians_of_images_that_change_sides_together_are_counted_as_by_listing_them_all() -> None:
+    generator = np.random.default_rng(5)
+    image = np.repeat(np.arange(7), 3)
+    one, two = generator.normal(size=(2, 21)) + generator.normal(size=(2, 7))[:, image]
+    difference = np.median(one) - np.median(two)
+    extreme = 0
+    for coins in product((False, True), repeat=7):
+        swapped = np.array(coins)[image]
+        drawn = np.median(np.where(swapped, two, one)) - np.median(np.where(swapped, one, two))
+        extreme += abs(drawn) >= abs(difference) - 1e-12
+    found = randomization_test(one, two, "median", reassignments=1999, clusters={"item": image})
+    assert found.difference == pytest.approx(difference)
+    assert found.p == pytest.approx(extreme / 2**7, abs=0.03)
+
+
+def test_credits_of_a_metric_give_the_accuracies_under_each_rule() -> None:
+    first, second, winners = [2, 1, 1, 2, 1, 3], [1, 2, 1, 2, 2, 3], np.array([1, 1, 1, 2, 0, 0])
+    named, whole = metric_winners(first, second), pair_accuracy(first, second, winners)["all"]
+
+    def accuracy(**rules: str) -> float:
+        credit, counts = pair_credits(named, winners, **rules)
+        return float(credit[counts].mean())
+
+    assert accuracy() == whole.value == 1 / 4
+    assert accuracy(metric_ties="half") == whole.value_ties_half == 2 / 4
+    assert accuracy(metric_ties="left-out") == 1 / 2
+    assert accuracy(undecided="half") == 2 / 6
+    assert accuracy(metric_ties="left-out", undecided="half") == 1.5 / 3
+    with pytest.raises(BadOption, match="metric_ties"):
+        accuracy(metric_ties="right")
+
+
+def test_medians_and_summaries_are_numpys() -> None:
+    units, values = ["b", "a", "b", "a", "b", "a"], [1.0, 4.0, 3.0, 1.0, 2.0, 1.0]
+    names, medians = unit_medians([*units, "b"], [*values, 4.0])
+    assert dict(zip(names.tolist(), medians.tolist(), strict=True)) == {"a": 1.0, "b": 2.5}
+    scores, means = np.array([1.0, 2.0, 6.0, 7.0]), np.array([1.5, 6.5])
+    found = summary_of_scores(scores, means, resamples=200, seed=0)
+    interval = bootstrap_interval(means, resamples=200, seed=0)
+    assert (found.micro, found.macro, found.low, found.high) == (4.0, 4.0, interval.low, interval.high)
+    assert (found.deviation, found.median, found.least, found.most) == (scores.std(ddof=1), 4.0, 1.0, 7.0)
+    assert np.isnan(summary_of_scores(scores[:1], means[:1], resamples=10, seed=0).deviation)
