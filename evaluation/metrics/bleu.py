@@ -49,15 +49,10 @@ from evaluation.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
 from evaluation.numeric.parallel import map_parts
 
 TINY = 1e-15
-
 SMALL = 1e-9
-
 ORDERS = 4
-
 SMOOTHINGS = ("coco", "nist")
-
 CLOSEST, MEAN = "closest", "mean"
-
 LENGTHS = (CLOSEST, MEAN)
 
 

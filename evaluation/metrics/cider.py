@@ -18,7 +18,6 @@ from evaluation.numeric.parallel import Serial, map_parts
 
 ALONE = -1  # an n-gram that occurs only once
 ROUND = 1 << 22  # tokens numbered in one round
-
 FREQUENCIES = -1  # the part that counts documents
 
 

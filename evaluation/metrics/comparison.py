@@ -13,7 +13,6 @@ from evaluation.metrics.text.tokens import Numbers, TokenizedTexts, Tokenizer, c
 from evaluation.numeric.arrays import Ints, starts_of
 
 T = TypeVar("T")
-
 TOKENS = 1 << 21  # of references, in a part of the work
 MOST_TOKENS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
 

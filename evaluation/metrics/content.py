@@ -22,7 +22,6 @@ from evaluation.metrics.inputs import InvalidInput, UnknownName, check_collectio
 from evaluation.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
 
 Boxes = Collection[int]
-
 UNDEFINED = "undefined"
 ZERO = "zero"
 EMPTY = (UNDEFINED, ZERO)

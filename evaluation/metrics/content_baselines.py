@@ -22,7 +22,6 @@ from evaluation.numeric.arrays import Flags, Floats, Ints, compiled, starts_of
 from evaluation.numeric.signatures import GIVEN, Value
 
 Seed = np.random.Generator | int | None
-
 SIDES = 4  # x, y, width, height
 # No coordinate is larger, so that areas and distances stay finite.
 _LARGEST = 1e100

@@ -17,12 +17,9 @@ from evaluation.metrics.inputs import InvalidFile
 from evaluation.metrics.registry import VERSION, Scores, score
 
 DEFAULT_METRICS = ("bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider", "cider-d")
-
 References = dict[str, list[str]]
 Candidates = dict[str, dict[str, str]]
-
 _BLANKS = " \t\r\n"
-
 _DECODE_ROW = json.JSONDecoder().decode
 
 

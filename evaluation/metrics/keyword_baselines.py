@@ -29,7 +29,6 @@ from evaluation.numeric.signatures import Value, name_given
 Terms = Sequence[str]
 SMOOTHING = 0.01
 MOST_SMOOTHING = 1000.0
-
 _Weighed = list[tuple[str, float]]
 
 

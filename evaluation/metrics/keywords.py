@@ -55,12 +55,10 @@ STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
 
 Tags = Mapping[str, int]
 Vocabulary = Collection[str] | None
-
 GUESSES = 10
 CREDITED = "credited"
 ONCE = "once"
 DUPLICATES = (CREDITED, ONCE)
-
 NO_TAGS = "images without tags"
 NO_MODE = "images without a single most frequent tag"
 NO_GUESS = "images without guesses"
@@ -81,7 +79,6 @@ NO_GUESS = "images without guesses"
 # items without any readable answer are left out of the total.
 MEASURES = ("best", "oot")
 _MARKS = {"best": "::", "oot": ":::"}
-
 _GOLD_LINE = re.compile(r"([\w.]+) (\S+) :: ?(.*)", re.ASCII)
 _SYSTEM_LINES = {
     name: re.compile(rf"([\w.]+) (\S+) {mark}(?: (.*)|$)", re.ASCII) for name, mark in _MARKS.items()

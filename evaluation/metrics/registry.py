@@ -29,7 +29,6 @@ from evaluation.numeric.arrays import Floats, Ints, starts_of
 from evaluation.numeric.signatures import BadSignature, Signature, Value, name_given, parse, parse_version
 
 VERSION = "1.0"
-
 GROUP = "quorum.metrics"  # of entry points
 
 # What the code of a package may raise.
@@ -39,13 +38,9 @@ FAILURES = (
 )
 
 STEMMERS = ("porter", "porter-1980", "none")
-
 OptionValue = int | float | str
-
 Settings = Mapping[str, OptionValue]
-
 _CIDER, _CIDER_D = cider.Variant(), cider.Variant(unseen="logn", clipped=True)
-
 TextScores = Callable[[Sequence[str], Sequence[Sequence[str]], Settings], Sequence[float] | Floats]
 
 
@@ -205,7 +200,6 @@ _rouge_w = _rouge(
 )
 
 _ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
-
 _ORDER_OF_STEPS = {"order": Option("stop-first", choices=bleu.FILTERS)}
 
 

@@ -26,7 +26,6 @@ from evaluation.numeric.arrays import Flags, Floats, Ints, compiled, ratio
 
 PRINTED = 1e5  # the script prints five digits
 BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carry still fits
-
 MEASURES = ("recall", "precision", "f")  # in the order of the kernel's columns
 MULTI = ("average", "best")
 JACKKNIFE = ("no", "yes")

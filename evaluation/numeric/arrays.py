@@ -52,7 +52,6 @@ def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:
 
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-
 _ROOT = Path(__file__).parents[2]
 _PACKAGE = __name__.partition(".")[0]
 

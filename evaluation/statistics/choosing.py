@@ -59,11 +59,8 @@ METHODS = ("disagreement", "information")
 # An item that seems useless is still this probable, in parts of what an even draw would give it: no weight of an item
 # is more than four times that of an even draw, however wrong the scores are (Hesterberg 1995, Technometrics 37).
 FLOOR = 0.25
-
 ESTIMATORS = ("hajek", "horvitz-thompson")
-
 _WHOLE = 1e-6  # probabilities may miss a whole number of items by so much
-
 _PAIRS_AT_ONCE = 4_000_000
 
 
@@ -285,21 +282,13 @@ def _estimate(
 
 
 PRIOR = 1.0  # variance of each strength before any comparison, so that there is a first draw
-
 _STEPS = 100
-
 _FARTHEST = 4.0
-
 _TOLERANCE = 1e-9
-
 _TINIEST = 1e-300
-
 OPEN = (-1, 1)  # nothing is known yet
-
 RULES = ("settled", "margin")
-
 Range = tuple[int, int]
-
 Signs = NDArray[np.int8]
 
 

@@ -280,9 +280,7 @@ def _moved(codes: Ints, others: Floats, weights: Floats) -> Floats:
 
 # Kendall's p is exact up to this size, and where at most one pair is out of order, if nothing is tied.
 _EXACT = 33
-
 TOO_FEW = "there are fewer than two observations"
-
 CONSTANT = "{} has the same value throughout"
 
 

@@ -47,7 +47,6 @@ _LOGITS = 10.0
 _IMAGINED = 1.0
 # Probabilities of a row may miss one by so much.
 _SUM = 1e-6
-
 FEW_GROUPS = "all raters are of one group, expected two or more to compare"
 NO_PAIRS = "no two raters {of} have a unit in common"
 # Imagined answers of each kind in every group: a table without them would rule out answers that were not seen.

@@ -44,11 +44,8 @@ from evaluation.statistics.inputs import (
 )
 
 ALTERNATIVES = ("two-sided", "greater", "less")
-
 Seed = int | np.integer[Any] | np.random.Generator
-
 CONFIDENCE = 0.95
-
 RESAMPLES = 2000
 
 # What a bootstrap draws anew.
@@ -56,13 +53,9 @@ OVER = ("units", "raters", "both")
 
 # Numbers held at once while resampling: 4 million doubles are 32 MB.
 CELLS = 4_000_000
-
 DRAWN_AT_ONCE = 32_768  # units, which the processor's cache holds
-
 BLOCK = 2000  # resamples of one stream of random numbers
-
 WORTH_PROCESSES = 1e8  # numbers, about a second of work
-
 Estimator = Callable[[Floats], Floats]
 
 
@@ -191,14 +184,11 @@ def coin_tosses(generator: np.random.Generator, rows: int, columns: int) -> NDAr
 
 
 NAIVE = "naive"
-
 ITEM, RATER = "item", "rater"
 
 # Fewer clusters do not show how much clusters differ.
 FEWEST = 5
-
 TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
-
 FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
 
 # How rows are clustered: "naive" (each row for itself), or (N,) columns by name, such as item and rater. Statistics of
@@ -659,11 +649,8 @@ def coefficient_interval(
 
 
 VERSION = "1.0"
-
 INDEPENDENT = "no clusters were named, so units are taken as independent"
-
 Parameters = ParamSpec("Parameters")
-
 Returned = TypeVar("Returned")
 
 DEFAULTS: Mapping[str, Any] = {

@@ -62,7 +62,6 @@ FEWEST_UNITS = 30
 PASSES = 0.5
 SHORTEST_CURVE = 5
 DENSE_CELLS = 20_000_000  # units times labels that are counted in one array
-
 NOBODY = "no person judged {least} or more of the units that the judge and somebody else judged"
 TOO_FEW_CLUSTERS = "no person's units lie in enough clusters to be tested"
 NO_LABELS = "people judged {n} of the units, expected two or more"

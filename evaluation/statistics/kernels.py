@@ -19,7 +19,6 @@ DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)
 
 # Levels of alpha, and weights of kappa.
 NOMINAL, ORDINAL, INTERVAL, RATIOS = range(4)
-
 PLAIN, LINEAR, QUADRATIC = range(3)
 
 # Compressed rows: starts, columns, values.

@@ -35,11 +35,9 @@ from evaluation.statistics.significance import wilson_interval
 LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean
 LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell
 EDGE = 1e-9
-
 AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
 MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
 MOST_DRAWS = 20_000_000_000
-
 MOST_DESIGNS = 2_000
 
 

@@ -34,9 +34,7 @@ from evaluation.statistics.inputs import (
 
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]
-
 UNJUDGED = ("count", "leave-out", "refuse")
-
 NOTHING_RELEVANT = "no query has a relevant item"
 
 # Codes of the items of a list.

@@ -66,9 +66,7 @@ _RESAMPLES = 10_000
 
 # Drawing a count for each distinct value pays if it occurs so often.
 _FEW = 8
-
 TOO_FEW = "there are fewer than two values"
-
 ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot correct their bias"
 
 # A statistic takes (B, N) values and returns (B,).
@@ -305,14 +303,11 @@ REASSIGNMENTS = 100_000
 
 # Reassignments whose sums are kept at once: they fit into the fastest memory.
 _SUMS = 8192
-
 _Draw = Callable[[np.random.Generator, int], Floats]
-
 CORRECTIONS = ("holm", "benjamini-hochberg", "benjamini-yekutieli", "none")
 
 # One test a pair of systems: fewer reassignments than for a single test.
 _REASSIGNMENTS = 10_000
-
 LEVEL = 0.05
 
 

@@ -38,7 +38,7 @@ from tests.evaluation.challenging import (
     work_off,
 )
 from tests.evaluation.studies import make_dataset
-from tests.metrics.test_packages import install
+from tests.metrics.test_score import install
 
 pytestmark = pytest.mark.django_db
 OVER = "is read by its members alone until challenge"

@@ -33,7 +33,7 @@ from judgments.jobs import run_job
 from judgments.models import Caption, Dataset, Item, Output, System
 from tests.evaluation.reporting import contents, lines
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
-from tests.metrics.test_packages import MODULE, POINTS, install
+from tests.metrics.test_score import MODULE, POINTS, install
 
 pytestmark = pytest.mark.django_db
 

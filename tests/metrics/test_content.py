@@ -16,7 +16,6 @@ from tests.metrics import plain_annotation as plainly
 
 # WG15 figure 2: seven descriptions of a picture; boxes 0 dress, 2 woman, 3 car, 5 boot.
 WOMAN_AND_CAR = [[2, 0, 5, 3], [2, 3], [2, 5, 3], [2, 3], [2, 3], [2, 5, 3], [2, 5, 0, 3]]
-
 BOXES = st.sets(st.integers(0, 5), max_size=4)
 IMAGE = st.lists(BOXES, max_size=5)
 TASK = st.lists(st.tuples(BOXES, IMAGE), min_size=1, max_size=6)

@@ -1,6 +1,7 @@
-"""The vectorised metrics against their definitions, on whatever captions hypothesis thinks of."""
+"""Scores against plain definitions, golden scores and the printed figures of PASCAL-50S."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import UnknownName, cider, score
+from evaluation.metrics import Scores, UnknownName, cider, score
 from evaluation.metrics.text.tokens import TOKENIZERS, changed, encode
 from tests.metrics import plainly
+from tests.metrics.reading import (
+    COCO,
+    GOLDEN,
+    GOLDEN_NAMES,
+    coco,
+    expected_images,
+    expert_pairs,
+    read_json,
+    read_lines,
+    real,
+    small,
+)
 
 # Few words, so that n-grams repeat and meet.
 CAPTION = st.lists(st.sampled_from(["a", "dog", "cat", "runs", "the"]), max_size=7).map(" ".join)
@@ -154,3 +167,114 @@ def test_an_unknown_change_of_words_is_answered_with_the_known_ones() -> None:
         UnknownName, match="unknown change of words 'porter-1990'; did you mean 'porter-1980'"
     ):
         changed(encode(["dogs"], TOKENIZERS["space"]), "porter-1990")
+
+
+EXPECTED = read_json(GOLDEN / "small/expected.json")["systems"]
+TOKENS = read_json(GOLDEN / "small/tokens.json")
+SYSTEMS = ("close", "vague", "nasty")
+
+
+def assert_agree(scores: Scores, expected: dict[str, Any], images: list[str], names: dict[str, str]) -> None:
+    for ours, theirs in names.items():
+        found = scores.scores[ours]
+        np.testing.assert_allclose(
+            found.images, expected_images(expected[theirs], images), rtol=0, atol=1e-12, err_msg=ours
+        )
+        assert found.corpus == pytest.approx(expected[theirs]["corpus"], rel=0, abs=1e-12), ours
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_scores_of_raw_captions_are_those_of_the_peers(system: str) -> None:
+    task = small(system)
+    found = score(task.captions, task.references, metrics=list(GOLDEN_NAMES))
+    assert_agree(found, task.expected, task.images, GOLDEN_NAMES)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_smoothed_bleu_is_that_of_nltk_wherever_a_word_matches(system: str, order: int) -> None:
+    captions, expected = TOKENS["candidates"][system], EXPECTED[system][f"bleu-{order}-smooth3"]
+    images = list(captions)
+    found = score(
+        list(captions.values()),
+        [TOKENS["references"][image] for image in images],
+        [f"bleu-{order}"],
+        "space",
+        smoothing="nist",
+    ).scores[f"bleu-{order}"]
+    np.testing.assert_allclose(found.images, expected_images(expected, images), rtol=0, atol=1e-12)
+    # nltk's corpus figure here is the mean; ours sums the statistics first, as for every BLEU.
+    assert found.images.mean() == pytest.approx(expected["corpus"], abs=1e-12)
+
+
+@pytest.mark.parametrize("system", ["nearest", "random"])
+def test_scores_of_real_captions_are_those_of_the_peers(shared: Path, system: str) -> None:
+    task = real(shared, system)
+    names = {name: theirs for name, theirs in GOLDEN_NAMES.items() if "published" not in theirs}
+    found = score(task.captions, task.references, metrics=list(names))
+    assert_agree(found, task.expected, task.images, names)
+
+
+@pytest.mark.parametrize("system", ["human", "system-1", "system-2", "system-3"])
+def test_scores_of_the_coco_systems_are_those_of_the_peers(shared: Path, system: str) -> None:
+    task = coco(shared, system)
+    found = score(task.captions, task.references, metrics=list(COCO)).scores
+    for name in COCO:
+        assert found[name].corpus == pytest.approx(task.expected["corpus"][name], rel=0, abs=1e-10), name
+        ours = dict(zip(task.images, found[name].images, strict=True))
+        for image, values in task.expected["images"].items():
+            assert ours[image] == pytest.approx(values[name], rel=0, abs=1e-10), (name, image)
+
+
+def test_scores_of_flickr8ks_expert_pairs_are_those_of_the_peers(shared: Path) -> None:
+    task = expert_pairs(shared)
+    found = score(task.captions, task.references, metrics=list(COCO)).scores
+    for name in COCO:
+        expected = np.array(task.expected[name], dtype=np.float64)
+        np.testing.assert_allclose(found[name].images, expected, rtol=1e-9, atol=1e-13, err_msg=name)
+
+
+CONSENSUS_REFERENCES = 48
+
+
+def test_cider_is_that_of_its_authors(shared: Path) -> None:
+    folder = shared / "data/pascal-50s"
+    # One reference reads "ovr=er", which the authors' program did not take apart.
+    references = {
+        row["image"]: [text.replace("=", "") for text in row["references"]]
+        for row in read_lines(folder / "references.jsonl")
+    }
+    pairs = read_lines(folder / "pairs.jsonl")
+    found = score(
+        [pair["first"] for pair in pairs],
+        [references[pair["image"]] for pair in pairs],
+        metrics=["cider"],
+        tokenizer="v15",
+        document_corpus=list(references.values()),
+    )
+    rows = (folder / "cider_v01_first.tsv").read_text().splitlines()[1:]
+    expected = np.array([float(row.split("\t")[5]) for row in rows])
+    np.testing.assert_allclose(found.scores["cider"].images, expected, rtol=0, atol=1e-12)
+
+
+def test_cider_agrees_with_people_as_often_as_published(shared: Path) -> None:
+    folder = shared / "data/pascal-50s"
+    references = {
+        row["image"]: row["references"][:CONSENSUS_REFERENCES]
+        for row in read_lines(folder / "references.jsonl")
+    }
+    pairs = read_lines(folder / "pairs.jsonl")
+    found = score(
+        [pair["first"] for pair in pairs] + [pair["second"] for pair in pairs],
+        [references[pair["image"]] for pair in pairs] * 2,
+        metrics=["cider"],
+        tokenizer="v15",
+        document_corpus=list(references.values()),
+    ).scores["cider"]
+    first, second = np.split(found.images, 2)
+    named = np.select([first > second, second > first], [1, 2], default=0)  # a tie names nobody
+    right = named == [pair["triplet_winner"] for pair in pairs]
+    kinds = np.array([pair["kind"] for pair in pairs])
+    accuracy = {kind: 100 * right[kinds == kind].mean() for kind in ("HC", "HI", "HM", "MM")}
+    assert accuracy == pytest.approx({"HC": 71.8, "HI": 99.7, "HM": 91.9, "MM": 72.2}, abs=0.05)
+    assert found.signature.startswith("cider|n:4|stem:porter|unseen:dropped|tok:v15|refs:48|df:given-1000-")

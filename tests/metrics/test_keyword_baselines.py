@@ -30,7 +30,6 @@ from tests.metrics import plain_annotation as plainly
 
 MALARIA = ["malaria", "spread", "mosquito", "malaria", "net", "mosquito", "malaria"]
 POLICE = ["police", "net", "spread"]
-
 WORD = st.sampled_from(["dog", "cat", "ball", "red", "sky"])
 DOCUMENTS = st.lists(st.lists(WORD, max_size=8), max_size=6)
 TAGS = st.dictionaries(WORD, st.integers(1, 4), max_size=4)

@@ -1,23 +1,46 @@
-"""The door: what may be handed in, what comes back, and what is said about what cannot be used."""
+"""Scores of captions: checks of input, captions left out, metrics of packages, and signatures that repeat a call."""
 
 import pickle
+import re
+import runpy
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from evaluation.metrics import (
+    BadSignature,
     InvalidInput,
     MetricsError,
+    PackageFailed,
     UnknownName,
     bleu,
+    call_of,
     comparison,
     score,
 )
-from evaluation.metrics.registry import METRICS, check_metrics
-from evaluation.numeric.signatures import name_given
+from evaluation.metrics import content_baselines as content
+from evaluation.metrics import keyword_baselines as keywords
+from evaluation.metrics.registry import (
+    METRICS,
+    check_metrics,
+    gibberish,
+    hold_out,
+    long_enough,
+    mean_length,
+    metric_named,
+    of_other_images,
+    of_other_sources,
+    package_metrics,
+    package_names,
+    score_held_out,
+)
+from evaluation.metrics.text.tokens import tokenizer_named
+from evaluation.numeric.signatures import name_given, parse
 
 CANDIDATES = ["a dog runs", "two cats sleep"]
 REFERENCES = [["a dog runs fast", "the dog is running"], ["cats asleep"]]
@@ -244,3 +267,329 @@ def test_an_option_holds_for_every_metric_that_has_it() -> None:
     found = score(CANDIDATES, REFERENCES, ["cider", "cider-d", "bleu-1"], document_corpus=MANY, n=1)
     assert "|n:1|" in found.scores["cider"].signature
     assert "|n:1|" in found.scores["cider-d"].signature
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/content-and-keywords.md"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+
+
+def test_the_recipes_of_content_selection_and_keywords_score_every_measure_and_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lst_test.gold").write_text("tree.n 1 :: oak 2;elm 1;\n", encoding="utf-8")
+    (tmp_path / "system.oot").write_text("tree.n 1 ::: oak;elm\n", encoding="utf-8")
+    (tmp_path / "gold.jsonl").write_text('{"image": "a.jpg", "stems": {"dog": 2}}\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.py").write_text("\n".join(BLOCK.findall(PAGE.read_text("utf-8"))), encoding="utf-8")
+    runpy.run_path("page.py", {"guesses": {"a.jpg": ["Dogs"]}})
+    table = {line.split("|")[0]: float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()}
+    assert set(table) == {*content.CALLS, *keywords.CALLS}
+    assert all(0 <= figure <= 1 for figure in table.values())
+
+
+IMAGES = [["a dog runs", "the dog is fast", "a brown dog"], ["a man rides", "a man on a bike"], ["alone"]]
+
+
+def test_every_caption_is_held_against_the_others_of_its_image() -> None:
+    held = hold_out(IMAGES)
+    assert (held.alone, held.counts.tolist()) == (1, [3, 2])
+    instead = {"other": of_other_images(held, np.random.default_rng(1))}
+    assert all(
+        text not in held.images[image]
+        for text, image in zip(instead["other"], held.image_of.tolist(), strict=True)
+    )
+    found = score_held_out(held, ["rouge-l"], instead=instead)
+    alone = [
+        float(score([text], [others], ["rouge-l"]).scores["rouge-l"].images[0])
+        for text, others in zip(held.texts, held.references, strict=True)
+    ]
+    assert found.upper["rouge-l"].tolist() == pytest.approx(alone)
+    assert found.lower["other"]["rouge-l"].sum() < found.upper["rouge-l"].sum()
+    assert list(found.signatures) == ["rouge-l"]
+
+
+def test_some_captions_of_each_image_are_drawn() -> None:
+    held = hold_out(IMAGES, most=1, generator=np.random.default_rng(2))
+    assert held.counts.tolist() == [1, 1]
+    assert [len(others) for others in held.references] == [2, 1]
+
+
+def test_texts_in_their_place_come_from_sources_or_words() -> None:
+    held = hold_out(IMAGES)
+    generator = np.random.default_rng(3)
+    assert set(of_other_sources(held, [["x"], ["y", "z"]], generator)) <= {"x", "y", "z"}
+    words = gibberish(held, ["one two two"], 4, generator)
+    assert [len(text.split()) for text in words] == [4] * 5
+    assert {word for text in words for word in text.split()} == {"one", "two"}
+    assert mean_length(["a b c", "a b c d e"]) == 4
+    assert mean_length([]) == 1
+    kept = long_enough(["the jury said nothing new", "too short", "a b c d e"])
+    assert kept == ["the jury said nothing new"]
+
+
+def test_wrong_input_is_named() -> None:
+    held = hold_out(IMAGES)
+    generator = np.random.default_rng(4)
+    with pytest.raises(InvalidInput, match="most is 0, expected 1 or more"):
+        hold_out(IMAGES, most=0)
+    with pytest.raises(InvalidInput, match=r"instead\['x'\] has 1 texts, expected 5"):
+        score_held_out(held, ["rouge-l"], instead={"x": ["one"]})
+    with pytest.raises(InvalidInput, match="there is one image with two captions"):
+        of_other_images(hold_out(IMAGES[:1]), generator)
+    with pytest.raises(InvalidInput, match="length is 0, expected 1 or more words"):
+        gibberish(held, ["one"], 0, generator)
+    with pytest.raises(InvalidInput, match="texts holds no word"):
+        gibberish(held, ["..."], 3, generator)
+
+
+# The whole of a package: F of character trigrams with the best reference, a small relative of chrF (Popović 2015).
+MODULE = """
+from evaluation.metrics.registry import Option, text_metric
+
+
+def grams(text, n):
+    return {text[start : start + n] for start in range(len(text) - n + 1)}
+
+
+def overlap(candidates, references, settings):
+    n = settings["n"]
+    scores = []
+    for candidate, own in zip(candidates, references, strict=True):
+        found = grams(candidate, n)
+        best = 0.0
+        for reference in own:
+            wanted = grams(reference, n)
+            if found and wanted:
+                best = max(best, 2 * len(found & wanted) / (len(found) + len(wanted)))
+        scores.append(best)
+    return scores
+
+
+def failing(candidates, references, settings):
+    return 1 / 0
+
+
+metric = text_metric("trigrams", "F of character n-grams", overlap, options={"n": Option(3, low=1, high=9)})
+broken = text_metric("broken", "divides by zero", failing)
+short = text_metric("short", "forgets a caption", lambda *given: [1.0])
+refused = text_metric("refused", "asks for an option", lambda *given: metric.settings({"n": 0}))
+other = "no metric"
+"""
+
+POINTS = """[quorum.metrics]
+trigrams = trigram_metric:metric
+broken = trigram_metric:broken
+short = trigram_metric:short
+refused = trigram_metric:refused
+other = trigram_metric:other
+renamed = trigram_metric:metric
+absent = trigram_metric_absent:metric
+bleu-1 = trigram_metric:metric
+"""
+
+SCORED, SCORED_AGAINST = ["a dog runs", "xyz"], [["a dog ran", "the cat"], ["abc"]]
+
+
+def install(folder: Path, name: str, version: str, points: str) -> None:
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(points)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "trigram_metric.py").write_text(MODULE)
+    install(tmp_path, "quorum-trigrams", "0.2", POINTS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "trigram_metric", raising=False)
+    return tmp_path
+
+
+def test_a_package_s_metric_is_scored_and_signed_with_its_version(package: Path) -> None:
+    assert "trigram_metric" not in sys.modules
+    assert "trigrams" in package_metrics()
+    assert "trigram_metric" not in sys.modules
+    found = score(SCORED, SCORED_AGAINST, ["trigrams", "trigrams|n:2", "bleu-1"])
+    # Of 8 and 7 trigrams of "a dog runs" and "a dog ran" five are shared.
+    assert found.scores["trigrams"].images.tolist() == [2 * 5 / (8 + 7), 0]
+    assert found.scores["trigrams"].corpus == pytest.approx(1 / 3)
+    assert found.scores["trigrams"].signature == "trigrams|n:3|package:quorum-trigrams-0.2|refs:1-2|v:1.0"
+    assert found.scores["trigrams|n:2"].signature.startswith("trigrams|n:2|package:quorum-trigrams-0.2|")
+    # A built-in name stays Quorum's.
+    assert found.scores["bleu-1"].signature.startswith("bleu-1|tok:ptb|")
+
+
+def test_its_signature_leads_back_to_the_call_and_refuses_another_version(package: Path) -> None:
+    signature = "trigrams|n:2|package:quorum-trigrams-0.2|refs:1-2|v:1.0"
+    again = call_of(signature)(SCORED, SCORED_AGAINST)
+    assert again.signature == signature
+    assert np.array_equal(
+        again.images, score(SCORED, SCORED_AGAINST, ["trigrams|n:2"]).scores["trigrams|n:2"].images
+    )
+    with pytest.raises(
+        BadSignature, match=r"has package:quorum-trigrams-0.1, expected package:quorum-trigrams-0.2"
+    ):
+        call_of(signature.replace("0.2", "0.1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (
+            "absent",
+            r"'absent' of package quorum-trigrams-0.2 cannot be loaded: ModuleNotFoundError: No module named",
+        ),
+        (
+            "other",
+            r"'other' of package quorum-trigrams-0.2 is trigram_metric:other, expected a Metric of that name",
+        ),
+        ("renamed", r"'renamed' of package quorum-trigrams-0.2 is trigram_metric:metric, expected a Metric"),
+        ("broken", r"metric 'broken' cannot be computed: ZeroDivisionError: division by zero"),
+        ("short", r"metric 'short' gives no finite number for each of 2 candidates"),
+    ],
+)
+def test_what_is_wrong_with_a_package_is_said_in_a_sentence(package: Path, name: str, words: str) -> None:
+    with pytest.raises(PackageFailed, match=words):
+        score(SCORED, SCORED_AGAINST, [name])
+
+
+def test_names_are_unknown_options_are_checked_and_two_packages_may_not_share_a_name(package: Path) -> None:
+    with pytest.raises(UnknownName, match="did you mean 'trigrams'"):
+        metric_named("trigram")
+    with pytest.raises(ValueError, match="option n is 0, expected a whole number from 1 to 9"):
+        score(SCORED, SCORED_AGAINST, ["refused"])
+    install(package, "quorum-grams", "1.0", "[quorum.metrics]\ntrigrams = trigram_metric:metric\n")
+    with pytest.raises(
+        PackageFailed, match=r"packages quorum-grams-1\.0 and quorum-trigrams-0.2 both have a metric"
+    ):
+        package_metrics()
+    assert package_names() == []
+
+
+SIGNED = ["a dog runs", "two cats", "the children's horses jump"]
+SIGNED_AGAINST = [["a dog is running", "dogs run"], ["a cat", "some cats sit"], ["a horse jumps", "children"]]
+
+OPTIONS = [
+    (metric.name, option, value)
+    for metric in METRICS.values()
+    for option, known in metric.options.items()
+    if option not in metric.computed
+    for value in (known.choices or ((1, 9) if isinstance(known.default, int) else (1.0, 2.5e-1 + known.low)))
+]
+
+
+@pytest.mark.parametrize(("name", "option", "value"), OPTIONS)
+def test_every_option_of_every_metric_comes_back_from_its_signature(
+    name: str, option: str, value: str | float
+) -> None:
+    given: dict[str, Any] = {option: value}
+    first = score(SIGNED, SIGNED_AGAINST, [name], **given).scores[name]
+    again = call_of(first.signature)
+    assert again.options[option] == value
+    assert again(SIGNED, SIGNED_AGAINST).images.tolist() == first.images.tolist()
+
+
+def test_a_later_version_of_a_tokenizer_shows_in_signatures() -> None:
+    first = tokenizer_named("ptb")
+    assert (first.label, replace(first, version="1.1").label) == ("ptb", "ptb-1.1")
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_is_scored_again_from_its_signature(name: str) -> None:
+    first = score(SIGNED, SIGNED_AGAINST, [name]).scores[name]
+    again = call_of(first.signature)(SIGNED, SIGNED_AGAINST)
+    assert (again.signature, again.images.tolist()) == (first.signature, first.images.tolist())
+
+
+def test_options_tokenizer_and_document_corpus_come_back() -> None:
+    corpus = [["a dog"], ["a cat"], ["a horse"]]
+    first = score(SIGNED, SIGNED_AGAINST, ["cider-d"], "v15", corpus, n=2, sigma=3.5, scale=1).scores[
+        "cider-d"
+    ]
+    assert first.signature.startswith("cider-d|n:2|sigma:3.5|scale:1|tok:v15|refs:2|df:given-3-")
+    again = call_of(first.signature)(SIGNED, SIGNED_AGAINST, corpus)
+    assert again.images.tolist() == first.images.tolist()
+
+
+def test_an_option_that_is_not_shown_was_left_at_its_default() -> None:
+    assert call_of("cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0").options == {
+        "n": 4,
+        "sigma": 6.0,
+        "scale": 10.0,
+    }
+
+
+def test_raw_cider_d_is_a_tenth_of_what_coco_prints() -> None:
+    times_ten = score(SIGNED, SIGNED_AGAINST, ["cider-d"]).scores["cider-d"]
+    raw = score(SIGNED, SIGNED_AGAINST, ["cider-d"], scale=1).scores["cider-d"]
+    assert raw.images * 10 == pytest.approx(times_ten.images, rel=1e-14)
+
+
+def test_what_was_done_to_the_captions_before_is_left_to_the_caller() -> None:
+    first = score(SIGNED, SIGNED_AGAINST, ["bleu-4"]).scores["bleu-4"]
+    noted = str(parse(first.signature).with_field("own", "dropped"))
+    assert noted == "bleu-4|tok:ptb|refs:2|own:dropped|v:1.0"
+    assert call_of(noted)(SIGNED, SIGNED_AGAINST).images.tolist() == first.images.tolist()
+
+
+def test_captions_that_cannot_have_given_the_score_are_refused() -> None:
+    signature = score(SIGNED, SIGNED_AGAINST, ["cider-d"]).scores["cider-d"].signature
+    with pytest.raises(InvalidInput, match=r"give the signature 'cider-d.*refs:1.*expected 'cider-d.*refs:2"):
+        call_of(signature)(SIGNED, [["a dog"], ["a cat"], ["a horse"]])
+
+
+@pytest.mark.parametrize(
+    ("signature", "error", "reason"),
+    [
+        ("bleu-4|tok:ptb|refs:5", BadSignature, "is no signature"),
+        ("bleu-4|tok:ptb|refs:5|v:0.9", BadSignature, "version 0.9, expected version 1.0"),
+        ("blue-4|tok:ptb|refs:5|v:1.0", UnknownName, "did you mean 'bleu-4'"),
+        ("bleu-4|tok:ptbb|refs:5|v:1.0", UnknownName, "unknown tokenizer"),
+        ("cider-d|n:0|tok:ptb|refs:5|df:corpus|v:1.0", InvalidInput, "option n is 0"),
+        ("bleu-4|n:3|tok:ptb|refs:5|v:1.0", BadSignature, "field 'n' that bleu-4 does not know"),
+        ("bleu-4|tok:ptb|refs:5|df:corpus|v:1.0", BadSignature, "field 'df' that bleu-4 does not know"),
+        ("bleu-4|refs:5|v:1.0", BadSignature, "has no field 'tok', expected one from bleu-4"),
+        ("bleu-4|tok:7|refs:5|v:1.0", UnknownName, "unknown tokenizer 7"),
+        ("cider-d|tok:ptb|refs:5|v:1.0", BadSignature, "has no field 'df', expected one from cider-d"),
+        ("bleu-pre|tok:ptb|refs:5|v:1.0", BadSignature, "has tok:ptb, expected tok:rouge from bleu-pre"),
+        (
+            "cider|unseen:logn|tok:ptb|refs:5|df:corpus|v:1.0",
+            BadSignature,
+            "has unseen:logn, expected unseen:dropped from cider",
+        ),
+    ],
+)
+def test_a_signature_of_something_else_is_refused_with_the_reason(
+    signature: str, error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
+        call_of(signature)
+
+
+def test_a_metric_may_be_asked_for_several_times_with_options_of_its_own() -> None:
+    found = score(SIGNED, SIGNED_AGAINST, ["cider-d", "cider-d|n:1", "cider-d|n:2|scale:1"], sigma=5).scores
+    assert [one.signature.partition("|tok")[0] for one in found.values()] == [
+        "cider-d|n:4|sigma:5",
+        "cider-d|n:1|sigma:5",
+        "cider-d|n:2|sigma:5|scale:1",
+    ]
+    assert (
+        found["cider-d|n:1"].corpus
+        == score(SIGNED, SIGNED_AGAINST, ["cider-d"], n=1, sigma=5).scores["cider-d"].corpus
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "error", "reason"),
+    [
+        ("cider-d|m:1", UnknownName, "unknown option of cider-d 'm'"),
+        ("cider-d|n", InvalidInput, "metric 'cider-d|n' is no name"),
+        ("cider-d|n:many", InvalidInput, "option n is 'many'"),
+    ],
+)
+def test_options_of_a_metrics_own_are_checked_as_all_are(
+    metric: str, error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason.replace("|", r"\|")):
+        score(SIGNED, SIGNED_AGAINST, [metric])

@@ -29,11 +29,8 @@ from tests.metrics.reading import read_lines
 
 # Six pairs: right, wrong, tie, right, no consensus (the metric decides), no consensus (it does not).
 FIRST = [0.9, 0.2, 0.5, 0.1, 0.7, 0.3]
-
 SECOND = [0.1, 0.8, 0.5, 0.4, 0.6, 0.3]
-
 WINNERS = [1, 1, 2, 2, 0, 0]
-
 KINDS = ["HC", "HC", "HC", "HI", "HC", "HI"]
 
 
@@ -261,7 +258,6 @@ def test_two_labels_have_one_kappa_whatever_the_weights() -> None:
 
 
 WINNERS_OF_CURVES = [1, 2, 1, 0]
-
 KINDS_OF_CURVES = ["HC", "HC", "HI", "HI"]
 
 # Two draws of one reference, and all references in one.

@@ -29,7 +29,6 @@ from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan
 
 TABLES = golden("agreement.json")["alpha"]
-
 NAMES = [table["name"] for table in TABLES]
 
 answers = arrays(
@@ -321,9 +320,7 @@ def test_without_variation_there_is_a_reason() -> None:
 
 
 GWET = golden("agreement.json")["gwet"]
-
 NAN: Any = math.nan
-
 SCALE = [0, 1, 2, 4]
 
 categories_of_raters = arrays(

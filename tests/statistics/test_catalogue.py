@@ -19,7 +19,6 @@ PARTS, COUNTS = (UNITS, ["x"] * 6, WORKERS, VALUES), ([[0, 2], [3, 0]],)
 GAMES = (list("abcabc"), list("bcacab"), WINNERS)
 LISTS = ([["a", "b"], ["b", "c"]], [{"b"}, {"a", "c"}])
 CHOICES = (["abc"] * 3 + ["bcd"] * 3, list("aabcbb"), list("cbcddc"))
-
 MARKED = (UNITS, WORKERS, [9] * 6, [[(0, 3)], [(1, 4)], [], [(2, 4)], [(5, 8)], [(5, 8)]])
 JUDGMENTS, REPEATED, BOTH = (UNITS, WORKERS, VALUES), (TABLE,), (ONE, TWO)
 OUTPUTS, METRICS, BY_ITEM = (*BOTH, ITEMS, SYSTEMS), (*BOTH, PEOPLE, ITEMS, SYSTEMS), (ONE, PEOPLE, ITEMS)

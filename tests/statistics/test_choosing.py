@@ -167,7 +167,6 @@ def test_wrong_input_is_named(call: Any, said: str) -> None:
 
 
 FIRST, SECOND = np.array(list(combinations(range(4), 2))).T
-
 ALL = np.ones(6, dtype=bool)
 
 

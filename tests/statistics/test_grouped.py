@@ -1,4 +1,4 @@
-"""Correlations and pairwise accuracy against a plain loop over the groups, their intervals, and tests of two metrics."""
+"""Correlations and pairwise accuracy against a plain loop over the groups, intervals, and tests of two metrics."""
 
 import itertools
 import math
@@ -339,13 +339,9 @@ def test_people_against_themselves_agree_wholly_and_nothing_says_why() -> None:
 
 
 RANDOM = np.random.default_rng(3)
-
 PEOPLE = RANDOM.normal(size=240)
-
 GOOD = PEOPLE + RANDOM.normal(size=240)
-
 POOR = GOOD + 2 * RANDOM.normal(size=240)
-
 IMAGES = np.repeat(np.arange(60), 4)
 
 

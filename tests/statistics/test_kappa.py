@@ -28,11 +28,8 @@ from evaluation.statistics.inputs import BadOption, BadValue, DuplicateJudgment
 from tests.statistics.golden import golden, with_nan
 
 COHEN = golden("agreement.json")["cohen"]
-
 FLEISS = golden("agreement.json")["fleiss"]
-
 WEIGHTS = {"plain": None, "linear": "linear", "quadratic": "quadratic"}
-
 pairs_of_labels = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=30)
 
 
@@ -134,7 +131,6 @@ def test_a_million_pairs_of_words_are_compared() -> None:
 
 
 NAN: Any = math.nan
-
 SCALE = [0.0, 1.0, 2.5, 4.0]
 
 answers = arrays(
@@ -314,7 +310,6 @@ def test_without_variation_nothing_is_contributed_and_the_result_says_why(table:
 
 
 SHARES = [1.0, 2 / 3, 2 / 3, 1 / 3, 0.0, 0.0, 1.0, 0.0]
-
 GRADES = [4.0, 11 / 3, 3.0, 10 / 3, 1.0, 5 / 3, 10 / 3, 2.0]
 
 

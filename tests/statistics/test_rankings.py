@@ -302,9 +302,7 @@ def test_wrong_input_is_named(shown: Any, best: Any, options: dict, error: type,
 
 
 FIRST = ["a", "a", "b", "b", "a", "c"]
-
 SECOND = ["b", "c", "c", "a", "b", "a"]
-
 WINNERS = [1, 1, 0, 1, 0, 2]
 
 

@@ -221,7 +221,6 @@ def test_a_function_that_is_called_mean_is_not_taken_for_the_mean() -> None:
 
 
 CASES = golden("differences.json")["adjusted"]
-
 P_VALUES = st.lists(st.floats(0, 1), max_size=20)
 
 
@@ -393,7 +392,6 @@ def test_clusters_ignore_the_order_of_systems(values: list[int], data: st.DataOb
 
 
 DIFFERENCES = golden("differences.json")
-
 DIFFERENCES_OF_CASES = DIFFERENCES["williams"]
 
 

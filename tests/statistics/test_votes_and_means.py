@@ -27,9 +27,7 @@ from evaluation.statistics.inputs import BadShape, BadValue
 from tests.statistics.golden import golden
 
 CROWDS = list(zip(golden("aggregation.json")["dawid_skene"], golden("crowds.json")["crowds"], strict=True))
-
 UNITS = ["u1", "u1", "u1", "u2", "u2", "u3", "u3", "u3", "u3"]
-
 VALUES = [1, 2, 2, 1, 2, 1, 1, 1, 2]
 
 

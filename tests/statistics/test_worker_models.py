@@ -18,11 +18,8 @@ from tests.statistics.golden import golden
 from tests.statistics.plain_models import em
 
 CROWDS = golden("aggregation.json")["dawid_skene"]
-
 ONE_COIN = [crowd["one_coin"] for crowd in golden("crowds.json")["crowds"]]
-
 IDS = ["two labels", "three labels"]
-
 ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=25)
 
 

@@ -27,9 +27,7 @@ from evaluation.metrics.text.tokens import Numbers, child, ranges
 from evaluation.numeric.arrays import Flags, Ints, compiled, starts_of
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
-
 STAGES = ("exact", "stem", "synonym", "paraphrase")
-
 ALL = "all"  # every stage that there is data for
 
 # The stages build on one another, so a choice of stages is how many of them there are.
@@ -38,9 +36,7 @@ STAGE_CHOICES = tuple("-".join(STAGES[: count + 1]) for count in range(len(STAGE
 # WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the
 # first ending that leads to an entry counts.
 _RULES = "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
-
 _ENDINGS = tuple(rule.partition(":")[::2] for rule in _RULES.split())
-
 _SHORT = 2  # letters; such words have no other basic form
 
 
@@ -114,15 +110,12 @@ Matches = NDArray[np.int64]
 # Columns of a match: its place in the order, where it begins in the candidate, how many words of the candidate
 # and of the reference it covers, its stage.
 ORDER, POSITION, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
-
 COLUMNS = 5
 
 # How an order is packed: the group of matches, then up to 58 bits. A phrase has less than 2 ** 4 words, a caption
 # and what is left of the table less than 2 ** 27 of each.
 GROUP = 58
-
 FROM_REFERENCE, FROM_CANDIDATE = 3, 4
-
 PHRASE_BITS, POSITION_BITS = 4, 27
 
 
@@ -320,22 +313,18 @@ def _put_in_order(matches: Matches, first: int, end: int) -> None:
 
 
 BEAM = 40
-
 NONE = -1  # no chunk is open; a word is left unmatched; there was no choice yet
-
 CARRIED = -2  # a partial alignment that already covers the word
 
 # Columns of a partial alignment: words matched on both sides as the search weighs them, closed chunks, sum of
 # distances, the word of the reference that comes next, where the open chunk ends in the candidate, its last choice,
 # and from there on which words of the candidate are used, a bit a word.
 TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT, OPEN, CHOICE, USED = range(7)
-
 LIMB = 62  # bits of a number
 
 # Columns of an offer, a partial alignment that the next step may go on with: the first three of a partial alignment,
 # the one it comes from, and the match it adds.
 PATH, MATCH = 3, 4
-
 OFFER = 5
 
 # Columns of a choice, behind those of a match: the word of the reference, the choice before it.
@@ -344,11 +333,8 @@ WHERE, BEFORE = COLUMNS, COLUMNS + 1
 # Columns of the statistics: words of candidate and reference, function words of each, four counts a stage (content
 # words of candidate and reference, function words of each), chunks.
 LENGTH_1, LENGTH_2, FUNCTION_1, FUNCTION_2, MATCHED = range(5)
-
 PER_STAGE = 4
-
 CHUNKS = MATCHED + 4 * PER_STAGE
-
 FIELDS = CHUNKS + 1
 
 

@@ -87,7 +87,6 @@ _PLAIN = re.compile("[0-9A-Za-z]+")
 _OTHER_BLANKS = re.compile("[ \xa0\u2000-\u200a\u202f\u205f\u3000]+")
 _CONTROL = "".join(map(chr, range(33)))
 _CUT = re.compile(r"[ \t\n\f\r]+")
-
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
 ENOUGH = 500_000  # matches held at once
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # by stage

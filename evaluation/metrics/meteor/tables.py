@@ -44,11 +44,9 @@ CACHE = "QUORUM_METEOR_CACHE"
 FORMAT = 1  # of the stored arrays; goes up when what is stored changes
 BLOCK = 1 << 24  # bytes of text read at once
 LONGEST = 15  # words of a phrase; what the order of matches has room for
-
 JAR = "meteor-1.5.jar"
 PARAPHRASES = "paraphrase-en.gz"
 PACKAGE = "pycocoevalcap"
-
 FUNCTION_WORDS = "function/english.words"
 ABBREVIATIONS = "nonbreaking/english.prefixes"
 EXCEPTIONS = "synonym/english.exceptions"

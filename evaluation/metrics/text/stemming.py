@@ -19,7 +19,6 @@ from importlib import resources
 from types import MappingProxyType
 
 SHORT = 2  # letters; the released program leaves such words alone
-
 ROUGE_SHORT = 3  # letters; the ROUGE script leaves these alone too
 
 
@@ -33,7 +32,6 @@ _STEP_2 = _rules(
 )
 
 _STEP_2_RELEASED = _STEP_2 | _rules("bli:ble logi:log")
-
 _STEP_3 = _rules("icate:ic ative: alize:al iciti:ic ical:ic ful: ness:")
 
 _STEP_4 = _rules(
@@ -53,7 +51,6 @@ def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
 
 
 _TABLES = (_STEP_2, _STEP_2_RELEASED, _STEP_3, _STEP_4, *_STEP_4_SCRIPT)
-
 _ENDINGS = {id(table): _ending(table) for table in _TABLES}
 
 
@@ -216,19 +213,12 @@ _ENDING_2, _ENDING_3, _ENDING_4 = (
 
 # A y at the start or behind a vowel is a consonant, written Y; the second y of `ayy` is a vowel again.
 _CONSONANT_Y = re.compile("(^|[aeiouy])y")
-
 _REGION = re.compile("[aeiouy][^aeiouy]")
-
 _LONG_PREFIX = re.compile("gener|commun|arsen")
-
 _POSSESSIVE = re.compile("'s'?$|'$")
-
 _VOWEL = re.compile("[aeiouy]")
-
 _PAST = re.compile("(?:eed|ed|ing)(?:ly)?$")
-
 _DOUBLE = re.compile("(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$")
-
 _SHORT_SYLLABLE = re.compile("(?:[^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy])$")
 
 

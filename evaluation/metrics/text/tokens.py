@@ -52,15 +52,12 @@ def _character_class(entries: list[str]) -> str:
 
 # What the program takes for a letter, a digit or a symbol beyond ASCII.
 _BEYOND_ASCII = {name: _character_class(entries) for name, entries in _sections("ptb_characters.txt").items()}
-
 _LETTERS = "A-Za-z" + _BEYOND_ASCII["letters"]
-
 _DIGITS = "0-9" + _BEYOND_ASCII["digits"]
 
 # Abbreviations that keep their full stop, by the cases in which they do. After a title a capital does not
 # make the program add a second full stop; after initials only certain words do.
 _SHORT = _sections("ptb_abbreviations.txt")
-
 _TITLES = frozenset(f"{word}." for word in _SHORT["titles"])
 
 
@@ -99,12 +96,10 @@ _PARTS = {
 
 # A part of a hyphenated word: it may begin like O'Brien or d'oh.
 _PARTS["COMP"] = "(?:[A-Zdol]['\u2019]{A}{A}+|{A}+)".format(**_PARTS)
-
 _PARTS["SIMPLE"] = "(?:{A}+(?:{HYPHEN}{A}+)*)".format(**_PARTS)
 
 # Rules that may run over anything are bounded, so that no caption takes more than linear time.
 _URL_INSIDE = r'[^\s"<>|()]'
-
 _URL_END = r'[^\s"<>|.!?(){{}},\-]'
 
 # Where a rule has a group, the group is the token and the rest is what the rule looked ahead at.
@@ -222,7 +217,6 @@ def ptb_piece(text: str) -> list[str] | None:
 
 # Letters, perhaps with hyphens, perhaps with one mark behind: one word, unless it is among those below.
 _PLAIN = re.compile(r"(?:[A-Za-z]{2,}(?:-[A-Za-z]+)*)?[.,]?")
-
 _NOT_PLAIN = frozenset([*_GLUED_SPLIT, *chain.from_iterable(_SHORT.values())])
 
 # Tags, telephone numbers and mixed fractions hold blanks; some abbreviations ask what comes next.
@@ -267,21 +261,13 @@ def _spelled(spelling: str, text: str, after: int) -> list[str]:
 
 
 _OPENS = re.compile("[A-Za-z0-9$]")
-
 _QUOTES = re.compile(r"[A-Za-z]\S")
-
 _DOTS = re.compile(r"\.(?:\s*\.){2,}")
-
 _CURLED = re.compile("[{CURLED}]+".format(**_PARTS))
-
 _DASHES = re.compile("--+")
-
 _AUXILIARY = re.compile("n.t|['\u2019\x92](?:s|m|d|ll|ve|re)")
-
 _CAPITAL_NEXT = re.compile(r"\s+[A-Z]")
-
 _STARTER_NEXT = re.compile(r"\s+(?:{STARTER})(?!{A})".format(**_PARTS))
-
 _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 
 
@@ -314,11 +300,8 @@ def _local(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenize
 
 
 _WORD = re.compile(r"\w+")
-
 _ALPHANUMERIC = re.compile(r"[^\W_]+")
-
 _ASCII_ALPHANUMERIC = re.compile(r"[a-z0-9]+")
-
 _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
@@ -361,9 +344,7 @@ def tokenizer_named(name: str) -> Tokenizer:
 
 
 Numbers = NDArray[np.int32]
-
 BLOCK = 1 << 14  # texts cut at once; bounds the memory, and the pieces of a block stay in the cache
-
 PART = 8  # blocks
 
 
@@ -512,9 +493,7 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
 
 
 STOP_FIRST = "stop-first"
-
 STEM_FIRST = "stem-first"
-
 Step = Callable[[TokenizedTexts], TokenizedTexts]
 
 
@@ -531,9 +510,7 @@ _STOP: Step = partial(_without, dropped=stemming.smart_stop_words)
 
 # By the paper's rules nothing is left of the word `s`; programs that join stems with blanks lose it.
 _EMPTY: Step = partial(_without, dropped=lambda: frozenset([""]))
-
 _PORTER = _stemmed(stemming.porter)
-
 _ROUGE, _WORDNET = _stemmed(stemming.rouge_stems), _stemmed(stemming.rouge_wordnet_stems)
 
 CHANGES: dict[str, tuple[Step, ...]] = {

@@ -51,9 +51,7 @@ _FARTHEST = 4.0
 _NONE_LEFT = 1e-9
 # A direction in which the likelihood rises for ever rises by one at least, but for the solver's tolerance.
 _RISES = 1e-6
-
 TIE_MODELS = ("half", "davidson")
-
 NO_GAMES = "there are fewer than two items"
 UNBOUNDED = (
     "the items fall into {} groups between which all comparisons went one way or there are none ({}), "

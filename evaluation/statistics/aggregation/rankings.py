@@ -74,9 +74,7 @@ from evaluation.statistics.inputs import (
 )
 
 TIE_RULES = ("half", "no-win", "set-aside")
-
 NOTHING_DECIDED = "{} has no comparison that counts"
-
 TOO_FEW = "there are fewer than two {}, which give no interval"
 
 
@@ -325,7 +323,6 @@ def _redrawn_rows(
 
 
 SPLITS = 100
-
 NO_HALVES = "no two items have answers in both halves, with scores that differ"
 
 

@@ -49,17 +49,11 @@ _MOST, _PARTS = 2**52, 2**10
 
 # Sums of squares of such weights are still numbers.
 _HEAVIEST = 1e100
-
 WEIGHTLESS = "{} of {} units have only judgments of weight zero, which decide nothing"
-
 TRIPLET_TIES = ("set-aside", "count")
-
 FIRST, SECOND, NO_DIFFERENCE, NEITHER = 1, 2, 0, 3
-
 MUCH = 10
-
 SURE = 100
-
 CONFIDENCES = (1, 2, 3)
 
 

@@ -43,7 +43,6 @@ from evaluation.statistics.inputs import (
 )
 
 ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
-
 ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
 # Labels whose probabilities differ by less are equally likely.
@@ -57,12 +56,10 @@ _CORRECTIONS = 30
 
 # Mean of the priors of alpha and of log beta; their variance is one.
 PRIOR_MEAN = 1.0
-
 TRAININGS = ("variational", "em")
 
 # Of the published program: the parameters of Beta and Dirichlet, and what EM adds to each count, over the labels.
 KNOWING, GUESSING = 0.5, 10.0
-
 SMOOTHING = 0.01
 
 # Standard deviation of the logits of a random start.
@@ -673,7 +670,6 @@ SLOPES, INTERCEPTS = 0.5, 2.0
 
 # Abilities at which the integral is summed; equal steps are exact for so smooth a function.
 _NODES = np.linspace(-6.0, 6.0, 61)
-
 _LOG_WEIGHTS = -0.5 * _NODES**2 - np.logaddexp.reduce(-0.5 * _NODES**2)
 
 

@@ -69,14 +69,11 @@ from evaluation.statistics.inputs import (
 
 # Columns of units, parts, workers and values.
 Parts = tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
-
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
 # Distances of the ratio level are made for this many pairs of values at once.
 _PAIRS = 1 << 22
-
 NO_VARIATION = "every judgment that can be compared has the same value"
-
 NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two opposite numbers count as equal"
 
 
@@ -317,7 +314,6 @@ def _ratio_between(totals: Floats, values: Floats) -> Floats:
 
 
 ONE_CATEGORY = "every judgment names the same category; name the others in categories"
-
 WEIGHTS = ("identity", "linear", "quadratic", "ordinal", "radical", "ratio")
 
 

@@ -327,7 +327,6 @@ def _of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> Patter
 
 
 NO_PAIRS = "no unit has two judgments"
-
 CLUSTERED = (ITEM, RATER, "both", NAIVE)
 
 # A unit's answers, rater by rater, are digits of one number as long as they fit in so many bits.

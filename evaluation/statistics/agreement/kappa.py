@@ -76,29 +76,20 @@ from evaluation.statistics.inputs import (
 )
 
 WEIGHTS = (None, "linear", "quadratic")
-
 NOTHING = "there is nothing to compare"
-
 ONE_LABEL = "both raters used one and the same label only"
-
 ONE_CATEGORY = "every judgment names the same category"
 
 # H13: at least two of three of the crowd (4.3.2), and the mean grades of their Table 1.
 CROWD_AT_LEAST = 0.66
-
 EXPERTS_AT_LEAST = 3.33
-
 SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
-
 GRADE_THRESHOLDS = (2.0, 2.33, 2.66, 3.0, 3.33, 3.66, 4.0)
-
 MISSING = ("refuse", "leave-out", "no")
 
 # A share of 2/3 or a mean grade of 10/3 that was rounded on the way still reaches its threshold.
 TOLERANCE = 1e-9
-
 NO_PAIR = "there is no pair with both scores"
-
 ONE_SIDE = "both sources say the same about every pair"
 
 
@@ -589,9 +580,7 @@ def _figures(weights: Floats) -> Floats:
 
 
 FIGURES = ("units", "percent", "kappa", "alpha")
-
 NO_COMMON_UNIT = "no two raters judged a common unit"
-
 SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the same answer to all common units"
 
 

@@ -28,7 +28,6 @@ NOBODY = "no text was read by two raters, so nobody can be held against anybody"
 NOTHING = "nobody marked a span in the texts that two raters read"
 ONE_ITEM = "all judgments are of one item, so there is no interval"
 EVERYTHING = "every place that a span could have is expected to agree"
-
 Spans = Sequence[tuple[int, int]]
 
 

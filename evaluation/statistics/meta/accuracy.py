@@ -58,9 +58,7 @@ MOST_VOTES = 2_000  # of a pair
 
 # Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
 TIE_TOLERANCE = 1e-12
-
 NO_PAIRS = "no pair has a consensus"
-
 METRIC_TIES = ("wrong", "half", "left-out")
 UNDECIDED = ("left-out", "half")
 

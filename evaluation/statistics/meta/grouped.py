@@ -75,13 +75,9 @@ from evaluation.statistics.inputs import (
 )
 
 GROUPINGS = ("none", "item", "system", "system-level")
-
 NO_GROUP = "no group has two observations that differ in both variables"
-
 REASSIGNMENTS = 1000
-
 FULL = 4  # cells of a table for each that is filled, up to which it is not sparse
-
 UNDEFINED = "the {} metric's correlation is undefined"
 
 
@@ -536,15 +532,10 @@ CALIBRATE = "calibrate"
 
 # Pairs whose gaps are sorted to find epsilon: at most this many, drawn at random where there are more.
 _PAIRS = 10_000_000
-
 NO_PAIR = "no group has two observations"
-
 CELLS = 2_000_000  # coins tossed at once
-
 TOO_FEW_SYSTEMS = "there are fewer than two systems"
-
 NO_ITEM = "no item has a score of every system"
-
 NOT_COMPARED = "no two systems were compared"
 
 
