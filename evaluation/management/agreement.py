@@ -173,14 +173,8 @@ class Agreement(QuorumCommand):
             )
 
     def _say_aside(self, table: FileJudgments, reason: str, note: str, undefined: bool) -> None:
-        left_out = (
-            (table.unused, "not used"),
-            (table.controls, "control items"),
-            (table.unanswered, "without a value"),
-        )
-        for count, why in left_out:
-            if count:
-                self.stderr.write(f"Left out: {count:,} ({why}).")
+        for why, count in table.left_out.items():
+            self.stderr.write(f"Left out: {count:,} ({why}).")
         if reason:
             self.stderr.write(f"{'Alpha' if undefined else 'Its interval'} is undefined: {reason}.")
         if note:

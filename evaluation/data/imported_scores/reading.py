@@ -17,7 +17,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -79,18 +79,6 @@ class ScoreRows:
         return ImportProblem(self.file, line, column, actual, expected)
 
 
-@dataclass(slots=True)
-class _Table:
-    columns: tuple[str, ...]
-    metrics: tuple[str, ...]
-    keys: dict[str, list[str]] = field(init=False)
-    cells: array[float] = field(default_factory=lambda: array("d"))
-    lines: list[int | None] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.keys = {name: [] for name in self.columns}
-
-
 def format_of(path: Path) -> str:
     """Return the format that a path's name suggests, csv by default."""
     names = [suffix.lower() for suffix in path.suffixes]
@@ -148,28 +136,24 @@ def check_names(metrics: Iterable[str]) -> None:
 
 def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> ScoreRows:
     """Return the scores of a table's records; all have the columns of the first."""
-    table: _Table | None = None
+    keys: dict[str, list[str]] = {}
     score_columns: list[str] = []
+    cells, lines = array("d"), []
     for record in records:
-        if table is None:
+        if not keys:
             per, columns = _columns(record)
             score_columns = _metric_columns(record, metrics)
-            table = _Table(columns, tuple(metrics))
-        for name in table.columns:
+            keys = {name: [] for name in columns}
+        for name, column in keys.items():
             limit = read_name if name in ("image", "system", *IDS.values()) else read_text
-            table.keys[name].append(record.read(name, limit))
-        table.lines.append(record.line)
-        table.cells.extend(_read_scores_of_row(record, score_columns))
-    if table is None:
+            column.append(record.read(name, limit))
+        lines.append(record.line)
+        cells.extend(_read_scores_of_row(record, score_columns))
+    if not keys:
         raise ImportProblem(path, None, None, "no rows", "a score in each")
-    scores = np.frombuffer(table.cells, dtype=np.float64).reshape(-1, len(metrics))
-    rows = ScoreRows(
-        path,
-        per,
-        table.keys,
-        {name: np.ascontiguousarray(scores[:, column]) for column, name in enumerate(metrics)},
-        table.lines,
-    )
+    scores = np.frombuffer(cells, dtype=np.float64).reshape(-1, len(metrics))
+    by_metric = {name: np.ascontiguousarray(scores[:, column]) for column, name in enumerate(metrics)}
+    rows = ScoreRows(path, per, keys, by_metric, lines)
     infinite = np.argwhere(np.isinf(scores))
     if len(infinite):
         row, column = infinite[0].tolist()

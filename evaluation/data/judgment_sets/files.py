@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -37,6 +38,7 @@ from judgments.kinds import KINDS, Kind
 
 TEXT_TABLES = ("jsonl", "csv")
 SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)  # besides judgments files, whose format is detected
+REASONS = ("not used", "control items", "without a value")
 _STEP = 1000  # rows between two progress reports
 
 
@@ -45,7 +47,7 @@ class FileJudgments:
     """N included judgments, and counts of the excluded.
 
     units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text. protocol:
-    as named by the rows, or None. contents: of each unit, if requested.
+    as named by the rows, or None. left_out: reason -> rows, if any. contents: of each unit, if requested.
     """
 
     units: NDArray[np.int64]
@@ -54,9 +56,7 @@ class FileJudgments:
     unit_names: list[str]
     worker_names: list[str]
     protocol: str | None
-    unused: int
-    controls: int
-    unanswered: int
+    left_out: dict[str, int]
     contents: list[Content] = field(default_factory=list)
     says_answers: bool = False
 
@@ -99,7 +99,8 @@ def read_judgment_table(
     values: list[float | str] = []
     protocol: str | None = None
     textual = False
-    unused = controls = unanswered = rows = 0
+    rows = 0
+    left_out: Counter[str] = Counter()
     shows: list[Content] = []
     says_answers = False
     for record in _read_records(path, encoding):
@@ -108,14 +109,14 @@ def read_judgment_table(
             progress(record.line or 0)
         unit, worker = _read_name(record, "unit"), _read_name(record, "worker")
         if not _read_flag(record, "used", True):
-            unused += 1
+            left_out["not used"] += 1
             continue
         if _read_flag(record, "control", False):
-            controls += 1
+            left_out["control items"] += 1
             continue
         value = _read_value(record, numeric)
         if value is None:
-            unanswered += 1
+            left_out["without a value"] += 1
             continue
         named = _read_optional(record, "protocol", read_name)
         if named is not None and protocol is not None and named != protocol:
@@ -140,9 +141,7 @@ def read_judgment_table(
         unit_names=list(unit_index),
         worker_names=list(worker_index),
         protocol=protocol,
-        unused=unused,
-        controls=controls,
-        unanswered=unanswered,
+        left_out={why: left_out[why] for why in REASONS if left_out[why]},
         contents=shows,
         says_answers=says_answers,
     )
@@ -205,11 +204,6 @@ def _source_of_table(
     kind = KINDS.get(protocol or table.protocol or "")
     if kind is not None and not kind.is_open:
         kind = checked_kind(path, table, kind)
-    left_out = {
-        "not used": table.unused,
-        "control items": table.controls,
-        "without a value": table.unanswered,
-    }
     return Source(
         name=path.name,
         kind=kind,
@@ -218,7 +212,7 @@ def _source_of_table(
         unit=table.units,
         rater=table.workers,
         value=table.values,
-        left_out={why: count for why, count in left_out.items() if count},
+        left_out=table.left_out,
         anonymous=table.anonymous,
     )
 

@@ -46,6 +46,7 @@ from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
 
 Result = TypeVar("Result")
+Texts = TypeVar("Texts", PairTexts, CaptionTexts)
 Chosen = Mapping[str, str]  # choice -> its option
 # Name -> what a figure calls it.
 LABELS = {
@@ -379,6 +380,10 @@ class _Metrics:
         self._imported = imported_scores(votes.study.dataset, metrics)
         self.computed = [name for name in metrics if name not in self._imported.names]
 
+    def _with_half(self, rows: Sequence[Texts]) -> list[Texts]:
+        generator = np.random.default_rng(self._votes.seed)
+        return [replace(row, references=draw_half(row.references, generator)) for row in rows]
+
 
 class PairMetrics(_Metrics):
     axis = "accuracy"
@@ -412,7 +417,7 @@ class PairMetrics(_Metrics):
         references = chosen.get("references", ALL)
 
         def compute() -> dict[str, Ints]:
-            pairs = self._pairs if references == ALL else self._with_half()
+            pairs = self._pairs if references == ALL else self._with_half(self._pairs)
             _, scores = score_pairs(
                 pairs,
                 self._documents,
@@ -423,10 +428,6 @@ class PairMetrics(_Metrics):
             return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
         return self._votes.once(("scores", tokenizer, references), compute)
-
-    def _with_half(self) -> list[PairTexts]:
-        generator = np.random.default_rng(self._votes.seed)
-        return [replace(pair, references=draw_half(pair.references, generator)) for pair in self._pairs]
 
     def figures(self, chosen: Chosen) -> Figures:
         winners = self._votes.winners(chosen, self._pks)
@@ -510,11 +511,7 @@ class CaptionMetrics(_Metrics):
 
     def _with(self, references: str) -> list[CaptionTexts]:
         if references == HALF:
-            generator = np.random.default_rng(self._votes.seed)
-            return [
-                replace(caption, references=draw_half(caption.references, generator))
-                for caption in self._captions
-            ]
+            return self._with_half(self._captions)
         if references == OWN_KEPT:
             texts = {item: [text for _, text in rows] for item, rows in self._references.of_item.items()}
             return [replace(caption, references=texts[caption.item]) for caption in self._captions]

@@ -29,6 +29,8 @@ from evaluation.presentation.content import (
     Cell,
     Column,
     Estimate,
+    Heat,
+    HeatPanel,
     Plot,
     Section,
     Table,
@@ -479,6 +481,24 @@ def rehearse(
 def estimate_from(figure: Any, n: int | None = None) -> Estimate:
     """Return a statistic's value and interval as an estimate."""
     return Estimate(json_float(figure.value), json_float(figure.low), json_float(figure.high), n)
+
+
+def heat_plot(
+    name: str,
+    title: str,
+    sentence: str,
+    panels: Sequence[HeatPanel],
+    axes: tuple[str, str],
+    columns: Iterable[tuple[str, str]],
+) -> Plot:
+    """Return panels with a table of their cells: panel, row, column, value."""
+    rows = (
+        (panel.title, row, column, value)
+        for panel in panels
+        for row, values in zip(panel.rows, panel.values, strict=True)
+        for column, value in zip(panel.columns, values, strict=True)
+    )
+    return Plot(name, title, sentence, Heat(tuple(panels), *axes), plain_table(title, columns, rows, name))
 
 
 def check_output(folder: Path) -> None:

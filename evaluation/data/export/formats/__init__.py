@@ -11,7 +11,7 @@ from evaluation.data.export.formats import consensus, judgments
 from evaluation.data.export.parts import Encoding
 from evaluation.errors import ExportError
 from judgments.access.roles import Right
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Kind
 from judgments.models import Study, System
 
 TASKS = ("annotation", "search")
@@ -61,14 +61,6 @@ def _needs_flickr8k_grades(study: Study) -> str:
     return _needs_captions_of_images(study)
 
 
-def _needs_written_captions(study: Study) -> str:
-    return "" if KINDS[study.protocol].writes_captions else "it holds captions that workers wrote (caption)"
-
-
-def _needs_closed_answers(study: Study) -> str:
-    return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
-
-
 def _needs_systems(study: Study) -> str:
     kind = KINDS[study.protocol]
     if not (kind.values or kind.judges_one_caption or kind.names_best):
@@ -81,15 +73,21 @@ def _needs_systems(study: Study) -> str:
     return ""
 
 
-def _needs_kind(name: str, why: str, study: Study) -> str:
-    return "" if name in KINDS[study.protocol].own_formats else why
+def _unless(fits: Callable[[Kind], object], why: str, study: Study) -> str:
+    return "" if fits(KINDS[study.protocol]) else why
 
 
 JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; charset=utf-8"
 PARQUET, ZIP = "application/vnd.apache.parquet", "application/zip"
-_KEYWORDS = partial(_needs_kind, "keywords", "it holds keywords")
-_GROUNDING = partial(_needs_kind, "grounding", "it holds links from words to boxes")
-_SPANS = partial(_needs_kind, "spans", "it holds marked errors")
+_KEYWORDS = partial(_unless, lambda kind: "keywords" in kind.own_formats, "it holds keywords")
+_GROUNDING = partial(
+    _unless, lambda kind: "grounding" in kind.own_formats, "it holds links from words to boxes"
+)
+_SPANS = partial(_unless, lambda kind: "spans" in kind.own_formats, "it holds marked errors")
+_WRITTEN = partial(
+    _unless, lambda kind: kind.writes_captions, "it holds captions that workers wrote (caption)"
+)
+_CLOSED = partial(_unless, lambda kind: kind.values, "it holds answers from a fixed scale")
 _FORMATS = (
     Format("jsonl", "jsonl", JSONL, "every judgment, one JSON object a line", _fits_any, judgments.JsonLines),
     Format("csv", "csv", CSV, "every judgment, for spreadsheet programs", _fits_any, judgments.CsvLines),
@@ -104,11 +102,11 @@ _FORMATS = (
     ),
     Format(
         "captions", "captions.jsonl", JSONL,
-        "the captions that were written, as a dataset file", _needs_written_captions, consensus.WrittenCaptions,
+        "the captions that were written, as a dataset file", _WRITTEN, consensus.WrittenCaptions,
     ),
     Format(
         "reliability", "reliability.csv", CSV,
-        "workers x units, as agreement is computed from", _needs_closed_answers, consensus.Reliability,
+        "workers x units, as agreement is computed from", _CLOSED, consensus.Reliability,
     ),
     Format(
         "soft-labels", "soft-labels.jsonl", JSONL,

@@ -12,9 +12,9 @@ from annotation.rehearsal import Crowd
 from evaluation.metrics import bleu_pre_matrix, score
 from evaluation.metrics.text.tokens import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.presentation.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
+from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
 from evaluation.reports.replication.published_sets import POOL, Flickr8k, Pairs, read_flickr8k, share_by_image
-from evaluation.reports.replication.running import Run, estimate_from, rehearse
+from evaluation.reports.replication.running import Run, estimate_from, heat_plot, rehearse
 from evaluation.results.ranking_systems.kernels import BagOfWords, Document, Trigrams, idf_of, words_of
 from evaluation.results.ranking_systems.ranking import ranked
 from evaluation.statistics.agreement import alpha_of_judgments, krippendorff_alpha
@@ -202,21 +202,13 @@ def _panel(title: str, rows: Sequence[float], grid: KappaGrid) -> HeatPanel:
 
 
 def _heat(name: str, down: str, panels: Sequence[HeatPanel]) -> Plot:
-    title = "Kappa by thresholds"
-    rows = tuple(
-        (panel.title, row, column, value)
-        for panel in panels
-        for row, values in zip(panel.rows, panel.values, strict=True)
-        for column, value in zip(panel.columns, values, strict=True)
-    )
-    columns = (Column("panel"), Column(down), Column("experts at least"), Column("kappa", "coefficient"))
-    sentence = "Cohen's kappa between two scores that are cut into yes and no at a threshold each."
-    return Plot(
+    return heat_plot(
         name,
-        title,
-        sentence,
-        Heat(tuple(panels), down, "mean grade at least"),
-        Table(name, title, columns, rows),
+        "Kappa by thresholds",
+        "Cohen's kappa between two scores that are cut into yes and no at a threshold each.",
+        panels,
+        (down, "mean grade at least"),
+        [("panel", "text"), (down, "text"), ("experts at least", "text"), ("kappa", "coefficient")],
     )
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from evaluation.errors import EvaluationError
 from evaluation.metrics.registry import hold_out, of_other_images, score_held_out
-from evaluation.presentation.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
+from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
-from evaluation.reports.replication.running import NO_TABLES, Run
+from evaluation.reports.replication.running import NO_TABLES, Run, heat_plot
 from evaluation.results.leave_one_out.bounds import (
     WG16_METRICS,
     Bound,
@@ -249,21 +249,13 @@ def _tau_plot(name: str, bounds: Bounds) -> Plot:
         HeatPanel(over, names, names, tuple(tuple(row) for row in taus.tolist()))
         for over, taus in (("over images", bounds.image_taus), ("over captions", bounds.caption_taus))
     )
-    rows = tuple(
-        (panel.title, first, second, tau)
-        for panel in panels
-        for first, row in zip(names, panel.values, strict=True)
-        for second, tau in zip(names, row, strict=True)
-    )
-    columns = (Column("level"), Column("first"), Column("second"), Column("tau-b", "coefficient"))
-    sentence = "Kendall's tau-b between every two metrics, over the mean scores of images and over captions."
-    title = f"How metrics order {name}"
-    return Plot(
+    return heat_plot(
         f"taus-{name}",
-        title,
-        sentence,
-        Heat(panels, "metric", "metric"),
-        Table(f"taus-{name}", title, columns, rows),
+        f"How metrics order {name}",
+        "Kendall's tau-b between every two metrics, over the mean scores of images and over captions.",
+        panels,
+        ("metric", "metric"),
+        [("level", "text"), ("first", "text"), ("second", "text"), ("tau-b", "coefficient")],
     )
 
 
