@@ -41,7 +41,8 @@ from annotation.models import (
     at_crowd,
 )
 from annotation.money import orders as money_operations
-from annotation.money.costs import (
+from annotation.money.orders import top_ups_of
+from annotation.money.payments import (
     Forecast,
     Overclaim,
     Pay,
@@ -50,7 +51,6 @@ from annotation.money.costs import (
     pay_and_claims,
     wages_of,
 )
-from annotation.money.orders import top_ups_of
 from annotation.quality.reviews import assignments_without_objection
 from annotation.snapshots import has_many_assignments
 from annotation.work.operations import extend

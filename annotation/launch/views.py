@@ -29,7 +29,7 @@ from annotation.crowds.panel.page import has_panel
 from annotation.crowds.publishing import obstacles, open_to_workers
 from annotation.crowds.views import FIGURES as CROWD_FIGURES
 from annotation.launch.ethics import as_html, as_markdown, build_checklist, count_open_lines
-from annotation.money.costs import Forecast, forecast_of_design, top_up
+from annotation.money.payments import Forecast, forecast_of_design, top_up
 from common.amounts import thousands
 from common.errors import NotThere
 from common.markup import render_markdown

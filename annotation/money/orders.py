@@ -27,7 +27,6 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import resolve_as_done, resolve_as_not_done, retry_call
 from annotation.crowds.sync import SYNC_LATER, sync_if_calls_wait
 from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest, SpendingRequest, at_crowd
-from annotation.money.costs import Overclaim, Pay, overclaims_of, pay_of_sessions
 from annotation.money.ledger import (
     NeedsConfirmation,
     OverBudget,
@@ -36,7 +35,15 @@ from annotation.money.ledger import (
     set_budget,
     without_second_person,
 )
-from annotation.money.payments import hold_for_bonus, pay_bonus, pay_top_ups
+from annotation.money.payments import (
+    Overclaim,
+    Pay,
+    hold_for_bonus,
+    overclaims_of,
+    pay_bonus,
+    pay_of_sessions,
+    pay_top_ups,
+)
 from annotation.work.joining import find_worker
 from common.amounts import spell_cents
 from common.audit import acting_as, current_act

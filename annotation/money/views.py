@@ -37,7 +37,6 @@ from annotation.crowds import backend_for
 from annotation.models import CrowdCall, SpendingLimit, SpendingRequest
 from annotation.models.crowds import KEY_LENGTH
 from annotation.money import orders
-from annotation.money.costs import Forecast, forecast_of_design, top_up
 from annotation.money.ledger import (
     SEE_LIMITS,
     SET_LIMITS,
@@ -48,6 +47,7 @@ from annotation.money.ledger import (
     spending_by_account,
 )
 from annotation.money.orders import CONFIRM, LimitsRequest, confirm_request, refuse_request
+from annotation.money.payments import Forecast, forecast_of_design, top_up
 from common.amounts import AmountField
 from common.errors import DesignError, NotThere, QuorumError, WrongState
 from common.parameters import Parameters

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from pydantic import Field, ValidationError
 from rest_framework import serializers
 
-from annotation.money.costs import forecast_of_design
+from annotation.money.payments import forecast_of_design
 from common.errors import WrongState
 from common.parameters import Parameters
 from evaluation.data.judgment_sets import loaders

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from annotation.models import Assignment, Judgment
-from annotation.money.costs import forecast_of
+from annotation.money.payments import forecast_of
 from annotation.rehearsal import Crowd, RehearsalReport, truths_of
 from common.amounts import percent
 from evaluation.data.judgment_sets import loaders

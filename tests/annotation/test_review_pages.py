@@ -1,14 +1,23 @@
-"""The designer's pages about rules, cases and finished work."""
+"""The designer's pages about rules, flags and finished work; decisions with reasons, and appeals against them."""
 
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from annotation.models import Case, Exclusion, QualityRule
+from annotation.models import AppealNote, Assignment, Case, Exclusion, QualityRule
+from annotation.quality.reviews import (
+    approve_unopposed,
+    reasons_against,
+    reject_assignments,
+    reject_with_findings,
+)
+from annotation.quality.rules import copy_rules
+from common.errors import WrongState
 from judgments.models import Study
-from tests.annotation.casting import make_dataset, make_study
-from tests.annotation.watched import left, make_watched, with_a_pause, work
+from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.test_me import seen
+from tests.annotation.watched import careful, left, make_watched, states, with_a_pause, work
 from tests.judgments.desk import do, page, words
 
 pytestmark = pytest.mark.django_db
@@ -114,3 +123,83 @@ def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Stud
     shown = words(designer.get(page(study, "replay") + "?rule=pasted-text"))
     assert "This detector means nothing for this kind of answers." in shown
     assert "rule is 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
+
+
+@pytest.fixture
+def flagged_study() -> Study:
+    made = make_watched(rules=[{"rule": "side-bias", "action": "flag"}])
+    copy_rules(study=made)
+    return made
+
+
+def post_work(client: Client, flagged_study: Study, step: str, **values: Any) -> str:
+    return words(client.post(do(flagged_study, step), {"page": "work", **values}, follow=True))
+
+
+def test_what_nothing_speaks_against_is_approved_and_the_rest_waits(
+    designer: Client, flagged_study: Study
+) -> None:
+    good, bad = work(flagged_study, "ada", careful, pages=2), work(flagged_study, "spam", left, pages=2)
+    found = reasons_against(flagged_study, {good[0].worker_id, bad[0].worker_id})
+    assert list(found) == [bad[0].worker_id]
+    assert "20 of 20 answers took the option on the left" in found[bad[0].worker_id][0]
+    assert "20 of 20 answers took the option on the left" in words(designer.get(page(flagged_study, "work")))
+    assert "2 pages of work are approved." in post_work(designer, flagged_study, "approve-unopposed")
+    assert states(good + bad) == ["approved", "approved", "submitted", "submitted"]
+    assert approve_unopposed(study=flagged_study) == 0
+
+
+def test_a_rejection_takes_its_reason_from_what_was_found(designer: Client, flagged_study: Study) -> None:
+    good, bad = work(flagged_study, "ada", careful, pages=1), work(flagged_study, "spam", left, pages=2)
+    chosen = [str(one.pk) for one in good + bad]
+    assert "nothing speaks against ada; write the reason" in post_work(
+        designer, flagged_study, "reject", assignments=chosen, found="on"
+    )
+    assert states(good + bad) == ["submitted"] * 3
+    post_work(designer, flagged_study, "reject", assignments=chosen[1:], found="on")
+    assert states(good + bad) == ["submitted", "rejected", "rejected"]
+    assert "took the option on the left" in Assignment.objects.get(pk=bad[0].pk).reason
+
+
+def test_a_worker_appeals_and_is_answered_and_paid_after_all(designer: Client, flagged_study: Study) -> None:
+    ada = joined(flagged_study)
+    (mine,) = work(flagged_study, ada.worker, careful)
+    reject_assignments(study=flagged_study, assignments=[mine.pk], reason="Too fast.")
+    assert "Is that wrong? Say why" in seen(ada)
+    for _ in range(2):  # pressed twice
+        ada.client.post(f"/me/appeal/{mine.pk}/", {"text": "I read <b>every</b> sentence."})
+    assert AppealNote.objects.count() == 1
+    assert "The participant" in words(designer.get(page(flagged_study, "work") + "?state=rejected"))
+    post_work(designer, flagged_study, "appeal-note", assignments=[str(mine.pk)], note="You are right.")
+    html = seen(ada)
+    assert "I read &lt;b&gt;every&lt;/b&gt; sentence." in html
+    assert "You are right." in html
+    post_work(designer, flagged_study, "approve", assignments=[str(mine.pk)])
+    assert states([mine]) == ["approved"]
+
+
+def test_nobody_appeals_for_somebody_else_or_without_a_rejection_or_without_end(flagged_study: Study) -> None:
+    ada, eve = joined(flagged_study), joined(flagged_study, "eve")
+    (mine,) = work(flagged_study, ada.worker, careful)
+    assert ada.client.post(f"/me/appeal/{mine.pk}/", {"text": "Why?"}).status_code == 409
+    reject_assignments(study=flagged_study, assignments=[mine.pk], reason="Too fast.")
+    assert eve.client.post(f"/me/appeal/{mine.pk}/", {"text": "Why?"}).status_code == 404
+    assert ada.client.post(f"/me/appeal/{mine.pk}/", {"text": "  "}).status_code == 409
+    said = [ada.client.post(f"/me/appeal/{mine.pk}/", {"text": f"Why {n}?"}).status_code for n in range(6)]
+    assert said == [303] * 5 + [409]
+    assert AppealNote.objects.count() == 5
+
+
+@pytest.mark.parametrize("rule", ["pasted-text", "typing", "phrasing", "canary"])
+def test_a_sign_neither_holds_pay_back_nor_is_the_reason_of_a_rejection(
+    rule: str, flagged_study: Study
+) -> None:
+    (done,) = work(flagged_study, "ada")
+    ada = done.worker
+    evidence = {"words": "Typed so."}
+    # a row of an earlier version, which paused people
+    Case.objects.create(study=flagged_study, worker=ada, rule=rule, action="pause", evidence=evidence)
+    with pytest.raises(WrongState, match="nothing speaks against ada"):
+        reject_with_findings(study=flagged_study, assignments=[done.pk])
+    assert reasons_against(flagged_study, [ada.pk], signs=True) == {ada.pk: ["Typed so."]}
+    assert approve_unopposed(study=flagged_study) == 1

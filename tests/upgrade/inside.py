@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Assignment, CrowdSession
-from annotation.money.costs import pay_of_sessions
+from annotation.money.payments import pay_of_sessions
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import page_units_of
 from judgments.models import SavedPreset, Study, Unit

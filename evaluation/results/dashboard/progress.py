@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Budget, Judgment
 from annotation.models.assignments import FINISHED_STATES
-from annotation.money.costs import local_cost_cents
+from annotation.money.payments import local_cost_cents
 from evaluation.data.export.formats.judgments import timestamp
 from evaluation.models import BoardSnapshot
 from judgments.drawing.material import content_key

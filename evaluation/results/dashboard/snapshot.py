@@ -20,7 +20,7 @@ from django.utils import timezone
 from annotation.models import Case as QualityCase
 from annotation.models import Judgment, Participation
 from annotation.models.assignments import FINISHED_STATES
-from annotation.money.costs import pay_of_sessions, wages_of
+from annotation.money.payments import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
 from evaluation.data.imported_scores.storing import imported_scores
 from evaluation.data.judgment_sets import loaders

@@ -21,8 +21,7 @@ from annotation.crowds.sessions import MORE_SLOTS, exclude_unknown_work, receive
 from annotation.crowds.sync import approve_what_is_due
 from annotation.errors import ArrivalRefused, SlotTaken
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
-from annotation.money.costs import pay_of_sessions
-from annotation.money.payments import decide_session, pay_bonus, pay_top_ups
+from annotation.money.payments import decide_session, pay_bonus, pay_of_sessions, pay_top_ups
 from common.errors import WrongState
 from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets.loaders import hash_of_judgments, load_judgments

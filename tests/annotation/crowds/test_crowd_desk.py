@@ -1,4 +1,4 @@
-"""The crowd's page at work: every form with good and bad input."""
+"""The page of the crowd and its forms: what they show of money and wages, and what they let nobody do."""
 
 import html
 import re
@@ -10,12 +10,13 @@ from django.utils import timezone
 
 from annotation.crowds.sessions import open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
+from annotation.money import ledger
 from annotation.work.joining import join_from_crowd
 from judgments.design.reading import make_design
-from judgments.models import HIT, Job, Study
+from judgments.models import HIT, Job, Study, StudyEvent
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
-from tests.annotation.casting import make_dataset
+from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.crowds.framing import funded_study, publish
 from tests.judgments.desk import do, page, words
 
@@ -245,3 +246,46 @@ def test_before_opening_it_says_that_nothing_is_up_and_what_an_hour_would_pay(de
     assert "Nothing is put up yet." in text
     assert "does not reach: nothing will be published" in text
     assert "below the floor of 9.00" in text
+
+
+@pytest.fixture
+def paying_study() -> Study:
+    return make_study(make_dataset(pictures=False), crowd={"reward_cents": 12, "floor_cents_per_hour": 900})
+
+
+def test_before_anybody_is_paid_it_says_what_the_study_costs(designer: Client, paying_study: Study) -> None:
+    text = words(designer.get(page(paying_study, "crowd")))
+    copies = sum(paying_study.hits.values_list("required", flat=True))
+    assert f"What it will cost {copies * 12 // 100}.{copies * 12 % 100:02d}" in text
+    assert f"{copies} pieces of work" in text
+    assert "It cannot" not in text  # what this site lacks of a crowd is no news
+    assert "the floor is 9.00" in text
+
+
+def test_a_crowd_that_can_do_nothing_is_asked_for_nothing(designer: Client, paying_study: Study) -> None:
+    shown = designer.get(page(paying_study, "crowd")).content.decode()
+    for step in ("bonus", "block-worker", "write-workers", "extend-crowd", "set-budget", "sync-crowd"):
+        assert do(paying_study, step) not in shown
+
+
+def test_a_budget_is_changed_in_amounts_and_never_below_what_is_taken(
+    designer: Client, paying_study: Study
+) -> None:
+    paying_study.platform = "mturk-sandbox"
+    paying_study.save(update_fields=["platform"])
+    budget = ledger.set_budget(study=paying_study, platform=paying_study.platform, cents=500)
+    ledger.book(budget=budget, key="reserve:x", what="reserve", reserved=300)
+
+    def change(amount: str) -> str:
+        sent = {"page": "crowd", "amount": amount, "why": "More pairs."}
+        return words(designer.post(do(paying_study, "set-budget"), sent, follow=True))
+
+    assert "Expected an amount such as 12.30" in change("1e3x")
+    assert "Expected an amount such as 12.30" in change("1.005")
+    assert "0.00 USD are spent and 3.00 USD reserved" in change("2.99")
+    assert "The budget is changed." in change("12.30")
+    assert Budget.objects.get(study=paying_study).budget_cents == 1230
+    said = StudyEvent.objects.filter(study=paying_study, what="budget").first()
+    assert said is not None
+    assert said.by is not None
+    assert said.words == "The budget at mturk-sandbox is 12.30 USD, before it was 5.00 USD. More pairs."

@@ -15,7 +15,7 @@ from annotation.crowds.sessions import open_session, person_sent
 from annotation.crowds.sync import SYNC
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest
 from annotation.money import ledger
-from annotation.money.costs import Pay
+from annotation.money.payments import Pay
 from annotation.privacy.erasing import erase_person
 from annotation.work.joining import join_from_crowd
 from common.errors import WrongState

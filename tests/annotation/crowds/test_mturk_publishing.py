@@ -15,8 +15,7 @@ from annotation.crowds.publishing import ask_to_extend, close_study, open_study
 from annotation.crowds.sync import sync_what_is_due
 from annotation.errors import RequirementNotMet
 from annotation.models import CrowdCall, CrowdSession, Judgment, Publication
-from annotation.money.costs import forecast_of
-from annotation.money.payments import decide_session, pay_bonus
+from annotation.money.payments import decide_session, forecast_of, pay_bonus
 from common.errors import WrongState
 from evaluation.data.integrity import check_integrity
 from judgments.models import HIT, Job, Study

@@ -10,9 +10,8 @@ from django.utils import timezone
 from annotation.crowds.people import pseudonym
 from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdSession, Judgment
-from annotation.money.costs import overclaims_of, pay_of_sessions, wages_of
 from annotation.money.orders import preview_top_ups
-from annotation.money.payments import decide_session, pay_top_ups
+from annotation.money.payments import decide_session, overclaims_of, pay_of_sessions, pay_top_ups, wages_of
 from annotation.work.claims import extend_lease, retake_assignment
 from annotation.work.operations import extend_leases
 from annotation.work.submissions import revise_judgments, save_answers, submit_assignment

@@ -1,8 +1,12 @@
-"""A whole study at Prolific while a share of the calls fails in drawn ways: what both sides' books say afterwards."""
+"""A study at Prolific while calls fail in drawn ways or are killed: what both sides' books say afterwards."""
 
+import json
 import random
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -18,10 +22,14 @@ from annotation.models import CrowdCall, CrowdSession, Publication
 from annotation.money.payments import decide_session, pay_bonus
 from evaluation.data.integrity import check_integrity
 from tests.annotation.crowds.prolific_panel import REWARD, Panel, go_on, panel_study, point_at
+from tests.annotation.crowds.prolific_scenes import BONUS, REJECTED
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator
+from tests.installations import Installation
 
 PRICE = REWARD + 50
-BONUS = SCREEN_OUT = 30
+
+BONUS_CENTS = SCREEN_OUT = 30
+
 RUNS = 200  # more than any seed needs
 SHARES = dict.fromkeys(Fault, 0.05)
 
@@ -54,7 +62,9 @@ def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int
         bonuses = {name: draw.randint(1, 2) for name in draw.sample(people, 6)}
         for name, count in bonuses.items():
             for number in range(count):
-                pay_bonus(session=sessions[name], cents=BONUS, why="Below the floor.", number=number + 1)
+                pay_bonus(
+                    session=sessions[name], cents=BONUS_CENTS, why="Below the floor.", number=number + 1
+                )
         chosen = draw.sample(people, 4)
         give_qualification(
             study=panel.study, workers=[sessions[name].worker for name in chosen], name="careful"
@@ -74,8 +84,8 @@ def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int
         states = {name: panel.there(name) for name in people}
         assert states == {name: "REJECTED" if name in rejected else "APPROVED" for name in people}
         paid = {name: prolific.world.submissions[panel.came[name]].bonuses for name in people}
-        assert paid == {name: [BONUS] * bonuses.get(name, 0) for name in people}
-        spent = 9 * PRICE + sum(bonuses.values()) * (BONUS + 10) + 2 * (SCREEN_OUT + 10)
+        assert paid == {name: [BONUS_CENTS] * bonuses.get(name, 0) for name in people}
+        spent = 9 * PRICE + sum(bonuses.values()) * (BONUS_CENTS + 10) + 2 * (SCREEN_OUT + 10)
         assert panel.books() == (0, spent) == (0, prolific.world.spent_cents)
         decided = CrowdSession.objects.filter(study=panel.study).exclude(status__in=["approved", "rejected"])
         assert list(decided.values_list("status", flat=True)) == ["screened-out"] * len(unfit)
@@ -104,7 +114,7 @@ def look(panel: Panel, call: CrowdCall) -> None:
     """What a person would find on Prolific's page of the submission: as many bonuses as were paid, or one more."""
     assert call.session is not None
     raw = call.session.raw_ids.get().value
-    shown = panel.prolific.world.submissions[raw].bonuses.count(BONUS)
+    shown = panel.prolific.world.submissions[raw].bonuses.count(BONUS_CENTS)
     known = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS, state="done").count()
     assert shown in (known, known + 1)
     if shown > known:
@@ -119,3 +129,80 @@ def test_the_log_names_no_submission(panel: Panel, caplog: pytest.LogCaptureFixt
     with open_client() as client:
         client.submission(panel.came["aa1"])
     assert panel.came["aa1"] not in caplog.text
+
+
+PEOPLE = 8
+PATIENCE = 300.0
+MOST_SYNCS = 60
+
+
+def scene(installation: Installation, call: str) -> dict[str, Any]:
+    """A function of ``prolific_scenes`` inside the installation; what it told."""
+    said = installation.python(f"from tests.annotation.crowds import prolific_scenes\nprolific_scenes.{call}")
+    found: dict[str, Any] = json.loads(said.splitlines()[-1])
+    return found
+
+
+def kill_in_the_middle(installation: Installation, prolific: ProlificEmulator, *, after: int) -> None:
+    """A real process compares; it is killed once so many more calls were carried out, if it lives so long."""
+    limit = prolific.calls.total() + after
+    process = installation.start("manage", "sync_crowd", "shapes-there", log="sync.log")
+    end = time.monotonic() + PATIENCE
+    while process.is_alive() and prolific.calls.total() < limit:
+        assert time.monotonic() < end, "a comparison that does not end"
+        time.sleep(0.001)
+    installation.stop()
+
+
+def to_the_end(installation: Installation, prolific: ProlificEmulator) -> None:
+    """Later comparisons, until nothing is left to do or to say."""
+    for _ in range(MOST_SYNCS):
+        with prolific.lock:
+            shown = {one.id: len(one.bonuses) for one in prolific.world.submissions.values()}
+        if not scene(installation, f"go_on({shown!r})")["left"]:
+            return
+    raise AssertionError(f"calls are left after {MOST_SYNCS} comparisons")
+
+
+def test_kills_and_lost_answers_lose_nothing_and_pay_nothing_twice(
+    installation_on: Callable[[str], Installation], database: str
+) -> None:
+    draw = random.Random(11)
+    faults = Faults(11, dict.fromkeys(Fault, 0.03), retry_after=0)
+    with ProlificEmulator(faults=faults) as prolific:
+        installation = installation_on(database)
+        installation.env |= {
+            "PROLIFIC_API_URL": prolific.url,
+            "PROLIFIC_TOKEN": prolific.token,
+            "PROLIFIC_WORKSPACE": "w1",
+            "PROLIFIC_FEE_PERCENT": "33.3",
+            "PUBLIC_URL": "https://quorum.example",
+            "CROWD_CALL_SECONDS": "0",
+            "CROWD_BACKOFF_SECONDS": "0.002",
+            "CROWD_GRACE_SECONDS": "0",
+        }
+        code = scene(installation, "make()")["code"]
+        kill_in_the_middle(installation, prolific, after=draw.randint(3, 7))
+        to_the_end(installation, prolific)
+        [there] = [one for one in prolific.world.studies.values() if one.status != "UNPUBLISHED"]
+        came = {}
+        for number in range(PEOPLE):
+            submission, _ = prolific.enter(there.id, f"aa{number}")
+            prolific.come_back(submission, code)
+            came[f"aa{number}"] = submission
+        scene(installation, f"work({came!r})")
+        for _ in range(2):
+            kill_in_the_middle(installation, prolific, after=draw.randint(4, 12))
+        to_the_end(installation, prolific)
+
+        spent = (PEOPLE - REJECTED) * PRICE + PEOPLE // 2 * (BONUS + 10)
+        assert prolific.world.spent_cents == spent
+        bonuses = [prolific.world.submissions[came[f"aa{number}"]].bonuses for number in range(PEOPLE)]
+        assert bonuses == [[BONUS] if number % 2 else [] for number in range(PEOPLE)]
+        rows = scene(installation, "rows()")
+        assert rows["external_id"] == there.id
+        assert rows["budget"] == rows["ledger"] == [0, spent]
+        assert rows["kept"] == 0
+        assert rows["sessions"] == {"approved": PEOPLE - REJECTED, "rejected": REJECTED}
+        assert rows["integrity"] == []
+        assert len([one for one in prolific.world.studies.values() if one.status != "UNPUBLISHED"]) == 1

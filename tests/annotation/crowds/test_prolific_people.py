@@ -26,8 +26,7 @@ from annotation.crowds.prolific.backend import ProlificBackend, blocked_group_na
 from annotation.crowds.publishing import close_study, open_study, pay_more_screen_outs
 from annotation.crowds.sync import sync_crowd
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
-from annotation.money.costs import forecast_of
-from annotation.money.payments import decide_session, pay_bonus
+from annotation.money.payments import decide_session, forecast_of, pay_bonus
 from common.errors import DesignError, WrongState
 from evaluation.data.integrity import check_integrity
 from tests.annotation.crowds.panels import do_page, entry, start
