@@ -162,6 +162,7 @@ def methods(
         "seed": inputs.seed,
         "clustered": inputs.clustered,
         "raters": inputs.by_rater,
+        "raters_known": inputs.clustered and inputs.raters_known,
         "splits": SPLITS,
         "sections": {section.name for section in sections},
         "tables": {table.name for section in sections for table in section.tables},

@@ -302,7 +302,9 @@ def compute_evaluation(
         result["people"] = people if people["all"]["n"] else {}
         pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
         result["halves"] = compare_on_same_halves(
-            halves_of_pairs(table, consensus.units, pks),
+            *halves_of_pairs(
+                table, consensus.units, pks, anonymous=not clustered or loaders.is_anonymous(study)
+            ),
             judged.scores,
             kinds_of(kinds, len(pairs)),
             images,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,24 @@ from django.utils.translation import gettext as _
 from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
 from evaluation.errors import EvaluationError, as_sentence
-from evaluation.numeric.arrays import places_in
+from evaluation.numeric.arrays import Flags, places_in
 from evaluation.numeric.signatures import parse
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Estimate, Table, as_json, estimate_of, format_cell
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inference import CONFIDENCE, ITEM, NAIVE, RATER, ClusterColumns, share_of_rows
+from evaluation.statistics.inference import (
+    CONFIDENCE,
+    ITEM,
+    NAIVE,
+    RATER,
+    ClusterColumns,
+    Clusters,
+    RaterDeletions,
+    Spread,
+    share_of_rows,
+)
+from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import (
     GroupedCorrelationResult,
     Halves,
@@ -52,7 +64,11 @@ ACCURACY = (
 COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
 UNKNOWN_KIND = "unknown"
+SIDES = (1, -1, 0)  # of a vote: for the first, for the second, for neither
+
 References = Sequence[str]
+# What halves of the votes on (P,) pairs reach: (P,).
+Reached = Callable[[Halves, Ints], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,29 +406,61 @@ def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
     }
 
 
-def halves_of_pairs(table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints) -> Halves:
-    """Return the probabilities of (P,) pairs, by row id.
+@dataclass(frozen=True, slots=True)
+class HalvesWithoutRaters:
+    """(V,) halves of a pair's votes without one rater, for each rater of each pair.
+
+    `deletions` has the pairs, the raters, and how many votes are left.
+    """
+
+    deletions: RaterDeletions
+    halves: Halves
+
+
+def halves_of_pairs(
+    table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints, *, anonymous: bool
+) -> tuple[Halves, HalvesWithoutRaters | None]:
+    """Return the probabilities of (P,) pairs, by row id; and those without each rater, unless raters are anonymous.
 
     Votes are split; for pairs of several units (triplets), units are, each won by most of its votes.
     """
-    units = Units.of(units)
-    unit = places_in(units.pk, table.unit[table.counted])
-    side = table.value[table.counted]
-    vote = ((side == 1) * 1 - (side == 2))[unit >= 0]
-    unit = unit[unit >= 0]
+    units, counted = Units.of(units), table.counted
+    unit = places_in(units.pk, table.unit[counted])
+    pair = np.where(unit >= 0, places_in(pairs, units.pair[unit]), -1)
+    here = pair >= 0
+    unit, pair = unit[here], pair[here]
+    worker, side = table.worker[counted][here], table.value[counted][here]
+    vote = (side == 1) * 1 - (side == 2)
+    split, pair_of_split = _by_side(vote), pair
+    lost = split  # what a pair has less without a vote
     known = units.pair != NO_PAIR
     if np.bincount(places_in(pairs, units.pair[known]) + 1, minlength=1)[1:].max(initial=0) > 1:
-        balance = np.bincount(unit, weights=vote, minlength=len(units))
-        judged = np.flatnonzero(np.bincount(unit, minlength=len(units)))
-        vote, unit = np.sign(balance[judged]).astype(np.int64), judged
-    pair = places_in(pairs, units.pair[unit])
-    vote, pair = vote[pair >= 0], pair[pair >= 0]
-    counts = [np.bincount(pair[vote == side], minlength=len(pairs)) for side in (1, -1, 0)]
-    return halves_of_votes(*counts)
+        votes, balance = np.bincount(unit), np.bincount(unit, weights=vote)
+        judged = np.flatnonzero(votes)
+        split, pair_of_split = _by_side(np.sign(balance[judged])), places_in(pairs, units.pair[judged])
+        others = _by_side(np.sign(balance[unit] - vote))
+        lost = _by_side(np.sign(balance[unit])) - np.where(votes[unit, np.newaxis] > 1, others, 0)
+    counts = np.zeros((len(pairs), len(SIDES)), dtype=np.int64)
+    np.add.at(counts, pair_of_split, split)
+    halves = halves_of_votes(*counts.T)
+    if anonymous or not len(pair):
+        return halves, None
+    _, rater = encode(worker, "workers")
+    cells, cell = np.unique(np.stack([pair, rater]), axis=1, return_inverse=True)
+    left = counts[cells[0]]
+    np.subtract.at(left, cell.ravel(), lost)
+    deletions = RaterDeletions(cells[0], cells[1], left.sum(axis=1).astype(np.float64))
+    return halves, HalvesWithoutRaters(deletions, halves_of_votes(*left.T))
+
+
+def _by_side(votes: Ints | Floats) -> Ints:
+    """Return (N, 3) of votes: for the first, for the second, for neither."""
+    return np.asarray(votes[:, np.newaxis] == np.array(SIDES), dtype=np.int64)
 
 
 def compare_on_same_halves(
     halves: Halves,
+    without: HalvesWithoutRaters | None,
     scores: Mapping[str, Floats],
     kinds: Mapping[str, Any],
     images: Sequence[Any] | None,
@@ -426,23 +474,47 @@ def compare_on_same_halves(
     """
     known = halves.decided > 0
     columns = {ITEM: np.arange(len(known)) if images is None else np.array(images, dtype=object)}
-    reached = {name: halves.reached(metric_winners(both[:, 0], both[:, 1])) for name, both in scores.items()}
+    named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
-    def cell(values: Floats, rows: Any) -> dict[str, Any]:
+    def cell(reached: Reached, rows: Flags) -> dict[str, Any]:
+        values = reached(halves, np.arange(len(known)))
+        decided = float(halves.decided[rows].sum())
+        share = float(values[rows].sum()) / decided
+
+        def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
+            if without is None:
+                return spread, clusters
+            pair, left = without.deletions.row, without.halves
+            now = values - share * halves.decided
+            then = np.nan_to_num(reached(left, pair) - share * left.decided)
+            here = rows[pair]
+            return without.deletions.subset(rows).widen(
+                spread, clusters, lambda: (now[pair] - then)[here] / decided
+            )
+
         shares = np.divide(values, halves.decided, out=np.zeros(len(values)), where=known)
-        interval = share_of_rows(shares, columns, CONFIDENCE, keep=rows, weights=halves.decided)
-        share = float(values[rows].sum() / halves.decided[rows].sum())
+        interval = share_of_rows(shares, columns, CONFIDENCE, keep=rows, weights=halves.decided, widen=widen)
         return {"value": share, **as_json(interval, "low", "high"), "n": int(rows.sum())}
 
     return {
         kind: {
-            "people": cell(halves.agree, known & of_kind),
-            "ceiling": cell(halves.ceiling(known & of_kind), known & of_kind),
-            "metrics": {name: cell(values, known & of_kind) for name, values in reached.items()},
+            "people": cell(lambda some, _: some.agree, known & of_kind),
+            "ceiling": cell(partial(_ceiling, halves, known & of_kind), known & of_kind),
+            "metrics": {
+                name: cell(partial(_reached, winners), known & of_kind) for name, winners in named.items()
+            },
         }
         for kind, of_kind in kinds.items()
         if (known & of_kind).any()
     }
+
+
+def _ceiling(halves: Halves, rows: Flags, some: Halves, pairs: Ints) -> Floats:
+    return halves.ceiling(rows, some)
+
+
+def _reached(winners: Ints, some: Halves, pairs: Ints) -> Floats:
+    return some.reached(winners[pairs])
 
 
 def compares_pairs(result: Mapping[str, Any]) -> bool:

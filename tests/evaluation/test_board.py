@@ -32,6 +32,7 @@ from evaluation.results.dashboard.snapshot import (
     winners_so_far,
 )
 from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metric_figures import halves_of_pairs
 from judgments.jobs import run_job
 from judgments.models import Job, Study, Unit
 from tests.annotation import casting
@@ -297,9 +298,19 @@ def test_without_a_rater_pairs_have_the_winners_of_the_others(protocol: str) -> 
     clusters = clusters_of_pairs(table, consensus, pairs, range(len(pairs)), anonymous=False)
     deletions, workers = clusters["rater"], np.unique(table.worker[table.counted])
     assert deletions.raters == len(workers) == 3
+    without = halves_of_pairs(table, consensus.units, pairs, anonymous=False)[1]
+    assert without is not None
     changed = 0
     for code, worker in enumerate(workers.tolist()):
-        others = consensus_of(study, replace(table, used=table.used & (table.worker != worker))).of_pair
+        left = replace(table, used=table.used & (table.worker != worker))
+        others = consensus_of(study, left).of_pair
+        halves = halves_of_pairs(left, consensus.units, pairs, anonymous=True)[0]
+        theirs = without.deletions.rater == code
+        rows = without.deletions.row[theirs]
+        for name in ("agree", "apart", "first", "second"):
+            np.testing.assert_allclose(
+                getattr(without.halves, name)[theirs], getattr(halves, name)[rows], rtol=1e-12
+            )
         mine = deletions.rater == code
         for pair, winner in zip(deletions.row[mine].tolist(), deletions.value[mine].tolist(), strict=True):
             assert winner == (others[int(pairs[pair])].value or 0)

@@ -66,7 +66,7 @@ def cell(result: Any) -> dict[str, Any]:
 def test_results_dashboard_comparison_and_release_have_one_interval(graded: Study, tmp_path: Path) -> None:
     result = evaluate_study(study=graded, metrics=METRICS)
     assert result["metrics"]["rouge-l"]["kendall_tau_b"]["clusters"] == {"item": 6, "rater": 8}
-    board = compute_snapshot(study=graded).result["evaluation"]["kinds"]["all"]
+    board = compute_snapshot(study=graded).values["result"]["evaluation"]["kinds"]["all"]
     assert {name: board["metrics"]["rouge-l"][name] for name in ("value", "low", "high")} == cell(result)
     assert board["verdict"]["sentence"] == result["verdict"]["all"]["sentence"]
     difference = compare_metrics(study=graded, first="rouge-l", second="bleu-1")["rows"][0]

@@ -283,7 +283,10 @@ def _pair_inputs(
         numbers = np.arange(len(names), dtype=np.int64)
         kind_names = [kind or UNKNOWN_KIND for kind in kinds]
         halves["halves"] = compare_on_same_halves(
-            halves_of_pairs(table, consensus.units, numbers), scores, kinds_of(kind_names, len(names)), images
+            *halves_of_pairs(table, consensus.units, numbers, anonymous=not inputs.raters_known),
+            scores,
+            kinds_of(kind_names, len(names)),
+            images,
         )
     result = {
         **halves,

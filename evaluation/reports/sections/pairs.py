@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.captions import cluster_tables
 from evaluation.reports.sections.people import halves_of_votes
+from evaluation.results.consensus import clusters_of_pairs
 from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table, score_texts
 from evaluation.results.verdict import (
     difference_p,
@@ -45,7 +47,13 @@ from evaluation.results.verdict import (
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inference import ITEM, NAIVE
-from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
+from evaluation.statistics.meta import (
+    PeoplesWinners,
+    ReferenceCurve,
+    accuracy_by_references,
+    metric_winners,
+    random_subsets,
+)
 from judgments.design.tables import PAIR_KINDS
 
 CHANCE = 0.5
@@ -121,16 +129,20 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     tables = [data, *_cluster_tables(inputs, named, kinds), ties]
     plots = [plot(sentence, drawing, data)]
     if halves:
-        same = _same_halves_plot(
-            halves, [kind for kind in kinds if kind in halves], names, verdict["leaders"]
-        )
+        halved = [kind for kind in kinds if kind in halves]
+        same = _same_halves_plot(halves, halved, names, verdict["leaders"], raters=inputs.by_rater)
         plots.append(same)
         tables.insert(1, same.data)
     return section("metrics", [sentence], plots, tables)
 
 
 def _same_halves_plot(
-    halves: Mapping[str, Any], kinds: Sequence[str], names: Sequence[str], leaders: Sequence[str]
+    halves: Mapping[str, Any],
+    kinds: Sequence[str],
+    names: Sequence[str],
+    leaders: Sequence[str],
+    *,
+    raters: bool,
 ) -> Plot:
     """Show metrics and people on the same halves of the votes (V15 §7.4)."""
     rows: list[tuple[Cell, ...]] = [
@@ -140,7 +152,8 @@ def _same_halves_plot(
         (label, *(estimate_of(halves[kind][key]) for kind in kinds))
         for label, key in ((HALVES, "people"), (CEILING, "ceiling"))
     ]
-    data = table("halves", rows, [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)])
+    columns = [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)]
+    data = table("halves", rows, columns, raters=raters)
     last = halves[kinds[-1]]
     reached = [last["metrics"][name]["value"] for name in leaders]
     caption = say(
@@ -313,8 +326,19 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     counts = [
         (int(people.wins[index]), int(people.losses[index]), int(people.tied[index])) for index in order
     ]
+    low, high = people.low.copy(), people.high.copy()
+    by_worker = inputs.clustered and inputs.raters_known
+    if by_worker:
+        clusters = clusters_of_pairs(
+            inputs.table, inputs.consensus, np.array(pks, dtype=np.int64), images, anonymous=False
+        )
+        winner_of_pair = PeoplesWinners.of(winners, clusters=clusters)
+        for index, name in enumerate(people.systems.tolist()):
+            sides = np.select([np.equal(first, name), np.equal(second, name)], [1, 2])
+            interval = winner_of_pair.share(partial(_credit, sides), sides > 0, undecided=True)
+            low[index], high[index] = interval.low, interval.high
     won = [
-        _estimate_at(index, people.fraction, people.low, people.high, sum(row))
+        _estimate_at(index, people.fraction, low, high, sum(row))
         for index, row in zip(order, counts, strict=True)
     ]
     ends = (strengths.log_strength, strengths.low, strengths.high)
@@ -324,6 +348,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
         [(name, won[row], *counts[row], strength[row]) for row, name in enumerate(names)],
         resamples=people.resamples,
         reason=strengths.reason,
+        raters=by_worker,
     )
     ceiling = say("tournament-ceiling" if set(names) & set(HUMAN) else "tournament-no-ceiling")
     shares = dict(zip(names, won, strict=True))
@@ -360,6 +385,11 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     by_metrics = _wins_by_metrics(inputs, pks, first, second, people)
     sentences = [sentence, *([say("tournament-live")] if inputs.live else [])]
     return section("tournament", sentences, plots, [data, *([by_metrics] if by_metrics else [])])
+
+
+def _credit(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
+    """Return what a system at these (P,) sides of pairs gets of some: 1 where it wins, half where nobody does."""
+    return np.where(winners == 0, 0.5, winners == sides[pairs])
 
 
 def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
