@@ -13,7 +13,7 @@ from annotation.models.people import erasure_committed
 from annotation.privacy import retention
 from common.audit import acting_person
 from judgments.access.roles import require_editor
-from judgments.datasets import columns, uploads
+from judgments.datasets import uploads
 from judgments.importers import ColumnMapping
 from judgments.importers.textio import read_whole
 from judgments.jobs import Run
@@ -39,7 +39,7 @@ def import_judgments(
     with (
         uploads.open_upload(upload) as files,
         run.commit() as result,
-        columns.problems_left(Job.objects.get(pk=run.job_id), files.path),
+        uploads.problems_left(Job.objects.get(pk=run.job_id), files.path),
     ):
         summary = importing.import_judgments(
             format=format,

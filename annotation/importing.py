@@ -25,6 +25,7 @@ from common.amounts import counted
 from common.audit import acting_person
 from common.errors import DataConflict, DesignError
 from common.rows import Fingerprint, batched, fingerprint_of, insert_rows, large_cache, many_objects
+from judgments.access.roles import note_event
 from judgments.datasets.importing import (
     ImportSummary,
     check_owner,
@@ -63,7 +64,6 @@ from judgments.models import (
     Unit,
 )
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.log import note_event
 from judgments.studies.studies import create_study, find_dataset
 
 JUDGMENT_FIELDS = (

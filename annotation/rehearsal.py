@@ -32,17 +32,16 @@ from annotation.work.worksheet import answer_key, page_units_of
 from common.amounts import thousands
 from common.errors import Busy, WrongState
 from common.parameters import Parameters
-from judgments.access.roles import Right
+from judgments.access.roles import Right, note_event
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, shuffled
 from judgments.jobs import enqueue
 from judgments.kinds import Kind, Rehearsal
 from judgments.models import HIT, Caption, Job, Output, Study, System, Unit
 from judgments.models.datasets import OutputQuerySet
+from judgments.operations import Outcome, operation
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, draws_at_claim, duplicate_study, kind_of
-from judgments.study_operations import Outcome, operation
 
 # kind, position on the page (from 1), number of the person, randomly drawn answer -> answer as seen
 Tick = Callable[[Kind, int, int, Any], Any]

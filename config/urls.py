@@ -5,7 +5,7 @@ from django.views.i18n import set_language
 
 from config.admin_site import site
 from config.second_factor.sign_in import change_password, second_factor
-from judgments.access.api import MayUploadView
+from judgments.access.views import MayUploadView
 
 urlpatterns = [
     path("admin/second-factor/", second_factor, name="second-factor"),

@@ -40,7 +40,7 @@ from django.utils.translation import gettext, ngettext
 from common.audit import acting_as, logged_with
 from common.errors import Busy, WrongState
 from common.rate_limits import TooMany
-from judgments.models.jobs import DELETED_STUDY, Job, JobQuerySet
+from judgments.models.studies import DELETED_STUDY, Job, JobQuerySet
 
 log = logging.getLogger(__name__)
 

@@ -1,21 +1,228 @@
-"""Operations on a study whatever its crowd: drawing HITs, reusing its design, giving roles."""
+"""Operations on a study, each declared once for page, HTTP call, command and client, and those of every crowd.
+
+An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, its
+right, and what follows::
+
+    @operation("pause", "Pause the study", parameters=Reason, then=ASK_THE_CROWD)
+    def pause(*, study: Study, by: User | None, why: str) -> Outcome:
+        '''Stop claims; workers who hold a HIT may finish it. Pausing twice changes nothing.'''
+        pause_study(study=study, why=why, by=by)
+        return Outcome("The study is paused.")
+
+docs/decisions/0010-operations.md tells how to add one.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
+
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Model, QuerySet
 from django.utils.translation import gettext, ngettext
 from rest_framework import serializers
 
 from common.amounts import thousands
-from common.errors import WrongState
+from common.errors import NotThere, WrongState
 from common.parameters import Parameters, RowId
 from judgments.access.roles import Right, give_role, person_named, take_role
 from judgments.cached_figures import MANY_ROWS
 from judgments.design import saved_presets
-from judgments.models import Study, StudyRole
+from judgments.jobs import enqueue
+from judgments.models import Job, Study, StudyRole
 from judgments.studies.generation import Progress, generate_hits, plan_study
 from judgments.studies.studies import design_of, discard_hits, duplicate_study
-from judgments.study_operations import CommandHelp, Outcome, operation
+
+Row = TypeVar("Row", bound=Model)
+
+_of_jobs: dict[str, Operation] = {}  # by kind
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of an operation.
+
+    Attributes:
+        message: a sentence for the page and the command.
+        value: the answer of the HTTP call, if it is not the study.
+        waits: whether another person must confirm it first; ``value`` names the request.
+    """
+
+    message: str
+    value: Any = None
+    waits: bool = False
+
+
+class CommandHelp(NamedTuple):
+    """What ``--help`` says of a command that does an operation and no more; ``example`` lacks the command's name."""
+
+    text: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """What follows a committed operation: ``now`` for those who wait; ``later`` starts a job, for pages."""
+
+    now: Callable[[Study], str]
+    later: Callable[[Study, User | None], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An action on a study.
+
+    Attributes:
+        name: last part of its HTTP address, and of its schema id ``studies_<name>``.
+        right: what a person must be allowed to do.
+        scope: the area of a token's scopes that opens it.
+        do: gets ``study``, ``by`` (None for a command) and the parameters by name. None if only a job does it.
+        row: the argument of ``do`` that gets the key of a row of the study, from an address or a hidden field; ""
+            if it is about the whole study.
+        job: the kind of job that does it for pages and HTTP calls, or "". It gets ``study`` (its slug) and the
+            parameters; a command calls ``do`` instead, with ``progress``.
+        check: raises if it is not possible, before a job starts.
+        prepare: the same with the parameters by name; returns the arguments of the job.
+        once: the doors that refuse it while its job waits or runs for the study. With ``page`` a call is refused
+            while a job with the same arguments does. Commands refuse it while the job runs, unless it is ``never``.
+        preview: returns its cost, with the word that ``do`` gets as ``confirm``.
+        orders: whether it may cost so much that another person must confirm it.
+        command: the help of its command, if that is made of this declaration (``quorum/words.py`` names it).
+    """
+
+    name: str
+    summary: str
+    description: str
+    parameters: type[Parameters] = Parameters
+    right: Right = Right.CHANGE
+    scope: str = "studies"
+    do: Callable[..., Outcome] | None = None
+    then: FollowUp | None = None
+    row: str = ""
+    job: str = ""
+    check: Callable[[Study], None] | None = None
+    prepare: Callable[..., Mapping[str, Any]] | None = None
+    once: Literal["page", "always", "never"] = "page"
+    preview: Callable[..., Any] | None = None
+    orders: bool = False
+    command: CommandHelp | None = None
+
+    def __post_init__(self) -> None:
+        if self.job:
+            _of_jobs[self.job] = self
+
+    def read(self, data: Any, *, needed: Collection[str] = (), row: str | None = None) -> dict[str, Any]:
+        """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
+
+        Args:
+            needed: optional parameters that are required this time.
+            row: the key of the row; None if ``data`` holds it, as a form does.
+
+        Raises:
+            rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
+        """
+        # a body that nothing is read from is not parsed either
+        values = self.parameters.read(data, needed=needed) if self.parameters().fields else {}
+        if self.row:
+            values[self.row] = data.get(self.row, "") if row is None else row
+        return values
+
+    def run(
+        self, study: Study, values: Mapping[str, Any], *, by: User | None, wait: bool = True, **more: Any
+    ) -> Outcome:
+        """Do it, and what follows it.
+
+        Args:
+            wait: whether to wait for what follows.
+            more: arguments of ``do`` that are no parameters, such as ``progress``.
+        """
+        assert self.do is not None
+        outcome = self.do(study=study, by=by, **values, **more)
+        if self.then is None or outcome.waits:
+            return outcome
+        if not wait:
+            self.then.later(study, by)
+            return outcome
+        added = self.then.now(study)
+        return Outcome(f"{outcome.message} {added}".rstrip(), outcome.value)
+
+    def start(self, study: Study, values: Mapping[str, Any], *, by: User | None, page: bool = False) -> Job:
+        if self.check is not None:
+            self.check(study)
+        if self.prepare is not None:
+            values = self.prepare(study=study, **values)
+        args = {"study": study.slug, **values}
+        with transaction.atomic():
+            # one start at a time: of twenty at once, nineteen find the job of the first
+            now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+            if self.check is not None and now.state != study.state:
+                self.check(now)
+            under_way = Job.objects.under_way()
+            if self.once == "always" or (page and self.once == "page"):
+                self.refuse_second(study, under_way)
+            elif self.once == "page":
+                self.refuse_second(study, under_way.filter(args=args))
+            return enqueue(kind=self.job, args=args, user=by)
+
+    def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
+        if jobs.filter(kind=self.job, args__study=study.slug).exists():
+            raise WrongState(gettext("This is under way already for study %(slug)r.") % {"slug": study.slug})
+
+
+def operation_of(kind: str) -> Operation | None:
+    """Return the operation that a kind of job does; None if something else starts it."""
+    return _of_jobs.get(kind)
+
+
+def row_of(rows: QuerySet[Row], key: str) -> Row:
+    """Raise NotThere."""
+    try:
+        row = rows.filter(pk=key).first()
+    except (ValueError, ValidationError):  # the key is no number, or no UUID
+        row = None
+    if row is None:
+        raise NotThere(
+            gettext("Nothing was changed: there is no such %(verbose_name)s in this study.")
+            % {"verbose_name": rows.model._meta.verbose_name}
+        )
+    return row
+
+
+class Declared(TypedDict, total=False):
+    """The fields of an ``Operation`` that a declaration may set."""
+
+    parameters: type[Parameters]
+    right: Right
+    scope: str
+    then: FollowUp | None
+    row: str
+    job: str
+    check: Callable[[Study], None] | None
+    once: Literal["page", "always", "never"]
+    preview: Callable[..., Any] | None
+    orders: bool
+    command: CommandHelp | None
+
+
+def operation(
+    name: str, summary: str, **fields: Unpack[Declared]
+) -> Callable[[Callable[..., Outcome]], Operation]:
+    """Declare a function as an operation on a study; its docstring is the description."""
+    return lambda do: Operation(name, summary, inspect.getdoc(do) or "", do=do, **fields)
+
+
+def background_operation(
+    name: str, summary: str, **fields: Unpack[Declared]
+) -> Callable[[Callable[..., Mapping[str, Any]]], Operation]:
+    """Declare an operation that a job does. The function checks, and returns the arguments of the job."""
+    of_results: Declared = {"right": Right.VIEW, "scope": "reports"}
+    return lambda prepare: Operation(
+        name, summary, inspect.getdoc(prepare) or "", prepare=prepare, **(of_results | fields)
+    )
 
 
 def _can_be_drawn(study: Study) -> None:

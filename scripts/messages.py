@@ -41,7 +41,7 @@ WORKERS_CODE = (
     "annotation/work/joining.py", "annotation/work/submissions.py", "annotation/work/summaries.py",
     "annotation/work/worksheet.py",
     "common/rate_limits.py", "evaluation/results/challenges/page.py", "evaluation/results/challenges/submissions.py",
-    "evaluation/results/challenges/views.py", "judgments/countries.py", "judgments/design/wordings.py",
+    "evaluation/results/challenges/views.py", "judgments/design/wordings.py",
     "judgments/hit_templates/filling.py", "judgments/hit_templates/kind.py", "judgments/hit_templates/reading.py",
     "judgments/kinds",
 )  # fmt: skip
@@ -98,9 +98,8 @@ def _data() -> Iterator[tuple[str, str]]:
     """Yield data that is translated where it is shown."""
     from annotation import errors as of_answers
     from common import errors
-    from judgments.countries import COUNTRIES
     from judgments.design.reading import PRESETS
-    from judgments.design.requirements import QUIZ_PRESETS
+    from judgments.design.requirements import COUNTRIES, QUIZ_PRESETS
     from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
     from judgments.kinds.caption import RULES
@@ -132,7 +131,7 @@ def _data() -> Iterator[tuple[str, str]]:
     for module, path in ((errors, "common/errors.py"), (of_answers, "annotation/errors.py")):
         named = [cls for cls in vars(module).values() if isinstance(cls, type)]
         yield from ((path, cls.title) for cls in named if issubclass(cls, errors.QuorumError))
-    yield from (("judgments/countries.csv", name) for name in COUNTRIES.values())
+    yield from (("judgments/design/countries.csv", name) for name in COUNTRIES.values())
 
 
 def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -145,11 +144,11 @@ def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]
 def _staff_data() -> Iterator[tuple[str, str]]:
     """Yield declared words that staff pages translate."""
     from config.admin_site import declared_names, fields_with_choices, site
-    from judgments.access import people_page, roles
+    from judgments.access import roles, views
     from judgments.access.tokens import SCOPES
     from judgments.datasets.understanding import ENCODINGS
-    from judgments.job_texts import LABELS, QUEUES, TITLES
     from judgments.studies.page import NEEDS
+    from judgments.templatetags.judgments_tags import JOB_TITLES, QUEUE_TITLES, RESULT_LABELS
 
     yield from (("the admin's theme", text) for text in THEME)
     yield from _of_study_pages()
@@ -162,11 +161,9 @@ def _staff_data() -> Iterator[tuple[str, str]]:
         yield from (("models and lists", text) for text in texts if text)
     for need in NEEDS.values():
         yield from ((f"need {need.name}", text) for text in (*need.labels, need.button))
-    for sentences in (TITLES, LABELS, QUEUES):
-        yield from (("judgments/job_texts.py", text) for text in sentences.values())
-    yield from (
-        ("judgments/access", text) for row in (*people_page.ROLES, *roles.DATASET_ROLES) for text in row
-    )
+    for sentences in (JOB_TITLES, RESULT_LABELS, QUEUE_TITLES):
+        yield from (("judgments/templatetags/judgments_tags.py", text) for text in sentences.values())
+    yield from (("judgments/access", text) for row in (*views.ROLES, *roles.DATASET_ROLES) for text in row)
     yield from (("judgments/access", text) for text in SCOPES.values())
     yield from (("judgments/datasets/understanding.py", text) for text in ENCODINGS.values())
 
@@ -194,14 +191,14 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
 def _of_design_pages() -> Iterator[tuple[str, str]]:
     from django.conf import settings
 
-    from judgments.design.editing.form import STEPS, DesignForm, starting_values
+    from judgments.design.editing.form import DESIGN_STEPS, DesignForm, starting_values
     from judgments.design.editing.rows import RowsField
     from judgments.design.reading import PRESETS
     from judgments.kinds import KINDS
 
     path = "judgments/design"
     languages = dict(settings.LANGUAGES).values()  # which Django translates
-    yield from ((path, text) for step in STEPS.items() for text in step)
+    yield from ((path, text) for step in DESIGN_STEPS.items() for text in step)
     for preset in PRESETS.values():
         yield from (
             (path, text) for text in (preset.title, preset.needs, preset.choose, preset.source) if text

@@ -34,8 +34,15 @@ from annotation.models import (
 from annotation.work.operations import invite
 from common.errors import NotThere
 from judgments.access.permissions import IsStaff, VisibleRows
-from judgments.api.operations import create_action
-from judgments.api.resources import Related, Resource, RowSerializer, TrueOrFalse, filters_of, study_filter
+from judgments.api.resources import (
+    Related,
+    Resource,
+    RowSerializer,
+    TrueOrFalse,
+    create_action,
+    filters_of,
+    study_filter,
+)
 from judgments.kinds import KINDS
 
 

@@ -54,11 +54,11 @@ from annotation.money.ledger import (
 )
 from common.amounts import spell_cents
 from common.errors import QuorumError, WrongState
+from judgments.access.roles import note_event
 from judgments.design.requirements import is_qualification
 from judgments.drawing.material import content_key
 from judgments.jobs import Progress
 from judgments.models import Study
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 Status = CrowdSession.Status

@@ -25,8 +25,8 @@ from annotation.models import (
 )
 from annotation.models.people import ids_forgotten
 from common.errors import WrongState
+from judgments.access.roles import note_event
 from judgments.models import Study
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 INSTEAD = "…"

@@ -36,14 +36,13 @@ from annotation.work.joining import find_worker
 from common.amounts import counted, spell_cents, thousands
 from common.errors import WrongState
 from common.parameters import KeysField, Parameters, Reason
-from judgments.access.roles import Right
+from judgments.access.roles import Right, note_event
 from judgments.design.requirements import LONGEST_QUALIFICATION, requirements_not_stated
 from judgments.design.study_design import StudyDesign
 from judgments.jobs import Progress
 from judgments.models import Study
-from judgments.studies.log import note_event
+from judgments.operations import CommandHelp, FollowUp, Outcome, operation
 from judgments.studies.studies import design_of, mark_closed, mark_open, refuse_opening
-from judgments.study_operations import CommandHelp, FollowUp, Outcome, operation
 
 About = Literal["state", "requirements", "crowd", "budget"]
 LONGEST_HOURS = 8760  # a year, Mechanical Turk's longest lifetime

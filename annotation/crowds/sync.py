@@ -39,11 +39,11 @@ from annotation.quality.reviews import reasons_against
 from annotation.work.claims import expire_overdue
 from common.amounts import spell_cents
 from common.errors import WrongState
+from judgments.access.roles import note_event
 from judgments.jobs import Progress, enqueue
 from judgments.models import Job, Study
-from judgments.studies.log import note_event
+from judgments.operations import FollowUp
 from judgments.studies.studies import design_of
-from judgments.study_operations import FollowUp
 
 Status = CrowdSession.Status
 State = Publication.State

@@ -27,8 +27,7 @@ from annotation.work.summaries import describe_effort
 from annotation.work.worksheet import spell_duration
 from common.amounts import spell_cents, thousands
 from common.markup import render_markdown
-from judgments.countries import country_name
-from judgments.design.requirements import asks_anything
+from judgments.design.requirements import asks_anything, country_name
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import DEMOGRAPHICS
 from judgments.kinds import KINDS

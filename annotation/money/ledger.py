@@ -48,8 +48,8 @@ from annotation.models import (
 from common.amounts import spell_cents
 from common.audit import acting_person, current_act
 from common.errors import NotThere, QuorumError, WrongState
+from judgments.access.roles import note_event
 from judgments.models import Study
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 MOST_SHOWN = 30

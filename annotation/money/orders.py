@@ -49,12 +49,11 @@ from common.amounts import spell_cents
 from common.audit import acting_as, current_act
 from common.errors import NotThere, QuorumError, WrongState
 from common.parameters import Parameters
-from judgments.access.roles import Right, has_right
+from judgments.access.roles import Right, has_right, note_event
 from judgments.drawing.material import content_key
 from judgments.models import Study
-from judgments.studies.log import note_event
+from judgments.operations import Operation, Outcome, operation, row_of
 from judgments.studies.studies import design_of
-from judgments.study_operations import Operation, Outcome, operation, row_of
 
 
 class KeyUsed(QuorumError):

@@ -37,10 +37,10 @@ from annotation.models import (
 from annotation.money.ledger import OverBudget, as_one_order, one_order
 from common.amounts import spell_cents, spell_seconds
 from common.errors import WrongState
+from judgments.access.roles import note_event
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import LARGEST_PAGE
 from judgments.models import HIT, HITUnit, Study
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 CLOCK_TOLERANCE = 5.0  # tolerated difference in seconds between browser and server time per assignment

@@ -57,8 +57,8 @@ from judgments.api.resources import Related, Resource, RowSerializer, filters_of
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import Crowd
 from judgments.models import Study
+from judgments.operations import Operation
 from judgments.studies.study_page import PlanPart, add_plan_part
-from judgments.study_operations import Operation
 from judgments.templatetags.judgments_tags import cents
 
 KEY = OpenApiParameter(

@@ -20,11 +20,11 @@ from pydantic import ValidationError
 from annotation.errors import ConsentChanged
 from annotation.models import Assignment, ConsentVersion, Participation, Worker
 from common.errors import DesignError, WrongState
+from judgments.access.roles import note_event
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
 from judgments.design.tables import Writing
 from judgments.drawing.material import content_key
 from judgments.models import Study
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 LENGTH = 16

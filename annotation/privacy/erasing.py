@@ -71,10 +71,10 @@ from annotation.work.arena import recount
 from annotation.work.claims import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
 from common.errors import Busy, NotThere, WrongState
+from judgments.access.roles import note_event
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import CachedFigures, Job, Study, StudyEvent
-from judgments.studies.log import note_event
 from judgments.studies.studies import LETTERS, design_of, kind_of, random_code
 
 RECEIPT_BYTES = 16

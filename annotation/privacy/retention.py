@@ -44,13 +44,12 @@ from annotation.work.joining import find_worker, require_participation
 from common.errors import QuorumError, WrongState
 from common.parameters import Parameters, Reason
 from common.rows import batched
-from judgments.access.roles import Right
+from judgments.access.roles import Right, note_event
 from judgments.jobs import enqueue
 from judgments.models import Job, Study
+from judgments.operations import Outcome, operation
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
-from judgments.study_operations import Outcome, operation
 
 JOB = "end_retention"
 REMINDED = timedelta(days=14)  # before the end

@@ -41,12 +41,11 @@ from common.markup import render_markdown
 from common.parameters import Parameters
 from judgments.access.permissions import study_for
 from judgments.access.roles import Right
-from judgments.api.operations import OperationView
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
+from judgments.operations import Outcome
 from judgments.studies.studies import design_of, find_study
 from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, study_context
-from judgments.study_operations import Outcome
 
 
 class ConsentReply(Schema):

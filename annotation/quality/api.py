@@ -41,14 +41,16 @@ from annotation.quality.rules import finished_judgments, replay_rule
 from annotation.work.worksheet import preview_picture_url, shown_unit
 from common.errors import WrongState
 from judgments.access.permissions import staff_of, study_for, token_of
-from judgments.api.operations import OperationView, create_action, row_action
 from judgments.api.resources import (
+    OperationView,
     Related,
     Resource,
     RowSerializer,
     TrueOrFalse,
     UnitSerializer,
+    create_action,
     filters_of,
+    row_action,
     study_filter,
 )
 from judgments.cached_figures import cached_figures, required_figures

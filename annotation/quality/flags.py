@@ -28,8 +28,8 @@ from annotation.webhooks.webhooks import note_exclusion
 from annotation.work.arena import recount
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from common.errors import WrongState
+from judgments.access.roles import note_event
 from judgments.models import HIT, Study
-from judgments.studies.log import note_event
 
 Standing = Participation.Standing
 

@@ -29,8 +29,8 @@ from common.errors import NotThere, WrongState
 from common.parameters import KeysField, Parameters, Reason
 from judgments.access.roles import Right
 from judgments.models import Study, Unit
+from judgments.operations import Outcome, operation, row_of
 from judgments.studies.generation import withdraw_control
-from judgments.study_operations import Outcome, operation, row_of
 
 LARGEST_SETTING = 10**12  # settings are shares, counts or seconds
 MOST_ASSIGNMENTS = 1000  # decided by one call

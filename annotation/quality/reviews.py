@@ -36,11 +36,10 @@ from annotation.quality.controls import ControlTally, control_tallies, records_f
 from annotation.quality.detectors import RULES, describe_evidence
 from annotation.work.worksheet import PageUnit
 from common.errors import NotThere, WrongState
-from judgments.access.roles import RIGHTS, Right
+from judgments.access.roles import RIGHTS, Right, note_event
 from judgments.drawing.material import rng_for
 from judgments.kinds import KINDS
 from judgments.models import Study, StudyRole, Unit
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 LONGEST_REASON = 500

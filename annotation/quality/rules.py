@@ -38,9 +38,9 @@ from annotation.quality.detectors.base import (
 )
 from annotation.quality.detectors.honesty import hidden_word, is_pasted
 from common.errors import DesignError, WrongState
+from judgments.access.roles import note_event
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, kind_of
 
 

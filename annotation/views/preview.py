@@ -39,7 +39,7 @@ from common.downloads import problem_page
 from common.errors import QuorumError, WrongState
 from judgments.access.roles import Right, has_right, visible_rows
 from judgments.admin.base import signed_in
-from judgments.design.editing.editor_page import find_preview, find_row
+from judgments.design.editing.views import find_preview, find_row
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.material import UnitSpec, rng_for
 from judgments.hit_templates.importing import sketched_hits

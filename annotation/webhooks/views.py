@@ -22,11 +22,18 @@ from annotation.webhooks import webhooks
 from annotation.webhooks.webhooks import secret_of
 from judgments.access.permissions import staff_of
 from judgments.access.roles import PERMISSIONS, RIGHTS, Right
-from judgments.api.operations import create_action, row_action
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.resources import (
+    Related,
+    Resource,
+    RowSerializer,
+    create_action,
+    filters_of,
+    row_action,
+    study_filter,
+)
 from judgments.models import Study, StudyRole
+from judgments.operations import Outcome
 from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, study_context
-from judgments.study_operations import Outcome
 
 CHANGING = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
 

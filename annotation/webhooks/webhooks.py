@@ -38,9 +38,9 @@ from annotation.models.assignments import LEASED_STATES
 from annotation.models.webhooks import COMPLETED, EVENTS, EXCLUDED, PING, SUBMITTED
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from common.parameters import Parameters
+from judgments.access.roles import note_event
 from judgments.models import Study
-from judgments.studies.log import note_event
-from judgments.study_operations import Outcome, operation, row_of
+from judgments.operations import Outcome, operation, row_of
 
 SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 POST_SECONDS = 5.0  # for a whole attempt

@@ -35,12 +35,11 @@ from common import rate_limits
 from common.audit import log_about
 from common.errors import NotThere, WrongState
 from common.rows import PreparedQuery, query_parameter
-from judgments.countries import COUNTRIES, country_name
-from judgments.design.requirements import Workers, approval_is_enough
+from judgments.access.roles import note_event
+from judgments.design.requirements import COUNTRIES, Workers, approval_is_enough, country_name
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import content_key
 from judgments.models import Study
-from judgments.studies.log import note_event
 from judgments.studies.studies import CAPITALS, LETTERS, design_of, random_code
 
 # states that count towards workers.hits_at_most

@@ -47,10 +47,10 @@ from common.amounts import thousands
 from common.errors import NotThere, WrongState
 from common.parameters import KeysField, Parameters, Reason
 from common.rows import batched
+from judgments.access.roles import note_event
 from judgments.models import HIT, Study
-from judgments.studies.log import note_event
+from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.studies import design_of, stops_early
-from judgments.study_operations import CommandHelp, Outcome, operation
 
 MOST_WORKERS = 100  # added at a time
 MOST_MINUTES = 7 * 24 * 60

@@ -27,9 +27,9 @@ from annotation.quality.controls import ControlAnswer, ControlRecord, control_an
 from common.rows import PreparedQuery, batched, query_parameter
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATS
-from judgments.drawing.stopping import unit_range
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study, Unit
+from judgments.studies.generation import unit_range
 from judgments.studies.studies import design_of, stops_early
 
 HITS_AT_ONCE = 200

@@ -31,9 +31,8 @@ from common.markup import render_markdown
 from common.rows import PreparedQuery, query_parameter
 from judgments.datasets.pictures import without_metadata
 from judgments.design.study_design import StudyDesign, design_in
-from judgments.drawing.controls import REPEATED, REPEATS
+from judgments.drawing.controls import REPEATED, REPEATS, order_with_twins_apart
 from judgments.drawing.material import UnitSpec, rng_for, screen_of, shuffled
-from judgments.drawing.packing import order_with_twins_apart
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, Dataset, HITUnit, Item, Study, Unit
 from judgments.studies.studies import design_of

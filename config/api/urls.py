@@ -48,9 +48,9 @@ from evaluation.results.judges.operations import ask_judge, compare_judges, impo
 from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
 from evaluation.results.strengths import views as strengths_api
-from judgments.access import api as access_api
+from judgments.access import views as access_api
 from judgments.api import resources as judgments
-from judgments.api.operations import operation_path
+from judgments.api.resources import operation_path
 from judgments.datasets import api as datasets_api
 from judgments.design.editing import api as design_api
 from judgments.operations import discard, generate

@@ -21,12 +21,11 @@ from common.parameters import Parameters
 from common.rows import refresh_statistics
 from evaluation.data.export.formats.consensus import CollectedCaption, check_writes, written_captions
 from evaluation.data.export.parts import take_snapshot
-from judgments.access.roles import require_editor
+from judgments.access.roles import note_event, require_editor
 from judgments.datasets.importing import check_owner, store_candidates
 from judgments.drawing.material import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
-from judgments.studies.log import note_event
-from judgments.study_operations import CommandHelp, Outcome, operation
+from judgments.operations import CommandHelp, Outcome, operation
 
 ROWS_AT_ONCE = 2_000
 

@@ -44,16 +44,15 @@ from evaluation.statistics.power import (
     power_of,
     without_noise,
 )
-from judgments.access.roles import Right
+from judgments.access.roles import Right, note_event
 from judgments.design.reading import make_design
 from judgments.design.requirements import Listed, Part
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
+from judgments.operations import Outcome, background_operation, operation
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.log import note_event
 from judgments.studies.studies import change_design, design_of
-from judgments.study_operations import Outcome, background_operation, operation
 
 JOB_KIND = "plan_power"
 ENOUGH = 0.8  # power, by Cohen's convention

@@ -26,10 +26,10 @@ from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluatio
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
+from judgments.access.roles import note_event
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 SIMULATIONS = 1000

@@ -48,7 +48,6 @@ from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
-from judgments.api.operations import named_study, with_study
 from judgments.api.resources import (
     SLUG,
     JobSerializer,
@@ -56,12 +55,15 @@ from judgments.api.resources import (
     RowSerializer,
     filters_of,
     jobs_about,
+    named_study,
     study_filter,
+    with_study,
 )
 from judgments.design.study_design import USUAL_CURRENCY
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
+from judgments.operations import Outcome
 from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
     Context,
@@ -77,7 +79,6 @@ from judgments.studies.study_page import (
     take_refusal,
     was_opened,
 )
-from judgments.study_operations import Outcome
 from judgments.templatetags.judgments_tags import cents, coefficient, percent
 
 

@@ -49,11 +49,10 @@ from evaluation.results.error_spans.scores import systems_section
 from evaluation.results.judges.findings import judges_section
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.strengths.computing import ranking_section
-from judgments.drawing.stopping import describe_stopping
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
+from judgments.operations import background_operation
+from judgments.studies.generation import Progress, describe_stopping, no_progress
 from judgments.studies.studies import design_of, stops_early
-from judgments.study_operations import background_operation
 
 # Prefix of a metric's name -> its works; the longest match counts.
 METRICS = {

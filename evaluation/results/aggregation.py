@@ -59,11 +59,10 @@ from evaluation.results.rankings import (
 from evaluation.statistics.inference import (
     NAIVE,
 )
-from judgments.drawing.stopping import describe_stopping
+from judgments.access.roles import note_event
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.log import note_event
+from judgments.studies.generation import Progress, describe_stopping, no_progress
 from judgments.studies.studies import design_of, kind_of, stops_early
 
 if TYPE_CHECKING:

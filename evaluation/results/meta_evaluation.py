@@ -51,10 +51,10 @@ from evaluation.results.readings import (
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, winners_named
 from evaluation.statistics.inference import ITEM, NAIVE, RATER, ClusterColumns
 from evaluation.statistics.meta import PeoplesWinners, accuracy_by_references, kinds_of, random_subsets
+from judgments.access.roles import note_event
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, kind_of
 
 ITEMS_CHOSEN = (

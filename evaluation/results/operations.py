@@ -17,7 +17,7 @@ from evaluation.results.disagreement.worker_models import WORKER_MODELS
 from evaluation.results.readings import Readings
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.study_operations import background_operation
+from judgments.operations import background_operation
 
 MOST_REFERENCES = 1000
 MOST_OFFERED = 100  # imported metrics in a form

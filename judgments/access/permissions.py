@@ -21,8 +21,8 @@ from common.errors import NotThere
 from judgments.access.roles import OF_DATASETS, PERMISSIONS, Right, has_right, has_role, visible_rows
 from judgments.access.tokens import scope_allows
 from judgments.models import ApiToken, Dataset, DatasetRole, Job, Study, StudyRole
-from judgments.models.jobs import IMPORTS_STUDY
-from judgments.study_operations import operation_of
+from judgments.models.studies import IMPORTS_STUDY
+from judgments.operations import operation_of
 
 
 def staff_of(request: Request) -> User:

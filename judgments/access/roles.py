@@ -1,4 +1,4 @@
-"""Roles in a study and in a dataset, their rights, visible rows, a dataset's readers, and publishing systems.
+"""Roles in a study and in a dataset, their rights, visible rows, a dataset's readers, publishing systems, and the log.
 
 A Django permission counts for every study or dataset, a role for its own.
 """
@@ -16,6 +16,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.audit import acting_person
 from common.errors import DesignError, NotThere, WrongState
 from judgments.models import (
     Caption,
@@ -25,17 +26,43 @@ from judgments.models import (
     Job,
     Output,
     Study,
+    StudyEvent,
     StudyRole,
     System,
 )
 from judgments.models.datasets import is_staff, sees_all_datasets
-from judgments.models.jobs import IMPORTS_STUDY, of_studies
-from judgments.studies.log import note_event
+from judgments.models.studies import IMPORTS_STUDY, of_studies
+
+
+def note_event(
+    *, study: Study, what: str, sentence: str, by: User | None = None, why: str = "", **details: Any
+) -> StudyEvent:
+    """Log an action, in the caller's transaction, by the current actor (``common.audit``) if ``by`` is None.
+
+    Args:
+        what: its code, such as ``opened``.
+        sentence: what was done, with the amounts.
+        details: JSON values.
+    """
+    return StudyEvent.objects.create(
+        study=study,
+        slug=study.slug,
+        what=what,
+        words=sentence[:1000],
+        why=why[:500],
+        by=by or acting_person(),
+        details=details,
+    )
+
 
 Role = StudyRole.Role
+
 Person = AbstractBaseUser | AnonymousUser
+
 _KEPT = "_takes_part"  # an attribute of the user object
+
 M = TypeVar("M", bound=Model)
+
 OF_DATASETS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
 
 
@@ -54,6 +81,7 @@ RIGHTS: dict[str, frozenset[Right]] = {
     Role.DESIGNER: frozenset({Right.VIEW, Right.REVIEW, Right.CHANGE}),
     Role.OWNER: frozenset(Right),
 }
+
 PERMISSIONS = {
     Right.VIEW: "judgments.view_study",
     Right.REVIEW: "judgments.change_study",

@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 from unfold.decorators import display
 
 from common.errors import QuorumError
-from judgments.access import people_page
+from judgments.access import views as access_views
 from judgments.access.permissions import may_cancel, may_retry
 from judgments.access.roles import Person, visible_rows
 from judgments.admin.base import (
@@ -38,13 +38,19 @@ from judgments.admin.base import (
 )
 from judgments.datasets import page as datasets_page
 from judgments.datasets import uploads
-from judgments.design.editing import page as design_page
-from judgments.job_texts import QUEUES, describe_line, describe_queue_position, describe_result, describe_work
+from judgments.design.editing import views as design_page
 from judgments.jobs import cancel_job, is_relied_on, queue_positions, retry_job
 from judgments.models import HIT, Caption, Dataset, Item, Job, Output, Study, StudyEvent, System, Unit
-from judgments.models.jobs import DELETED_STUDY
+from judgments.models.studies import DELETED_STUDY
 from judgments.studies import page as studies_page
 from judgments.studies.study_page import page_address
+from judgments.templatetags.judgments_tags import (
+    QUEUE_TITLES,
+    describe_line,
+    describe_queue_position,
+    describe_result,
+    describe_work,
+)
 
 
 @admin.register(Item)
@@ -246,7 +252,7 @@ class QueueFilter(KnownValuesFilter):
     title, parameter_name = "queue", "queue"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, gettext(label)) for name, label in QUEUES.items()]
+        return [(name, gettext(label)) for name, label in QUEUE_TITLES.items()]
 
 
 @admin.register(Job)
@@ -376,4 +382,4 @@ class JobAdmin(ReadOnlyAdmin):
         return row_or_404(visible_rows(Job.objects.select_related("created_by"), request.user), pk)
 
 
-PAGES_OF_FEATURES = (people_page, datasets_page, design_page, studies_page)  # which register themselves
+PAGES_OF_FEATURES = (access_views, datasets_page, design_page, studies_page)  # which register themselves

@@ -1,10 +1,11 @@
-"""The base of all resources, and those of studies, units, pairs, HITs and jobs."""
+"""The base of all resources, those of studies, units, pairs, HITs and jobs, and operations over HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar, TypeVar, cast
+from operator import attrgetter
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import django_filters as filters
 from django import forms
@@ -12,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import Prefetch, Q, QuerySet
+from django.urls import URLPattern, path
 from django.utils.functional import cached_property
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
@@ -21,23 +23,37 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
+from rest_framework.serializers import BaseSerializer
 from rest_framework.settings import api_settings
+from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from judgments.access.permissions import IsStaff, may_cancel, may_retry, staff_of, studies_of, token_of
-from judgments.access.roles import lookups_of, own_jobs, visible_rows
+from common.parameters import Parameters
+from judgments.access.permissions import (
+    IsStaff,
+    may_cancel,
+    may_retry,
+    require,
+    staff_of,
+    studies_of,
+    study_for,
+    token_of,
+)
+from judgments.access.roles import Right, lookups_of, own_jobs, visible_rows
 from judgments.access.tokens import scope_allows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.jobs import cancel_job, queue_positions, retry_job, scope_of
 from judgments.models import HIT, CandidatePair, Dataset, HITUnit, Job, Study, Unit
-from judgments.models.jobs import of_studies
-from judgments.studies.studies import create_study
-from judgments.study_operations import operation_of
+from judgments.models.studies import of_studies
+from judgments.operations import Operation, Outcome, operation_of
+from judgments.studies.studies import create_study, find_study
 
 Row = TypeVar("Row", bound=models.Model)
+
 SLUG = "[-a-zA-Z0-9_]+"
+
 COUNTING = OpenApiResponse(description="A job is counting; ask again after the seconds of Retry-After.")
 
 
@@ -432,3 +448,180 @@ def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) 
         if token is not None and token.limited
         else of_visible_studies | own_jobs(staff_of(request))
     )
+
+
+class WaitingReply(serializers.Serializer[Any]):
+    """An order that waits for another person's confirmation, under /api/spending-requests/."""
+
+    step = serializers.CharField()
+    request = serializers.IntegerField()
+    total_cents = serializers.IntegerField(help_text="Fees included.")
+    currency = serializers.CharField()
+
+
+class OperationView(APIView):
+    """Do an operation and answer with the study, or with its job.
+
+    Attributes:
+        responses, job_responses: the answers by status, for the schema.
+        reply: serializes ``Outcome.value`` as the answer; None to answer with the study.
+    """
+
+    operation: ClassVar[Operation]
+    method: ClassVar[str] = "post"
+    reply: ClassVar[type[BaseSerializer[Any]] | None] = None
+    responses: ClassVar[dict[Any, Any]] = {
+        200: StudySerializer,
+        409: OpenApiResponse(description="Not possible now."),
+    }
+    job_responses: ClassVar[dict[Any, Any]] = {
+        202: JobSerializer,
+        409: OpenApiResponse(description="Not possible now."),
+    }
+
+    @classmethod
+    def of(cls, operation: Operation) -> type[Self]:
+        takes_parameters = bool(operation.parameters().fields)
+        responses = cls.job_responses if operation.job else cls.responses
+        if operation.orders:
+            responses = {**responses, 202: WaitingReply}
+        view = type(
+            f"{operation.name.title().replace('-', '')}View",
+            (cls,),
+            {"operation": operation, "scope": operation.scope, "__doc__": operation.description},
+        )
+        described: type[Self] = extend_schema_view(
+            **{
+                cls.method: extend_schema(
+                    request=operation.parameters if takes_parameters else None,
+                    responses=responses,
+                    operation_id=f"studies_{operation.name.replace('-', '_')}",
+                    summary=operation.summary,
+                    description=operation.description,
+                )
+            }
+        )(view)
+        return described
+
+    def post(self, request: Request, slug: str, **path: str) -> Response:
+        return self.do(request, slug, **path)
+
+    def do(self, request: Request, slug: str, **path: str) -> Response:
+        operation = self.operation
+        study = study_for(request, slug, operation.right)
+        values = operation.read(_body(request, operation), row=path.get(operation.row))
+        if operation.job:
+            return job_response(request, operation.start(study, values, by=staff_of(request)))
+        outcome = operation.run(study, values, by=staff_of(request))
+        if outcome.waits:
+            return Response(WaitingReply(outcome.value).data, status=202)
+        return self.answer(study, outcome)
+
+    def answer(self, study: Study, outcome: Outcome) -> Response:
+        if self.reply is not None:
+            return Response(self.reply(outcome.value).data)
+        return Response(StudySerializer(find_study(study.slug)).data)
+
+
+class OfStudy(Parameters):
+    """The study that a call on a collection is about."""
+
+    study = serializers.CharField(help_text="Slug.")
+
+
+def named_study(request: Request, right: Right = Right.VIEW) -> Study:
+    return study_for(request, OfStudy.read(request.data)["study"], right)
+
+
+def with_study(parameters: type[Parameters], **options: Any) -> type[Parameters]:
+    members = {"study": serializers.CharField(**options), "__doc__": parameters.__doc__}
+    return type(parameters.__name__, (parameters,), members)
+
+
+def start_named(request: Request, operation: Operation, *, route: str = "api:jobs-detail") -> Response:
+    study = named_study(request, operation.right)
+    return job_response(
+        request, operation.start(study, operation.read(request.data), by=staff_of(request)), route=route
+    )
+
+
+def job_response(request: Request, job: Job, *, route: str = "api:jobs-detail") -> Response:
+    address = reverse(route, args=[job.pk], request=request)
+    return Response(JobSerializer(job).data, status=202, headers={"Location": address})
+
+
+def operation_path(
+    operation: Operation, view: type[OperationView] = OperationView, last_part: str = ""
+) -> URLPattern:
+    """Return the route of an operation, ``api:do-<name>``; ``last_part`` replaces its name in the address."""
+    return path(
+        f"studies/<str:slug>/{last_part or operation.name}/",
+        view.of(operation).as_view(),
+        name=f"do-{operation.name}",
+    )
+
+
+def row_action(
+    operation: Operation,
+    name: str,
+    *,
+    reply: type[BaseSerializer[Any]],
+    status: int = 200,
+    responses: Mapping[int, Any] | None = None,
+) -> Any:
+    """Return a resource action that does an operation on a row: POST /api/<rows>/{key}/<name>/.
+
+    ``reply`` serializes ``Outcome.value`` as the answer.
+    """
+
+    def do(view: Resource, request: Request, pk: str) -> Response:
+        row = view.get_object()
+        study: Study = attrgetter(view.study_path.replace("__", "."))(row)
+        require(request, operation.right, study)
+        values = operation.read(_body(request, operation), row=pk)
+        outcome = operation.run(study, values, by=staff_of(request))
+        return Response(reply(outcome.value, context=view.get_serializer_context()).data, status=status)
+
+    do.__name__, do.__doc__ = name, operation.description
+    describe = extend_schema(
+        request=operation.parameters if operation.parameters().fields else None,
+        responses={status: reply, **(responses or {})},
+        description=operation.description,
+    )
+    return describe(action(detail=True, methods=["post"])(do))
+
+
+def create_action(
+    operation: Operation,
+    *,
+    reply: type[BaseSerializer[Any]],
+    many: bool = False,
+    route: str = "",
+    responses: Mapping[int, Any],
+) -> Any:
+    """Return a resource's ``create`` that does an operation on the study in the body.
+
+    Args:
+        reply: serializes ``Outcome.value`` as the answer.
+        route: the name of the new row's route, for the Location; "" for none.
+    """
+
+    def create(view: Resource, request: Request, *args: Any, **kwargs: Any) -> Response:
+        study = named_study(request, operation.right)
+        outcome = operation.run(study, operation.read(request.data), by=staff_of(request))
+        serializer = reply(outcome.value, many=many, context=view.get_serializer_context())
+        headers = {"Location": reverse(route, args=[outcome.value.pk], request=request)} if route else None
+        return Response(serializer.data, status=201, headers=headers)
+
+    create.__doc__ = operation.description
+    parameters = operation.parameters
+    return extend_schema(
+        request=type(parameters.__name__, (OfStudy, parameters), {"__doc__": parameters.__doc__}),
+        responses={201: reply(many=many), **responses},
+        description=operation.description,
+        filters=False,
+    )(create)
+
+
+def _body(request: Request, operation: Operation) -> Any:
+    return request.data if operation.parameters().fields else {}

@@ -35,10 +35,10 @@ from unfold.widgets import (
 from common.errors import QuorumError
 from common.incoming import BeyondHead
 from common.rate_limits import TooMany
-from judgments.access.people_page import offered_accounts
 from judgments.access.roles import DATASET_ROLES, Person, has_role, visible_rows
+from judgments.access.views import offered_accounts
 from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
-from judgments.datasets import columns, uploads
+from judgments.datasets import uploads
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.operations import OPERATIONS
 from judgments.datasets.understanding import (
@@ -599,7 +599,7 @@ class DatasetAdmin(QuorumAdmin):
             "form": form,
             "understood": form.understood,
             "tables": [
-                (f"{number}-", name, columns.offered("dataset", {}, columns.Table(**table)))
+                (f"{number}-", name, uploads.offered("dataset", {}, uploads.Table(**table)))
                 for number, (name, table) in enumerate(form.understood.tables.items())
             ],
             "upload": upload,
@@ -625,7 +625,7 @@ class DatasetAdmin(QuorumAdmin):
                 args |= {name: form.cleaned_data[name] for name in ("format", "encoding")}
                 args |= {"upload": upload, **form.arguments()}
                 try:
-                    if columns.look_at_columns(form.job, args):
+                    if uploads.look_at_columns(form.job, args):
                         return redirect("admin:judgments_dataset_columns", upload)
                     job = enqueue(kind=form.job, args=args, user=signed_in(request))
                 except QuorumError as error:
@@ -638,23 +638,23 @@ class DatasetAdmin(QuorumAdmin):
     def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
         """Take what the columns of a table are, and what is to stand in cells with a problem; then import it."""
         user = signed_in(request)
-        waiting = columns.pending(upload) if uploads.is_of(upload, user) else None
+        waiting = uploads.pending(upload) if uploads.is_of(upload, user) else None
         if waiting is None:
             messages.error(request, gettext("Nothing was imported: please upload the files again."))
             return redirect("admin:judgments_dataset_changelist")
         if request.method == "POST":
             try:
-                args = columns.posted(waiting, request.POST.dict())
+                args = uploads.posted(waiting, request.POST.dict())
                 job = enqueue(kind=waiting["kind"], args=args, user=user)
             except QuorumError as error:
                 messages.error(request, str(error))
             else:
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        table = columns.Table(**waiting["table"])
+        table = uploads.Table(**waiting["table"])
         context = {
             **self.admin_site.each_context(request),
             "title": gettext("Put it right") if table.problems else gettext("What the columns are"),
-            "table": columns.offered(waiting["kind"], waiting["args"], table),
+            "table": uploads.offered(waiting["kind"], waiting["args"], table),
             "problems": table.problems,
             "of_judgments": waiting["kind"] == "import_judgments",
         }
@@ -742,7 +742,7 @@ def import_or_queue(
 def _posted_maps(understood: Understood, values: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return file -> our column -> the file's, as a page has sent them."""
     return {
-        name: columns.chosen(table["names"], values, prefix=f"{number}-")
+        name: uploads.chosen(table["names"], values, prefix=f"{number}-")
         for number, (name, table) in enumerate(understood.tables.items())
     }
 

@@ -1,4 +1,4 @@
-"""Detect what the files of an upload are: captions by people, captions of systems, pictures."""
+"""Detect what the files of an upload are (captions by people, captions of systems, pictures), and what columns are."""
 
 from __future__ import annotations
 
@@ -13,16 +13,75 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from common.amounts import thousands
-from judgments.datasets.tables import Table, table_of
-from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem
-from judgments.importers.flickr8k import TOKEN_FILE
+from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts, read_table
+from judgments.importers.mapping import NAMES, first_rows, guessed
+from judgments.importers.published_sets import TOKEN_FILE
 from judgments.importers.records import Columns, Record
-from judgments.importers.tables import DATASET_COLUMNS, Taken
-from judgments.importers.textio import ImportNotes, likely_encoding, read_head
+from judgments.importers.tables import CANDIDATE_COLUMNS, DATASET_COLUMNS, Taken
+from judgments.importers.textio import ImportNotes, as_cell, likely_encoding, read_head
 from judgments.studies.generation import Progress, no_progress
 
+MOST_COLUMNS = 60  # of a file that are shown
+
+LONGEST_SHOWN = 120  # characters of a cell
+
+REQUIRED = {
+    "dataset": ("image", "caption"),
+    "import_candidates": ("image", "caption"),
+    "import_judgments": ("unit", "worker"),
+}
+
+WANTED: dict[str, tuple[str, ...]] = {
+    "dataset": (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, "system"),
+    "import_candidates": CANDIDATE_COLUMNS.required + CANDIDATE_COLUMNS.optional,
+    "import_judgments": tuple(name for name in NAMES if name not in ("systems", "answers", "study")),
+}
+
+
+@dataclass(slots=True)
+class Table:
+    """A table's columns with their first cells, what they were taken for, and the problems of its rows.
+
+    Attributes:
+        chosen: our column -> the file's.
+        problems: the sentence of each, with line, column and cell where a person can put it right.
+    """
+
+    names: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    chosen: dict[str, str] = field(default_factory=dict)
+    problems: list[dict[str, str]] = field(default_factory=list)
+
+    def fits(self, use: str) -> bool:
+        """Return whether the columns have our names already."""
+        return set(REQUIRED[use]) <= {name.lower() for name in self.names}
+
+    def foreign(self) -> dict[str, str]:
+        """Return the chosen columns that a reader does not know by their names."""
+        return {mine: source for mine, source in self.chosen.items() if mine != source.lower()}
+
+
+def table_of(
+    path: Path, format: str, *, use: str, encoding: str = "", offered: Mapping[str, str] | None = None
+) -> Table:
+    """Look at the first rows of a table. Raise ImportProblem, or BeyondHead in a request.
+
+    Args:
+        offered: our column -> the file's, of the last mapping; it counts if the file has all of them.
+    """
+    how = read_layouts().get(format, ColumnMapping())
+    rows = first_rows(how, TABLE_FORMATS.get(format, read_table), path, encoding or None)
+    names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
+    wanted = [name for name in WANTED[use] if name not in how.columns]
+    known = offered if offered and set(offered.values()) <= set(names) else guessed(names, wanted)
+    cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
+    return Table(names, cells, dict(known))
+
+
 PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
+
 IMAGES = "images"  # what a system says names the images of a dataset without captions by people
+
 # encodings that a person may choose, with the words for them
 ENCODINGS = {
     "utf-8": gettext_noop("UTF-8"),
@@ -37,22 +96,39 @@ ENCODINGS = {
     "shift-jis": gettext_noop("Shift JIS, Japanese"),
     "euc-kr": gettext_noop("EUC-KR, Korean"),
 }
+
 MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the import reads all
+
 ROWS_A_REPORT = 1_000
+
 MOST_SYSTEMS = 50  # of one file
+
 MOST_PARTS = 200
+
 MOST_SOURCES = 2_000  # of which MOST_PARTS are offered
+
 MOST_PROBLEMS = 20  # in full
+
 SHOWN = 3  # first rows
+
 MOST_NAMED = 5  # of the images without a picture
+
 HEAD = 65_536  # bytes of a JSON document that tell what it is
+
 PACKED = {".xlsx": "xlsx", ".parquet": "parquet"}
+
 TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", *PACKED}
+
 SPREADSHEETS = {".xls", ".xlsm", ".ods", ".numbers"}
+
 ABOUT = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
+
 OF_PEOPLE = re.compile(r"((ref|reference|caption|gold|human|people|description)s?[ _-]*)+\d*", re.I)
+
 SAYS_PEOPLE = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
+
 SAYS_SYSTEM = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
+
 FORMAT_WORDS = {
     "csv": "CSV",
     "jsonl": "JSON lines",
@@ -63,6 +139,7 @@ FORMAT_WORDS = {
     "flickr8k": "Flickr8k",
     "pascal-50s": "PASCAL-50S",
 }
+
 GENERAL_NAMES = {
     "captions",
     "references",
@@ -149,7 +226,7 @@ class Understood:
         found, lacking: numbers of images with and without a picture; ``missing`` names the first.
         problems: sentences about unreadable files.
         uploaded, encoding: as given to ``understand``.
-        tables: file -> its columns with the first rows, and what they were taken for (`columns.Table`).
+        tables: file -> its columns with the first rows, and what they were taken for (`Table`).
     """
 
     name: str

@@ -1,10 +1,16 @@
-"""Worker requirements and the quiz, and the requirements that each crowd supports."""
+"""Worker requirements, countries of residence and the quiz, and the requirements that each crowd supports.
+
+countries.csv has ISO 3166-1 codes and the names of the public-domain table iso3166.tab of the IANA time zone database;
+libraries of the Unicode CLDR have other names ("Caribbean NL"). Translations in locale/ are the CLDR's.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 import tomllib
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +22,41 @@ import numpy as np
 from django.utils.translation import gettext, gettext_noop
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from judgments.countries import COUNTRIES as KNOWN_COUNTRIES
-from judgments.countries import country_name
 from judgments.drawing.material import content_key, shuffled
 
+
+def _read() -> dict[str, str]:
+    with Path(__file__).with_name("countries.csv").open(encoding="utf-8", newline="") as file:
+        return {row["code"]: row["name"] for row in csv.DictReader(file)}
+
+
+COUNTRIES = _read()  # code -> English name
+
+
+def country_name(code: str) -> str:
+    return gettext(COUNTRIES.get(code, code))
+
+
+def countries_by_name() -> dict[str, str]:
+    """Sort by the translated name, without diacritics."""
+    names = {code: country_name(code) for code in COUNTRIES}
+    return dict(sorted(names.items(), key=lambda named: _plain(named[1])))
+
+
+def _plain(name: str) -> str:
+    return "".join(
+        sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign)
+    )
+
+
 Slug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]+$", min_length=1, max_length=80)]
+
 Count = Annotated[int, Field(ge=0, le=10_000_000)]
+
 T = TypeVar("T")
+
 Listed = Annotated[tuple[T, ...], Field(strict=False)]  # files have lists
+
 AllOrCount = Literal["all"] | Annotated[int, Field(ge=1, le=10_000_000)]
 
 
@@ -40,7 +73,8 @@ class Part(BaseModel):
         return value
 
 
-COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate", "approved", "hits-at-most"
+RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate", "approved", "hits-at-most"
+
 LANGUAGES, DEVICES, QUALIFIED, QUOTAS = "languages", "devices", "qualifications", "quotas"
 
 
@@ -59,22 +93,27 @@ class CrowdOffer:
     currency: str = ""
 
 
-COMMON_REQUIREMENTS = frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST, QUALIFIED})
+COMMON_REQUIREMENTS = frozenset({RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOST, QUALIFIED})
+
 BY_PROLIFIC = COMMON_REQUIREMENTS | {LANGUAGES, DEVICES, QUOTAS}  # with panel.api
+
 CROWDS: dict[str, CrowdOffer] = {
     "local": CrowdOffer("People who come by the link", COMMON_REQUIREMENTS),
     "external": CrowdOffer(
         "A panel that sends its people here (Prolific, Connect, SONA, links of your own)",
-        frozenset({COUNTRIES, HITS_AT_MOST, QUALIFIED}),
+        frozenset({RESIDENCE, HITS_AT_MOST, QUALIFIED}),
     ),
     "mturk": CrowdOffer("Amazon Mechanical Turk", COMMON_REQUIREMENTS, currency="USD"),
 }
+
 MOST_GROUPS = 75  # of a quota at Prolific ("How do I balance my sample within demographics?")
+
 DEVICES_ASKED = {
     "desktop": gettext_noop("desktop computer"),
     "tablet": gettext_noop("tablet"),
     "mobile": gettext_noop("mobile phone"),
 }
+
 DEVICE_WORDS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
 
 
@@ -124,13 +163,15 @@ class Quota(Part):
                 gettext("%(value)r is no range of ages; expected from-to, such as 18-34")
                 % {"value": self.value}
             )
-        if self.by == "country" and self.value not in KNOWN_COUNTRIES:
+        if self.by == "country" and self.value not in COUNTRIES:
             raise ValueError(gettext("%(value)r is no country of ISO 3166-1") % {"value": self.value})
         return self
 
 
 LONGEST_QUALIFICATION = 80
+
 QUALIFICATION = "[-a-zA-Z0-9_.]"  # its characters
+
 QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=LONGEST_QUALIFICATION)]
 
 
@@ -206,7 +247,7 @@ class Workers(Part):
     @field_validator("countries")
     @classmethod
     def _check_countries_exist(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = [code for code in codes if code not in KNOWN_COUNTRIES]
+        unknown = [code for code in codes if code not in COUNTRIES]
         if unknown:
             raise ValueError(gettext("%(unknown)r is no country of ISO 3166-1") % {"unknown": unknown[0]})
         return codes
@@ -253,7 +294,7 @@ def requirements_of(workers: Workers) -> dict[str, str]:
     sentences: dict[str, str] = {}
     if workers.countries:
         named = ", ".join(country_name(code) for code in workers.countries)
-        sentences[COUNTRIES] = gettext("live in %(countries)s") % {"countries": named}
+        sentences[RESIDENCE] = gettext("live in %(countries)s") % {"countries": named}
     if workers.approval_above:
         sentences[APPROVAL_RATE] = gettext("more than %(share)s %% of their reviewed pages approved") % {
             "share": f"{workers.approval_above * 100:g}"

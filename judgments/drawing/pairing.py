@@ -1,4 +1,4 @@
-"""Candidate pairs of the kinds HC, HI, HM and MM (V15 §6).
+"""Draw candidate pairs of the kinds HC, HI, HM and MM (V15 §6), and image-caption pairs filtered by Bleu-pre.
 
 HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human with a
 machine caption, MM two machine captions. Human candidates come from the references and are excluded from that
@@ -9,21 +9,41 @@ study. Machines take part about equally often.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from fractions import Fraction
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from django.utils.translation import gettext, ngettext
 
 from common.amounts import thousands
 from common.errors import DesignError
-from judgments.design.tables import PAIR_KINDS
-from judgments.drawing.material import Image, Material, Pair, Text, content_key, rng_for, shuffled
+from judgments.design.tables import CROSSED, PAIR_KINDS
+from judgments.drawing.controls import divide_images, foreign_captions
+from judgments.drawing.material import (
+    Division,
+    Image,
+    Material,
+    Pair,
+    Text,
+    content_key,
+    draw_images,
+    rng_for,
+    shuffled,
+)
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
 
 DEFAULT_PER_KIND = 100
+
 HELD_BACK = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}  # references that are candidates themselves, at least
+
 Machines = tuple[str, ...]
+
 Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
 
@@ -450,3 +470,304 @@ def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator)
         second_system=systems[1],
         references=references,
     )
+
+
+SEVERAL_IMAGES = 8  # number of images drawn first for each foil; all images if these have too few
+
+Flags = npt.NDArray[np.bool_]
+
+DrawnTexts = Iterator[tuple[Image, list[Text]]]
+
+
+def passes_filter(
+    captions: Sequence[Sequence[Text]],
+    references: Sequence[Sequence[str]],
+    *,
+    threshold: float,
+    order: str,
+) -> Flags:
+    """Return (N,) which captions, image by image, reach the threshold of Bleu-pre (H13: 0.25).
+
+    They are compared exactly, as integers: thousands of pairs hit 1/4 or 1/3.
+    """
+    # Imported lazily: the metrics load a compiler that workers' pages never need.
+    from evaluation.metrics import bleu_pre_pairs
+
+    number: dict[str, int] = {}
+    columns: dict[int, npt.NDArray[np.int64]] = {}  # cached by list: crossed designs share one for all images
+    for texts in captions:
+        if id(texts) not in columns:
+            columns[id(texts)] = np.array(
+                [number.setdefault(text.text, len(number)) for text in texts], dtype=np.int64
+            )
+    pairs = [columns[id(texts)] for texts in captions]
+    hits, totals = bleu_pre_pairs(list(number), references, pairs, order=order)
+    limit = Fraction(str(threshold)).limit_denominator(10_000)
+    total = totals[np.concatenate(pairs)]
+    passed: Flags = hits * limit.denominator >= total * limit.numerator
+    return passed & (total > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageCaptions:
+    """The captions drawn for an image.
+
+    Attributes:
+        texts: n distinct texts.
+        passed: (n,) whether the filter passes them; all true without a filter.
+        audited: (n,) whether a filtered-out caption is judged to audit the filter.
+    """
+
+    image: Image
+    texts: Sequence[Text]
+    passed: Flags
+    audited: Flags
+
+    def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
+        """Return each judged text with whether it is for the audit; the audit's draws do not reorder the others."""
+        indices = shuffled(np.flatnonzero(self.passed).tolist(), rng)
+        for index in shuffled(np.flatnonzero(self.audited).tolist(), audit):
+            indices.insert(int(audit.integers(len(indices) + 1)), index)
+        return [(self.texts[index], bool(self.audited[index])) for index in indices]
+
+    def fill(
+        self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
+    ) -> list[Text]:
+        """Return up to ``count`` more texts: filtered-out ones, then ``pool``, then captions of ``images``."""
+        left = np.flatnonzero(~(self.passed | self.audited)).tolist()
+        filling = [self.texts[index] for index in shuffled(left, rng)[:count]]
+        if len(filling) < count and self.texts is not pool:  # a crossed image has no further ones
+            taken = {text.text for text in self.texts}
+            several = min(len(pool), len(taken) + count)
+            for index in rng.choice(len(pool), size=several, replace=False).tolist():
+                if len(filling) == count:
+                    break
+                if pool[index].text not in taken:
+                    filling.append(pool[index])
+            if len(filling) < count:
+                taken.update(text.text for text in filling)
+                spare = foreign_captions(self.image, images, count - len(filling) + len(taken), rng)
+                filling += [text for text in spare if text.text not in taken][: count - len(filling)]
+        return filling
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionDraw:
+    """The image-caption pairs of a study.
+
+    Attributes:
+        pool: every distinct text drawn for any image.
+        drawn: number of pairs before the filter.
+    """
+
+    division: Division
+    images: Sequence[ImageCaptions]
+    pool: Sequence[Text]
+    drawn: int
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        audited = sum(int(captions.audited.sum()) for captions in self.images)
+        return {
+            "candidate_pairs": self.drawn,
+            "passed_filter": sum(int(captions.passed.sum()) for captions in self.images),
+            **({"audited": audited} if audited else {}),
+        }
+
+
+def draw_captions(
+    design: StudyDesign, material: Material, unit_keys: Callable[[Image, Sequence[Text]], list[str]]
+) -> CaptionDraw:
+    """Draw the image-caption pairs of a design; ``unit_keys`` resolves ``sampling.only``.
+
+    Raises:
+        DesignError: the dataset cannot supply them.
+    """
+    division = divide_images(design, material)
+    wanted, rng = design.sampling.images, rng_for(design.seed, "images")
+    if design.sampling.pairs_from == CROSSED:
+        everything = _every_text(division.judged)
+        drawn = [(image, everything) for image in draw_images(division.judged, wanted, rng)]
+        pool: Sequence[Text] = everything
+    else:
+        texts_by_image = {
+            image.name: texts
+            for image, texts in _SOURCES[design.sampling.pairs_from](design, material, division)
+        }
+        able = [image for image in division.judged if texts_by_image.get(image.name)]
+        pool = _distinct(text for image in able for text in texts_by_image[image.name])
+        which = f" with captions to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
+        drawn = [(image, texts_by_image[image.name]) for image in draw_images(able, wanted, rng, which=which)]
+    if not pool:
+        raise _nothing_to_judge(design, material)
+    captions = _apply_filter(design, drawn)
+    pairs = sum(len(texts) for _, texts in drawn)
+    if design.sampling.only:
+        captions = _only_named(design.sampling.only, captions, unit_keys)
+    return CaptionDraw(division, captions, pool, pairs)
+
+
+def _distinct(texts: Iterable[Text]) -> list[Text]:
+    return list({text.text: text for text in reversed(list(texts))}.values())[::-1]
+
+
+def _every_text(images: Sequence[Image]) -> list[Text]:
+    texts: dict[str, Text] = {}
+    for image in images:
+        for _, text in image.outputs:
+            texts.setdefault(text.text, text)
+    return list(texts.values())
+
+
+def _outputs(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+    for image in division.judged:
+        yield image, _distinct(text for _, text in image.outputs)
+
+
+def _top_k(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+    """Yield the union of the first k of every ranked list with the image (H13 §4.3.2)."""
+    k, task = design.sampling.k, design.sampling.task
+    for image in division.judged:
+        texts: list[Text] = []
+        if task != "search":
+            for _, outputs in groupby(image.outputs, key=lambda output: output[0]):
+                texts += [text for _, text in outputs][:k]
+        if task != "annotation":
+            texts += [text for _, text, rank in image.retrieved if rank <= k]
+        yield image, _distinct(texts)
+
+
+def _references(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+    """Draw references of the image, and captions of other images as foils."""
+    wanted, foils = design.sampling.references, design.sampling.foils
+    images = division.judged
+    for image in images:
+        rng = rng_for(design.seed, f"references of {image.name}")
+        references = _distinct(image.references)
+        if wanted != "all":
+            references = [
+                references[index]
+                for index in sorted(rng.permutation(len(references))[: int(wanted)].tolist())
+            ]
+        # A few images suffice; scanning all of them for each image is slow.
+        several = rng.choice(len(images), size=min(len(images), SEVERAL_IMAGES * foils), replace=False)
+        other = foreign_captions(image, [images[index] for index in several.tolist()], foils, rng)
+        if len(other) < foils:
+            other = foreign_captions(image, images, foils, rng)
+        yield image, references + other
+
+
+def _listed(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+    by_key: dict[str, Text] = {}
+    by_text: dict[str, Text] = {}
+    for image in material.images:
+        for text in (
+            *image.references,
+            *(text for _, text in image.outputs),
+            *(text for _, text, _ in image.retrieved),
+        ):
+            by_key.setdefault(text.key, text)
+            by_text.setdefault(text.text.strip(), text)
+    judged = {image.name: image for image in division.judged}
+    texts_by_image: dict[str, list[Text]] = {}
+    for number, (name, caption) in enumerate(design.sampling.listed, start=1):
+        if name not in judged:
+            raise DesignError(
+                gettext(
+                    "sampling.listed: pair %(number)s names image %(name)r, which is none of the judged "
+                    "images of dataset %(name2)r (split %(split)r, without those reserved for control "
+                    "items)."
+                )
+                % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
+                field="sampling.listed",
+            )
+        named = by_key.get(caption) or by_text.get(caption.strip())
+        if named is None:
+            raise DesignError(
+                gettext(
+                    "sampling.listed: pair %(number)s names caption %(caption)r, which is neither the id "
+                    "nor the text of a caption of dataset %(name)r."
+                )
+                % {"number": number, "caption": caption[:80], "name": material.name},
+                field="sampling.listed",
+            )
+        texts_by_image.setdefault(name, []).append(named)
+    for name, texts in texts_by_image.items():
+        yield judged[name], _distinct(texts)
+
+
+_SOURCES = {"outputs": _outputs, "top-k": _top_k, "references": _references, "list": _listed}
+
+
+def _nothing_to_judge(design: StudyDesign, material: Material) -> DesignError:
+    name, split = material.name, design.sampling.split
+    if design.sampling.pairs_from == "references":
+        return DesignError(
+            gettext("no image of split %(split)r of dataset %(name)r has a reference caption.")
+            % {"split": split, "name": name},
+            field="sampling.pairs_from",
+        )
+    if design.sampling.pairs_from == "top-k" and design.sampling.task == "search":
+        return DesignError(
+            gettext(
+                "no system of dataset %(name)r ranked an image of split %(split)r among its first "
+                "%(k)s for a caption; import rankings with --task search first."
+            )
+            % {"name": name, "split": split, "k": design.sampling.k},
+            field="sampling.task",
+        )
+    return DesignError(
+        gettext(
+            "no system of dataset %(name)r gave a caption for an image of split %(split)r; "
+            "import candidates first."
+        )
+        % {"name": name, "split": split},
+        field="sampling.split",
+    )
+
+
+def _apply_filter(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]) -> list[ImageCaptions]:
+    lengths = [len(texts) for _, texts in drawn]
+    if design.filter.bleu_pre > 0:
+        bare = next((image.name for image, _ in drawn if not image.references), None)
+        if bare is not None:
+            raise DesignError(
+                gettext(
+                    "filter.bleu_pre is %(bleu_pre)s, which compares a caption with the image's own "
+                    "ones, but image %(bare)r has none; expected 0."
+                )
+                % {"bleu_pre": design.filter.bleu_pre, "bare": bare},
+                field="filter.bleu_pre",
+            )
+        passed = passes_filter(
+            [texts for _, texts in drawn],
+            [[text.text for text in image.references] for image, _ in drawn],
+            threshold=design.filter.bleu_pre,
+            order=design.filter.order,
+        )
+    else:
+        passed = np.ones(sum(lengths), dtype=bool)
+    audited = np.zeros(sum(lengths), dtype=bool)
+    if design.filter.audit:
+        dropped = np.flatnonzero(~passed)
+        audited[rng_for(design.seed, "audit").permutation(dropped)[: design.filter.audit]] = True
+    ends = np.cumsum(lengths)[:-1]
+    flags = zip(np.split(passed, ends), np.split(audited, ends), strict=True)
+    return [ImageCaptions(*pair, *image_flags) for pair, image_flags in zip(drawn, flags, strict=True)]
+
+
+def _only_named(
+    ids: Sequence[str],
+    captions: Sequence[ImageCaptions],
+    unit_keys: Callable[[Image, Sequence[Text]], list[str]],
+) -> list[ImageCaptions]:
+    lacking = set(ids)
+    restricted = []
+    for drawn in captions:
+        keys = unit_keys(drawn.image, drawn.texts)
+        wanted = np.array([key in lacking for key in keys], dtype=bool)
+        lacking.difference_update(keys)
+        restricted.append(replace(drawn, passed=drawn.passed & wanted, audited=drawn.audited & wanted))
+    if lacking:
+        raise not_drawn(lacking, "unit")
+    return restricted

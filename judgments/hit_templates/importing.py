@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 
 from common.errors import DataConflict
+from judgments.access.roles import note_event
 from judgments.datasets.importing import import_dataset
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
@@ -26,7 +27,6 @@ from judgments.importers.tables import InputTable
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.log import note_event
 from judgments.studies.studies import create_study
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from common.rate_limits import TooMany
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.datasets import uploads
 from judgments.datasets.page import short_name
-from judgments.design.editing.editor_page import find_preview, keep_row, store_preview
+from judgments.design.editing.views import find_preview, keep_row, store_preview
 from judgments.hit_templates.importing import (
     CheckedTemplate,
     check_template,

@@ -6,11 +6,17 @@ from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
-from judgments.importers.coco import CocoDataset
-from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
-from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mapping import ColumnMapping, MappedJudgments, read_layouts
+from judgments.importers.published_sets import (
+    CocoDataset,
+    FiftyDataset,
+    FiftyPairwise,
+    FiftyTriplets,
+    Flickr8kCrowd,
+    Flickr8kDataset,
+    Flickr8kExpert,
+)
 from judgments.importers.records import (
     CandidateSource,
     DatasetSource,
@@ -19,7 +25,6 @@ from judgments.importers.records import (
     read_csv,
     read_json_lines,
 )
-from judgments.importers.sheets import read_json_list, read_parquet, read_table, read_workbook
 from judgments.importers.tables import (
     ALL,
     CANDIDATE_COLUMNS,
@@ -28,7 +33,11 @@ from judgments.importers.tables import (
     TableCandidates,
     TableDataset,
     Taken,
+    read_json_list,
     read_pairs,
+    read_parquet,
+    read_table,
+    read_workbook,
 )
 from judgments.importers.textio import ImportProblem
 from judgments.importers.trec import read_runs

@@ -27,7 +27,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from common.incoming import load_json
 from judgments.drawing.material import candidate_key, content_key
-from judgments.importers import nested
+from judgments.importers import foreign
+from judgments.importers.foreign import TIME_EXPECTED, parse_time
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.records import (
     JUDGMENT_COLUMNS,
@@ -41,7 +42,6 @@ from judgments.importers.records import (
     quoted,
 )
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole, unguard_formula
-from judgments.importers.times import TIME_EXPECTED, parse_time
 
 LAYOUTS = Path(__file__).with_name("layouts")
 FIRST_ROWS = 5
@@ -193,7 +193,7 @@ class ColumnMapping(BaseModel):
         def items(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             for record in how.reader(read)(path, columns, notes, encoding):
                 values = {name: record.values.get(name) for name in self.dataset}
-                plain_texts = {name: nested.marked(v)[0] for name, v in values.items() if isinstance(v, str)}
+                plain_texts = {name: foreign.marked(v)[0] for name, v in values.items() if isinstance(v, str)}
                 yield replace(record, values={**values, **plain_texts} if self.merge else values)
 
         return items
@@ -248,9 +248,9 @@ class _Reading:
                 opened = self.opened(how.fixed(record))
                 if not self.example:
                     self._check_header(record, opened)
-                for values in nested.exploded(opened, how.rows):
+                for values in foreign.exploded(opened, how.rows):
                     if any(
-                        re.search(rule, str(nested.look_up(values, name) or ""))
+                        re.search(rule, str(foreign.look_up(values, name) or ""))
                         for name, rule in how.skip.items()
                     ):
                         self.notes.count("skipped-row")
@@ -265,23 +265,23 @@ class _Reading:
         name = how.rest
         try:
             if how.rest and isinstance(cells := values.pop(how.rest, None), list):
-                values |= nested.pairs_of(list(map(unguard_formula, cells)), how.sparse)
+                values |= foreign.pairs_of(list(map(unguard_formula, cells)), how.sparse)
             for name in how.json_in:
                 if isinstance(cell := values.get(name), str) and cell.strip():
-                    for column, value in nested.members(cell, name[: name.rfind(".") + 1]):
+                    for column, value in foreign.members(cell, name[: name.rfind(".") + 1]):
                         if values.setdefault(column, value) != value:
                             raise ValueError(f"the field {column!r} twice with different values")
         except ValueError as error:
             raise record.problem(name, str(error), "what the layout has there") from None
         if how.buttons:
             if self.groups is None or record.line is None:
-                self.groups = nested.button_groups(record.values, how.buttons, how.sparse)
+                self.groups = foreign.button_groups(record.values, how.buttons, how.sparse)
             for name, buttons in self.groups.items():
                 states = {value: values.get(column, "") for value, column in buttons}
-                if (state := nested.chosen(states, flags=how.buttons == ".")) is not None:
+                if (state := foreign.chosen(states, flags=how.buttons == ".")) is not None:
                     values.setdefault(name, state)
         if how.labels:
-            values |= nested.labels(nested.look_up(values, how.labels))
+            values |= foreign.labels(foreign.look_up(values, how.labels))
         return values
 
     def _check_header(self, record: Record, values: Mapping[str, Any]) -> None:
@@ -315,10 +315,10 @@ class _Reading:
         """Yield a record in our columns for each judgment of a row."""
         values = dict(record.values)
         for path, (name, value) in self.how.named.items():
-            entries = nested.look_up(values, path)
+            entries = foreign.look_up(values, path)
             for entry in entries if isinstance(entries, list) else ():
                 if isinstance(entry, dict) and isinstance(entry.get(name), str):
-                    values[entry[name]] = nested.plain(entry.get(value))
+                    values[entry[name]] = foreign.plain(entry.get(value))
         records = [self._ours(replace(record, values=values), number) for number in self._numbers(values)]
         for judgment in records:
             if len(records) > 1:  # a time shared by several answers belongs to none of them
@@ -332,7 +332,7 @@ class _Reading:
 
         def are_there(number: int) -> bool:
             return any(
-                nested.look_up(values, name.replace(NUMBER, str(number))) is not None for name in numbered
+                foreign.look_up(values, name.replace(NUMBER, str(number))) is not None for name in numbered
             )
 
         return takewhile(are_there, count(0 if are_there(0) else 1)) if numbered else (0,)
@@ -359,9 +359,9 @@ class _Reading:
 
     def _cell(self, record: Record, source: str) -> Any:
         if "{" not in source or source in record.values:
-            return nested.look_up(record.values, source)
+            return foreign.look_up(record.values, source)
         cells = {
-            name: record.file.parent.name if name == FOLDER else nested.look_up(record.values, name)
+            name: record.file.parent.name if name == FOLDER else foreign.look_up(record.values, name)
             for name in _IN_BRACES.findall(source)
         }
         if any(cell is None or cell == "" for cell in cells.values()):
@@ -457,7 +457,7 @@ class MappedJudgments(TableJudgments):
         if isinstance(values.get("image"), str):
             values["image"] = self._image(values["image"])
         if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
-            text = nested.marked(str(values["first_text"]))[0]
+            text = foreign.marked(str(values["first_text"]))[0]
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
         if self.how.empty:
             values.setdefault("first_text", self.how.empty)
@@ -473,7 +473,7 @@ class MappedJudgments(TableJudgments):
         return super()._row(replace(record, values=ours, textual=True), captions)
 
     def _typed(self, record: Record, name: str, value: Any) -> Any:
-        value = value if name in ("answer", "spans", "content", "marks") else nested.plain(value)
+        value = value if name in ("answer", "spans", "content", "marks") else foreign.plain(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
             return None
@@ -535,14 +535,14 @@ class MappedJudgments(TableJudgments):
         """Return a mark in our keys; None for the mark that says that there is no error."""
         how = self.how.spans
         severity, category = (
-            self._word(name, nested.look_up(mark, str(how.get(name, name)))) for name in MARKS[:2]
+            self._word(name, foreign.look_up(mark, str(how.get(name, name)))) for name in MARKS[:2]
         )
         if not severity or category == "":
             return None
         if "first_text" in mark:
-            start, end = nested.marked_in(str(mark["first_text"] or ""), text) or (None, None)
+            start, end = foreign.marked_in(str(mark["first_text"] or ""), text) or (None, None)
         else:
-            start, end = (nested.look_up(mark, str(how.get(name, name))) for name in ("start", "end"))
+            start, end = (foreign.look_up(mark, str(how.get(name, name))) for name in ("start", "end"))
             if type(start) is not int:
                 start = end = None
             elif how.get("inclusive") and type(end) is int:
@@ -612,10 +612,10 @@ def first_rows(
     """Return the first rows as the mapping sees them, by column or path."""
     reading = _Reading(how, path, Columns((), NAMES), ImportNotes(), alone=True)
     rows = (
-        dict(nested.flat(values))
+        dict(foreign.flat(values))
         for file in reading.files()
         for record in read(file, reading.raw, reading.notes, encoding)
-        for values in nested.exploded(reading.opened(record), how.rows)
+        for values in foreign.exploded(reading.opened(record), how.rows)
     )
     return list(islice(rows, FIRST_ROWS))
 

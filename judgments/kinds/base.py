@@ -24,9 +24,8 @@ from pydantic import BaseModel, ConfigDict
 
 from evaluation.statistics.choosing import OPEN
 from judgments.design.wordings import Wording
-from judgments.drawing.controls import Known, Makers
+from judgments.drawing.controls import Known, Makers, hits_of
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec, content_key
-from judgments.drawing.packing import hits_of
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

@@ -27,6 +27,7 @@ from judgments.drawing.controls import (
     DEGRADED,
     REFERENCE,
     Makers,
+    balanced_lists,
     degraded_text,
     divide_images,
     foreign_captions,
@@ -43,7 +44,6 @@ from judgments.drawing.material import (
     rng_for,
     shuffled,
 )
-from judgments.drawing.packing import balanced_lists
 from judgments.kinds.base import (
     CaptionScore,
     Comparison,

@@ -28,7 +28,6 @@ from evaluation.statistics.aggregation import (
 from evaluation.statistics.choosing import relevance_range
 from judgments.design.tables import CROSSED
 from judgments.design.wordings import CAPTION, WORDINGS
-from judgments.drawing.caption_pairs import CaptionDraw, ImageCaptions, draw_captions
 from judgments.drawing.controls import (
     DEGRADED,
     KNOWN_GOOD,
@@ -52,6 +51,7 @@ from judgments.drawing.material import (
     rng_for,
     shuffled,
 )
+from judgments.drawing.pairing import CaptionDraw, ImageCaptions, draw_captions
 from judgments.kinds.base import (
     Aggregation,
     Answers,

@@ -45,6 +45,7 @@ from judgments.drawing.controls import (
     degraded_text,
     divide_images,
     foreign_captions,
+    hits_with_an_image_twice,
     known_items,
     known_problem,
 )
@@ -63,7 +64,6 @@ from judgments.drawing.material import (
     rng_for,
     shuffled,
 )
-from judgments.drawing.packing import hits_with_an_image_twice
 from judgments.drawing.pairing import count_pairs, draw_pairs, pairs_left_out, system_names
 from judgments.kinds.base import (
     Aggregation,

@@ -17,8 +17,8 @@ from rest_framework import serializers
 from common.commands import QuorumCommand, progress_bar
 from common.parameters import Parameters
 from judgments.models import Job, Study
+from judgments.operations import Operation
 from judgments.studies.studies import find_study
-from judgments.study_operations import Operation
 
 MOST_CHOICES = 6  # that the usage line names
 

@@ -1,16 +1,27 @@
 """Data, study design, units, HITs, control items, and jobs as rows."""
 
-from judgments.models.access import ApiToken, StudyEvent, StudyRole
-from judgments.models.datasets import Caption, Dataset, DatasetRole, Item, Output, PublishedPair, System
-from judgments.models.jobs import CachedFigures, Job
+from judgments.models.datasets import (
+    Caption,
+    Dataset,
+    DatasetRole,
+    Item,
+    Output,
+    PublishedPair,
+    System,
+)
 from judgments.models.studies import (
     HIT,
+    ApiToken,
+    CachedFigures,
     CandidatePair,
     DrawState,
     HITUnit,
+    Job,
     OutcomeBounds,
     SavedPreset,
     Study,
+    StudyEvent,
+    StudyRole,
     SystemPair,
     Unit,
 )

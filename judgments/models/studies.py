@@ -1,21 +1,26 @@
-"""Studies, their units and HITs, saved presets, and outcome bounds of units."""
+"""Studies, units, HITs, presets and bounds of outcomes; roles, the log and tokens; jobs and cached figures."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.dispatch import Signal
 from django.utils import timezone
 
+from common.rows import AppendOnlyRow
 from judgments.models.datasets import Caption, Dataset, Item, System
 
 # Receivers get ``study`` and return a sentence about what they hold of its pages of work, or "".
 pages_in_use = Signal()
+
 # Receivers get ``study`` and delete what they derived from its pages of work, in the transaction that discards them.
 pages_discarded = Signal()
 
@@ -376,3 +381,226 @@ class SavedPreset(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+
+IMPORTS_STUDY = "import_judgments"  # the kind of job that makes a study
+
+DELETED_STUDY = "deleted_study"  # the argument that takes the place of "study"
+
+QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
+
+
+def of_studies(*slugs: str) -> Q:
+    """Match jobs of studies. Until an import is done, a study of the name that it gives is somebody else's."""
+    not_failed = ~Q(kind=IMPORTS_STUDY) | Q(state=Job.State.DONE)
+    return not_failed & Q(args__study__in=slugs)
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    def due(self) -> JobQuerySet:
+        """Return the queued jobs that may start now, oldest first."""
+        now = Q(sent_at=None) | Q(sent_at__lte=Now())
+        return self.filter(now, state=Job.State.QUEUED).order_by("pk")
+
+    def under_way(self) -> JobQuerySet:
+        return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
+
+    def give_back(self, *, sent_in: timedelta | None = None, counted: bool = True) -> int:
+        """Queue running jobs again; return their number. The attempt may not count.
+
+        Args:
+            sent_in: when a message that was sent is due; None: none was sent.
+        """
+        return self.update(
+            state=Job.State.QUEUED,
+            attempts=F("attempts") - (0 if counted else 1),
+            sent_at=Now() + sent_in if sent_in else None,
+            owner="",
+            progress=0.0,
+            words="",
+            heartbeat=None,
+        )
+
+
+class Job(models.Model):
+    """A long-running job; only judgments.jobs changes its state."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "waiting"
+        RUNNING = "running", "running"
+        DONE = "done", "done"
+        FAILED = "failed", "failed"
+        CANCELLED = "cancelled", "cancelled"
+
+    kind = models.CharField(max_length=64)
+    queue = models.CharField(max_length=16, default="heavy", db_default="heavy")
+    args = models.JSONField(default=dict, blank=True)
+    state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
+    progress = models.FloatField(default=0.0)
+    words = models.CharField(max_length=200, blank=True, default="")
+    error = models.TextField(blank=True, default="")
+    result = models.JSONField(null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    owner = models.CharField(max_length=160, blank=True, default="")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    sent_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its message is due at the broker; empty: none was sent."
+    )
+    started_at = models.DateTimeField(null=True, blank=True)
+    heartbeat = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["state"], name="jobs_by_state"),
+            # SQLite uses no index with a condition for a query with parameters. This one answers by itself whose job
+            # is next.
+            models.Index(fields=["queue", "state", "sent_at", "created_by", "kind"], name="jobs_by_turn"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(progress__gte=0, progress__lte=1), name="job_progress_is_a_share"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="running") | (Q(heartbeat__isnull=False) & ~Q(owner="")),
+                name="job_running_has_an_owner",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["done", "failed", "cancelled"], finished_at__isnull=False)
+                | Q(state__in=["queued", "running"], finished_at__isnull=True),
+                name="job_finished_when_ended",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="failed", error__gt="") | (~Q(state="failed") & Q(error="")),
+                name="job_failed_says_why",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}: {self.state}"
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in (self.State.QUEUED, self.State.RUNNING)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended without effect: by itself, or cancelled."""
+        return self.state in (self.State.FAILED, self.State.CANCELLED)
+
+
+class CachedFigures(models.Model):
+    """Cached figures, which can be recomputed from the study's rows."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cached_figures")
+    name = models.CharField(max_length=60)
+    version = models.CharField(
+        max_length=20, help_text="Of what a person did to the study before it was counted."
+    )
+    value = models.JSONField(encoder=DjangoJSONEncoder)
+    seconds = models.FloatField(help_text="How long the counting took.")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="figures_are_kept_once_per_study")
+        ]
+        verbose_name_plural = "cached figures"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.made_at}"
+
+
+class StudyRole(models.Model):
+    """A person's role in a study; each includes the rights of the ones before (judgments.access.roles)."""
+
+    class Role(models.TextChoices):
+        VIEWER = "viewer", "viewer"
+        REVIEWER = "reviewer", "reviewer"
+        DESIGNER = "designer", "designer"
+        OWNER = "owner", "owner"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="roles")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="study_roles")
+    role = models.CharField(max_length=10, choices=Role)
+    given_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    given_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["study_id", "user_id"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "user"], name="one_role_per_study_and_person"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=["viewer", "reviewer", "designer", "owner"]),
+                name="role_is_a_known_one",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.role} of {self.study}"
+
+
+class StudyEvent(AppendOnlyRow):
+    """An action on a study: who, what, when and why. It outlives the study and keeps its slug."""
+
+    study = models.ForeignKey(
+        Study, on_delete=models.SET_NULL, related_name="events", null=True, blank=True,
+        help_text="Empty once the study, never opened, was deleted.",
+    )  # fmt: skip
+    slug = models.SlugField(max_length=80, blank=True, help_text="The study's short name at that time.")
+    what = models.CharField(max_length=40, help_text="In a word, such as opened or budget-raised.")
+    words = models.CharField(max_length=1000, help_text="In a sentence.")
+    why = models.CharField(max_length=500, blank=True, help_text="The reason that was given.")
+    details = models.JSONField(default=dict, blank=True)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        help_text="Empty where the platform did it by itself, or a command did.",
+    )  # fmt: skip
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.slug}"
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def usable(self, now: datetime) -> ApiTokenQuerySet:
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None, user__is_active=True)
+
+
+class ApiToken(models.Model):
+    """A key to the HTTP API, shown once; ``digest`` is its SHA-256."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100, help_text="What it is for, such as the notebook of the pilot.")
+    prefix = models.CharField(max_length=12, help_text="Its first characters, to tell it from others.")
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list, help_text="Of judgments.access.tokens.SCOPES.")
+    limited = models.BooleanField(default=False, help_text="Opens the studies named, and no others.")
+    studies = models.ManyToManyField(Study, related_name="+", blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name = "API token"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    def usable_at(self, now: datetime) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)

@@ -31,7 +31,16 @@ from common.amounts import thousands
 from common.audit import log_about
 from common.errors import DesignError, QuorumError
 from common.files import can_be_stored
-from judgments.access.roles import Person, Right, has_right, may_view, rights_in, takes_part, visible_rows
+from judgments.access.roles import (
+    Person,
+    Right,
+    has_right,
+    may_view,
+    note_event,
+    rights_in,
+    takes_part,
+    visible_rows,
+)
 from judgments.admin.base import (
     BoundedPaginator,
     QuorumAdmin,
@@ -48,18 +57,16 @@ from judgments.cached_figures import (
     cached_figures,
     required_figures,
 )
-from judgments.design.editing import editor_page
-from judgments.design.editing import page as design_page
+from judgments.design.editing import views
+from judgments.design.editing import views as design_page
 from judgments.design.editing.form import field_of_key
 from judgments.drawing.controls import ControlPool
-from judgments.drawing.stopping import expected_share
 from judgments.hit_templates import page as hit_templates_page
 from judgments.kinds import KINDS
 from judgments.models import HIT, Dataset, Job, Study, StudyEvent, System, Unit
-from judgments.models.jobs import QUIET_JOBS
+from judgments.models.studies import QUIET_JOBS
 from judgments.operations import discard, generate
-from judgments.studies.generation import Plan, plan_study
-from judgments.studies.log import note_event
+from judgments.studies.generation import Plan, expected_share, plan_study
 from judgments.studies.studies import (
     can_be_discarded,
     delete_study,
@@ -282,7 +289,7 @@ class StudyAdmin(QuorumAdmin):
             return path(route, self.admin_site.admin_view(view), name=f"judgments_study_{name}")
 
         return [
-            url("numbers/<slug:key>/", "numbers", editor_page.show_numbers),
+            url("numbers/<slug:key>/", "numbers", views.show_numbers),
             url("compare/", "compare", partial(design_page.show_comparison, self)),
             url("bring-template/", "bring_template", self._for_adding(hit_templates_page.upload_template)),
             url("from-file/", "from_file", self._for_adding(design_page.add_study_from_file)),

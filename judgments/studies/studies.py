@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 
 from common.audit import log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState
-from judgments.access.roles import refuse_other_readers, visible_rows
+from judgments.access.roles import note_event, refuse_other_readers, visible_rows
 from judgments.design.reading import changed_keys, make_design, refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SHORTEST_CODE, Access, Plan
@@ -35,9 +35,7 @@ from judgments.models import (
     SystemPair,
     Unit,
 )
-from judgments.models.jobs import DELETED_STUDY, QUIET_JOBS, of_studies
-from judgments.models.studies import pages_discarded, pages_in_use
-from judgments.studies.log import note_event
+from judgments.models.studies import DELETED_STUDY, QUIET_JOBS, of_studies, pages_discarded, pages_in_use
 
 # of codes that people type: without letters that look alike
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"

@@ -24,9 +24,9 @@ from judgments.admin.base import preview_address, signed_in
 from judgments.cached_figures import newest_figures_job
 from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
-from judgments.models.jobs import QUIET_JOBS, of_studies
+from judgments.models.studies import QUIET_JOBS, of_studies
+from judgments.operations import Operation, Outcome
 from judgments.studies.studies import design_of, kind_of
-from judgments.study_operations import Operation, Outcome
 
 if TYPE_CHECKING:
     from judgments.studies.generation import Plan

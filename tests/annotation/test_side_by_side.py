@@ -170,7 +170,7 @@ def test_a_known_item_of_the_quiz_has_two_sides_and_each_is_checked() -> None:
 
 
 def test_previews_show_both_sides(designer: Client) -> None:
-    from judgments.design.editing.editor_page import store_preview
+    from judgments.design.editing.views import store_preview
 
     study = side_by_side(opened=False)
     html = designer.get(f"/s/{study.slug}/preview/").content.decode()

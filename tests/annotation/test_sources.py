@@ -149,7 +149,7 @@ def test_hostile_text_stays_text(protocol: str) -> None:
 
 
 def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Client) -> None:
-    from judgments.design.editing.editor_page import store_preview
+    from judgments.design.editing.views import store_preview
 
     study = sourced("slider", opened=False)
     html = designer.get(f"/s/{study.slug}/preview/").content.decode()
@@ -162,7 +162,7 @@ def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Clien
 
 
 def test_a_longer_page_asks_the_database_no_more_often(designer: Client) -> None:
-    from judgments.design.editing.editor_page import store_preview
+    from judgments.design.editing.views import store_preview
 
     dataset = make_texts(images=14)
     counts = []

@@ -12,8 +12,8 @@ from tests.installations import Installation, Installations
 
 KEY = """
 from django.contrib.auth.models import User
-from judgments.access.tokens import create_token
-from judgments.access.tokens import SCOPES
+from judgments.access.permissions import create_token
+from judgments.access.permissions import SCOPES
 user = User.objects.create_superuser("grace")
 print(create_token(user=user, name="client", scopes=list(SCOPES))[1])
 """

@@ -17,9 +17,9 @@ from evaluation.reports.releases.verification import compare_releases, describe_
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
+from judgments.access.roles import note_event
 from judgments.kinds import KINDS
 from judgments.models import Caption, Output, Study, System
-from judgments.studies.log import note_event
 from judgments.studies.studies import mark_closed
 from tests.annotation.casting import make_study as make_scene_study
 from tests.annotation.scenes import make_scenes

@@ -27,12 +27,12 @@ from evaluation.presentation.rendering import render_report
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
+from judgments.access.roles import note_event
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import preset_values
 from judgments.design.tables import Plan
 from judgments.models import Study, StudyEvent
 from judgments.studies.generation import generate_hits
-from judgments.studies.log import note_event
 from judgments.studies.studies import change_design, design_of, mark_open
 from tests.doors import Answer, Call, by_command, by_page, signed_in
 from tests.evaluation.studies import StudyOf, make_dataset

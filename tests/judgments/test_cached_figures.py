@@ -8,10 +8,10 @@ from django.db.models import Value
 from django.utils import timezone
 
 from judgments import cached_figures as memory
+from judgments.access.roles import note_event
 from judgments.cached_figures import MANY_ROWS, Figures, ShownFigures, add_figures, cached_figures
 from judgments.jobs import run_job
 from judgments.models import CachedFigures, Job, Study
-from judgments.studies.log import note_event
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db

@@ -22,9 +22,9 @@ from judgments import jobs
 from judgments.access.roles import give_dataset_role, give_role, take_role
 from judgments.jobs import enqueue, run_job
 from judgments.models import Job, Study
+from judgments.operations import operation_of
 from judgments.studies.studies import delete_study
 from judgments.studies.study_page import show_counting
-from judgments.study_operations import operation_of
 from tests.judgments.desk import do, page, words
 from tests.judgments.test_roles_rows import somebody
 from tests.judgments.test_tokens import headers_of

@@ -105,15 +105,15 @@ def test_a_filter_by_a_value_looks_at_the_newest_rows_and_says_so(
 def test_a_role_is_given_by_name_where_there_are_too_many_accounts_to_choose_from(
     designer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judgments.access import people_page
+    from judgments.access import views
 
     study = make_study()
     for name in ("ada", "ben", "cleo"):
         User.objects.create_user(name, is_staff=True)
     User.objects.create_user("worker-like", is_staff=False)
     assert "choose a person" in words(designer.get(page(study, "people")))
-    monkeypatch.setattr(people_page, "MOST_OFFERED", 1)
-    monkeypatch.setattr(people_page, "ON_A_PAGE", 1)
+    monkeypatch.setattr(views, "MOST_OFFERED", 1)
+    monkeypatch.setattr(views, "ON_A_PAGE", 1)
     shown = designer.get(page(study, "people"))
     assert "choose a person" not in words(shown)
     assert len(shown.context["accounts"]) == 1

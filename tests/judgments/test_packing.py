@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.drawing.controls import Deck
+from judgments.drawing.controls import Deck, make_hits, pack_groups
 from judgments.drawing.material import Group, Image, UnitSpec, balanced_sides
-from judgments.drawing.packing import make_hits, pack_groups
 from tests.growth import check_linear, work_of
 from tests.judgments.material import batch_of, made_up
 

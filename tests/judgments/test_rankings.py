@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.metrics import bleu_pre_matrix
-from judgments.importers.flickr8k import SPLIT_FILES, TOKEN_FILE
+from judgments.importers.published_sets import SPLIT_FILES, TOKEN_FILE
 from judgments.models import Output, System
 from tests.annotation.casting import make_dataset
 from tests.installations import Installation

@@ -10,9 +10,9 @@ from django.test import Client
 
 from annotation.models import Judgment
 from common.errors import DesignError
-from judgments.countries import COUNTRIES
 from judgments.design.reading import PRESETS, make_design
 from judgments.design.requirements import (
+    COUNTRIES,
     approval_is_enough,
     own_record_needed,
     requirements_not_stated,

@@ -15,11 +15,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.errors import DesignError
-from judgments.access.roles import give_role, share_dataset, take_role
+from judgments.access.roles import give_role, note_event, share_dataset, take_role
 from judgments.design.reading import make_design, write_toml
 from judgments.jobs import enqueue, run_job
 from judgments.models import Caption, Dataset, Job, Study, StudyEvent, StudyRole
-from judgments.studies.log import note_event
 from judgments.studies.studies import change_design, create_study, delete_study, design_of
 from tests.judgments.desk import ADD, do, new_design, page, words
 from tests.studies import make_dataset, make_study

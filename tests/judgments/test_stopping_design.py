@@ -9,10 +9,16 @@ from django.urls import reverse
 
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.stopping import expected_share, full_depth_hits, unit_range
 from judgments.kinds import KINDS
 from judgments.models import Dataset, OutcomeBounds, Study
-from judgments.studies.generation import batch_lines, build_batch, plan_study
+from judgments.studies.generation import (
+    batch_lines,
+    build_batch,
+    expected_share,
+    full_depth_hits,
+    plan_study,
+    unit_range,
+)
 from judgments.studies.studies import create_study, design_of
 from tests.studies import make_dataset, make_study
 

@@ -60,6 +60,7 @@ from judgments.design.panels import OUTCOMES, PANEL_PRESETS, session_parameter
 from judgments.design.study_design import StudyDesign
 from judgments.jobs import enqueue
 from judgments.models import Job, Study
+from judgments.operations import Outcome
 from judgments.studies.studies import design_of, find_study
 from judgments.studies.study_page import (
     Context,
@@ -71,7 +72,6 @@ from judgments.studies.study_page import (
     page_address,
     study_context,
 )
-from judgments.study_operations import Outcome
 
 SALT = "quorum.panel-list"
 AN_HOUR = 3600

@@ -57,9 +57,8 @@ from annotation.models import CrowdCall, CrowdSession, Publication, at_crowd
 from common.errors import WrongState
 from common.markup import plain_text
 from common.rows import batched
-from judgments.countries import COUNTRIES
 from judgments.design.panels import session_parameter, worker_parameter
-from judgments.design.requirements import Workers
+from judgments.design.requirements import COUNTRIES, Workers
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of

@@ -26,8 +26,8 @@ from annotation.models import CrowdSession, Demographics, Publication, RawId, at
 from common.errors import QuorumError, WrongState
 from common.files import can_be_stored
 from common.incoming import load_json
+from judgments.access.roles import note_event
 from judgments.models import Study
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 PATH = "/hooks/prolific/"

@@ -26,8 +26,7 @@ from evaluation.data.export.formats import FORMATS, formats_for
 from judgments.access.permissions import staff_of
 from judgments.admin.base import signed_in
 from judgments.api.bodies import RANGE_HEADERS, file_responses
-from judgments.api.operations import start_named, with_study
-from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about
+from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about, start_named, with_study
 from judgments.models import Job, Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, was_opened
 

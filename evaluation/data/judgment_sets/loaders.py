@@ -69,9 +69,9 @@ from evaluation.numeric.signatures import Signature, Value, quorum_version
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from evaluation.statistics.inputs import encode
 from judgments.drawing.controls import REPEATED
-from judgments.drawing.stopping import describe_stopping
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
+from judgments.studies.generation import describe_stopping
 from judgments.studies.studies import design_of, draws_at_claim, stops_early
 
 if TYPE_CHECKING:

@@ -34,11 +34,10 @@ from evaluation.data.publishing.describing import (
 from evaluation.data.releases.storage import find_release, is_stored, release_file
 from evaluation.errors import PublishingError
 from evaluation.models import Deposit, Release
-from judgments.access.roles import Right
+from judgments.access.roles import Right, note_event
 from judgments.models import Study
+from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.log import note_event
-from judgments.study_operations import background_operation
 
 State = Deposit.State
 

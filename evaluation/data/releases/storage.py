@@ -29,9 +29,9 @@ from evaluation.data.releases.bundle import LONGEST_VERSION, VERSION, About
 from evaluation.data.releases.rows import to_the_minute
 from evaluation.errors import NotReleasable, ReleaseError, VerificationError
 from evaluation.models import Analysis, BoardSnapshot, Judge, Prediction, Release
+from judgments.access.roles import note_event
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.log import note_event
 
 JOB_KIND = "release"
 

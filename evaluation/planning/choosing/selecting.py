@@ -35,14 +35,14 @@ from evaluation.statistics.choosing import (
     inclusion_probabilities,
 )
 from evaluation.statistics.inputs import StatisticsError, one_of
+from judgments.access.roles import note_event
 from judgments.design.reading import make_design
 from judgments.drawing.material import Batch, Image, Material, rng_for
 from judgments.kinds import KINDS
 from judgments.models import Item, Output, Study
+from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.generation import Progress, build_batch, load_material, no_progress
-from judgments.studies.log import note_event
 from judgments.studies.studies import change_design, design_of
-from judgments.study_operations import CommandHelp, Outcome, operation
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

@@ -32,9 +32,9 @@ from evaluation.statistics.meta import metric_winners
 from judgments.design.tables import Chosen
 from judgments.drawing.material import rng_for
 from judgments.models import Study
+from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
-from judgments.study_operations import background_operation
 
 if TYPE_CHECKING:
     pass

@@ -24,11 +24,12 @@ from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, Row
 from evaluation.data.judgment_sets import loaders
 from evaluation.models import Consensus
 from evaluation.results.consensus import consensus_of
+from judgments.access.roles import note_event
 from judgments.design.reading import make_design
 from judgments.drawing.material import SCREEN
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
-from judgments.studies.log import note_event
+from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.studies import (
     change_design,
     create_study,
@@ -36,7 +37,6 @@ from judgments.studies.studies import (
     next_copy,
     without_short_code,
 )
-from judgments.study_operations import CommandHelp, Outcome, operation
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

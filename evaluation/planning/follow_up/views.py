@@ -41,10 +41,10 @@ from evaluation.results.consensus import SIDE_LABELS
 from judgments.access.permissions import studies_of, study_for, token_of
 from judgments.access.roles import Right
 from judgments.admin.base import BoundedPaginator
-from judgments.api.operations import OperationView
-from judgments.api.resources import Related, Resource, RowSerializer, StudySerializer
+from judgments.api.resources import OperationView, Related, Resource, RowSerializer, StudySerializer
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
+from judgments.operations import Outcome
 from judgments.studies.studies import find_study, kind_of
 from judgments.studies.study_page import (
     Context,
@@ -57,7 +57,6 @@ from judgments.studies.study_page import (
     page_address,
     read_posted_parameters,
 )
-from judgments.study_operations import Outcome
 
 
 class KnownItemSerializer(RowSerializer[Consensus]):

@@ -40,8 +40,7 @@ from evaluation.planning.registration.plans import (
 )
 from evaluation.presentation.content import as_json, p_in_text, percent_number
 from judgments.admin.base import signed_in
-from judgments.api.operations import create_action
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer, create_action, filters_of, study_filter
 from judgments.design.tables import Plan
 from judgments.models import Study
 from judgments.studies.studies import design_of

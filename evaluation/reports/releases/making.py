@@ -88,9 +88,9 @@ from judgments.access.roles import Right
 from judgments.drawing.controls import REPEATS
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Item, Study, Unit
+from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
-from judgments.study_operations import background_operation
 
 ROWS_AT_ONCE = 2_000
 

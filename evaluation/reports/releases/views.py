@@ -22,8 +22,16 @@ from evaluation.data.publishing.sending import publish_release
 from evaluation.data.releases.storage import find_release, is_stored, next_version, release_file, release_name
 from evaluation.models import Deposit, Release
 from evaluation.reports.releases.making import ReleaseRequest, compare, release, verify
-from judgments.api.operations import start_named, with_study
-from judgments.api.resources import JobSerializer, Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.resources import (
+    JobSerializer,
+    Related,
+    Resource,
+    RowSerializer,
+    filters_of,
+    start_named,
+    study_filter,
+    with_study,
+)
 from judgments.models import Job, Study
 from judgments.studies.study_page import (
     Context,

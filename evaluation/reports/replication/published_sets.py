@@ -20,8 +20,15 @@ from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.inference import CONFIDENCE, ITEM, share_of_rows
 from evaluation.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets
-from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
-from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers.published_sets import (
+    TRIPLET_REFERENCES,
+    FiftyDataset,
+    FiftyPairwise,
+    FiftyTriplets,
+    Flickr8kCrowd,
+    Flickr8kDataset,
+    Flickr8kExpert,
+)
 from judgments.importers.records import ReferenceRow
 
 # The pool of candidates is caption number 2 of every test image.

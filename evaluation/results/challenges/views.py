@@ -49,8 +49,15 @@ from evaluation.results.challenges.submissions import (
 from judgments.access.permissions import token_of
 from judgments.access.tokens import scope_allows
 from judgments.api.bodies import FormParser
-from judgments.api.operations import job_response
-from judgments.api.resources import SLUG, JobSerializer, Related, RowSerializer, changing, filters_of
+from judgments.api.resources import (
+    SLUG,
+    JobSerializer,
+    Related,
+    RowSerializer,
+    changing,
+    filters_of,
+    job_response,
+)
 from judgments.jobs import cancel_job
 from judgments.models import Job
 

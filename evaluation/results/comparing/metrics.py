@@ -55,9 +55,9 @@ from evaluation.statistics.meta import (
 )
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Output, Study
+from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
-from judgments.study_operations import background_operation
 
 Per = ScoreKeys.Per
 

@@ -18,9 +18,9 @@ from annotation.money.payments import local_cost_cents
 from evaluation.data.export.formats.judgments import timestamp
 from evaluation.models import BoardSnapshot
 from judgments.drawing.material import content_key
-from judgments.drawing.stopping import expected_share
 from judgments.jobs import enqueue
 from judgments.models import HIT, CandidatePair, HITUnit, Job, OutcomeBounds, Study
+from judgments.studies.generation import expected_share
 from judgments.studies.studies import design_of, draws_at_claim, stops_early
 
 MOST_POINTS = 200

@@ -43,14 +43,13 @@ from evaluation.statistics.disagreement import (
 )
 from evaluation.statistics.inference import CONFIDENCE, ITEM, spread_of_mean
 from evaluation.statistics.inputs import StatisticsError, encode
-from judgments.access.roles import Person, Right, has_right
+from judgments.access.roles import Person, Right, has_right, note_event
 from judgments.cached_figures import Figures, FiguresPending, add_figures, cached_figures
 from judgments.kinds import KINDS
 from judgments.models import CachedFigures, Study, Unit
+from judgments.operations import Outcome, operation, row_of
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, kind_of
-from judgments.study_operations import Outcome, operation, row_of
 
 FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."

@@ -46,6 +46,7 @@ from evaluation.statistics.aggregation.votes_and_means import (
     SECOND,
     SURE,
 )
+from judgments.access.roles import note_event
 from judgments.datasets.pictures import without_metadata
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind
@@ -53,7 +54,6 @@ from judgments.kinds.best_worst import ENDS
 from judgments.kinds.spans.answers import CATEGORY, END, SEVERITY, START, Options
 from judgments.models import Item, Study, Unit
 from judgments.studies.generation import no_progress
-from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, kind_of
 
 SECONDS = 60.0  # for a whole call

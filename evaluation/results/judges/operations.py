@@ -32,12 +32,11 @@ from evaluation.results.judges.asking import (
     is_own_host,
 )
 from evaluation.statistics.judges import EPSILON
-from judgments.access.roles import Right
+from judgments.access.roles import Right, note_event
 from judgments.kinds import Kind
 from judgments.models import Study, System, Unit
-from judgments.studies.log import note_event
+from judgments.operations import Outcome, background_operation, operation, row_of
 from judgments.studies.studies import design_of, kind_of
-from judgments.study_operations import Outcome, background_operation, operation, row_of
 
 ORDERS = {"": False, "first-left": False, "second-left": True}
 LONGEST_RATER = 80

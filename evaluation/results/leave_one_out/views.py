@@ -21,8 +21,7 @@ from evaluation.results.operations import WG16_TOKENIZER, LeaveOneOutRequest
 from judgments.access.permissions import staff_of, token_of
 from judgments.access.roles import visible_rows
 from judgments.admin.base import signed_in
-from judgments.api.operations import job_response
-from judgments.api.resources import JobSerializer
+from judgments.api.resources import JobSerializer, job_response
 from judgments.datasets.page import DatasetPage, add_dataset_page
 from judgments.jobs import enqueue
 from judgments.models import Dataset, Job

@@ -21,8 +21,7 @@ from common.errors import Changed
 from judgments.access.permissions import IsStaff, staff_of, study_for
 from judgments.access.roles import Right
 from judgments.api.bodies import TOMLParser, body_of, toml_of
-from judgments.api.operations import named_study, with_study
-from judgments.api.resources import SLUG, DesignSerializer, Resource
+from judgments.api.resources import SLUG, DesignSerializer, Resource, named_study, with_study
 from judgments.design.reading import PRESETS, make_design, read_toml
 from judgments.design.saved_presets import delete_preset, rename_preset
 from judgments.design.study_design import StudyDesign

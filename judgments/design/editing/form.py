@@ -55,7 +55,7 @@ from judgments.kinds import KINDS, Kind
 from judgments.templatetags.judgments_tags import cents
 
 # Those that hold fields, in order; "Check" and "Launch" follow.
-STEPS = {
+DESIGN_STEPS = {
     "Data": "What is judged, and how much of it.",
     "Question": "What participants read.",
     "People": "Where they come from, and how many judge each item.",

@@ -24,7 +24,6 @@ from common.errors import DesignError
 from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.agreement import SpanAgreement, span_alpha, span_f1
 from judgments.design.wordings import CAPTION, WORDINGS
-from judgments.drawing.caption_pairs import draw_captions
 from judgments.drawing.controls import (
     DEGRADED,
     REFERENCE,
@@ -33,6 +32,8 @@ from judgments.drawing.controls import (
     Makers,
     control_dealer,
     divide_images,
+    make_hits,
+    pack_runs,
 )
 from judgments.drawing.material import (
     LARGEST_PAGE,
@@ -53,7 +54,7 @@ from judgments.drawing.material import (
     screen_of,
     shuffled,
 )
-from judgments.drawing.packing import make_hits, pack_runs
+from judgments.drawing.pairing import draw_captions
 from judgments.kinds.base import (
     CaptionScore,
     Comparison,

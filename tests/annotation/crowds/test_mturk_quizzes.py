@@ -17,8 +17,7 @@ from annotation.crowds.mturk.pages import (
     requirements_of,
     score_at_least,
 )
-from judgments.countries import COUNTRIES
-from judgments.design.requirements import Quiz, Workers, reaches_pass_mark
+from judgments.design.requirements import COUNTRIES, Quiz, Workers, reaches_pass_mark
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 FORM = f"{{{SCHEMAS}/2017-11-06/QuestionForm.xsd}}"

@@ -17,7 +17,7 @@ from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import CaptionTexts, score_captions
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import grouped_correlation
-from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers.published_sets import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.records import JudgmentRow, ReferenceRow
 
 OF_FREQUENCIES = ("cider", "cider-d")  # the metrics that count documents

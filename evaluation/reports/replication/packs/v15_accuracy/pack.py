@@ -32,7 +32,7 @@ from evaluation.reports.replication.running import NO_TABLES, Run
 from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds, score_texts
 from evaluation.statistics.meta import ReferenceCurve
-from judgments.importers.fifty import FiftyDataset
+from judgments.importers.published_sets import FiftyDataset
 
 BLEU, ROUGE_1 = "bleu-4|stem:porter", "rouge-1|measure:recall"
 PRINTED = {

@@ -9,7 +9,7 @@ from evaluation.reports.replication.running import Run
 from evaluation.results.error_spans.scores import Judged, rank_systems, score_segments
 from judgments.importers import read_layouts
 from judgments.importers.records import Columns
-from judgments.importers.sheets import read_table
+from judgments.importers.tables import read_table
 from judgments.importers.textio import ImportNotes
 
 DATA, WAVES = "wmt24-news-systems", 4

@@ -1,4 +1,8 @@
-"""The pages "Access" and "Log" of a study, and the admin pages of accounts, groups and API tokens."""
+"""Who may do what: pages and resources.
+
+The pages "Access" and "Log" of a study, the admin pages of accounts, groups and API tokens, the log and the roles over
+HTTP, and who may send large bodies (deploy/nginx.conf).
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,11 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.cache import never_cache
+from rest_framework import serializers, status
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -41,20 +50,25 @@ from judgments.admin.base import (
     short_time,
     signed_in,
 )
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.importers.textio import guard_formula
 from judgments.models import ApiToken, Study, StudyEvent, StudyRole
 from judgments.operations import give, take
 from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page
 
 ON_A_PAGE = 50
+
 LONGEST_NAME = 150  # characters
+
 AT_ONCE = 1_000  # rows of a download
+
 ROLES = [
     ("viewer", "looks at all pages, results and files"),
     ("reviewer", "also approves, rejects, excludes, decides disputes and answers participants"),
     ("designer", "also changes the design, opens, closes and spends the budget"),
     ("owner", "also gives roles and deletes the study"),
 ]
+
 COLUMNS = ["at", "what", "words", "why", "by", "details"]
 
 
@@ -167,11 +181,13 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
 
 
 add_page(StudyPage(name="people", label="Access", order=80, view=show_people, group=Group.SHARE))
+
 add_page(StudyPage(name="log", label="Log", order=81, view=show_log, group=Group.SHARE))
+
 add_page(StudyPage(name="log-file", label="", order=82, view=download_log))
+
 for _operation in (give, take):
     add_operation(_operation, label=_operation.summary, beside=False, leads_to=lambda study: "people")
-
 
 GOOD_FOR = [
     ("30", gettext_lazy("30 days")),
@@ -180,8 +196,8 @@ GOOD_FOR = [
     ("", gettext_lazy("until it is revoked")),
 ]
 
-
 admin.site.unregister(User)
+
 admin.site.unregister(AccountGroup)
 
 
@@ -347,3 +363,71 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def _page(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
         context = {**self.admin_site.each_context(request), "opts": ApiToken._meta, "title": title, **more}
         return TemplateResponse(request, template, context)
+
+
+class EventSerializer(RowSerializer[StudyEvent]):
+    """An entry of a study's log."""
+
+    study = Related("slug")
+    details = serializers.DictField(read_only=True)
+    by = Related("by.username", optional=True)
+
+    class Meta:
+        model = StudyEvent
+        fields = ["id", "study", "what", "words", "why", "details", "by", "at"]
+
+
+class EventResource(Resource):
+    """Who did what to a study, when and why; nothing in it is ever changed."""
+
+    queryset = StudyEvent.objects.select_related("by")
+    serializer_class = EventSerializer
+    filterset_class = filters_of(StudyEvent, "what", study="slug", by="by__username")
+    orderings = {"id": "pk", "at": "at"}
+
+
+class RoleSerializer(RowSerializer[StudyRole]):
+    """A person's part in a study."""
+
+    study = Related("study.slug")
+    user = Related("user.username")
+    given_by = Related("given_by.username", optional=True)
+
+    class Meta:
+        model = StudyRole
+        fields = ["id", "study", "user", "role", "given_by", "given_at"]
+
+
+class RoleResource(Resource):
+    """Who may do what with a study."""
+
+    queryset = StudyRole.objects.select_related("study", "user", "given_by")
+    serializer_class = RoleSerializer
+    filterset_class = filters_of(StudyRole, "role", study=study_filter(), user="user__username")
+
+
+class MayUpload(BasePermission):
+    """An account, signed in or by token; no worker. For datasets, one of the staff."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        user = request.user
+        return (
+            isinstance(user, User) and user.is_active and (user.is_staff or view.kwargs["who"] == "account")
+        )
+
+
+class MayUploadView(APIView):
+    """GET /may-upload/account/ and /may-upload/staff/: 204, 401 or 403, before a proxy reads the body."""
+
+    permission_classes = (MayUpload,)
+    schema = None
+
+    def get(self, request: Request, who: str) -> Response:
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """A proxy knows no other refusals than 401 and 403: too many wrong tokens are one of them."""
+        response = super().handle_exception(exc)
+        if response.status_code == status.HTTP_429_TOO_MANY_REQUESTS:
+            response.status_code = status.HTTP_403_FORBIDDEN
+        return response
