@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from decimal import Decimal
@@ -28,7 +28,6 @@ from evaluation.data.releases.storage import (
     remove_written,
 )
 from evaluation.errors import PublishingError
-from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.planning.choosing.selecting import ALL, compute_choice, store_choice
 from evaluation.planning.choosing.weighing import compute_savings, compute_weighed
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
@@ -47,7 +46,6 @@ from evaluation.results.challenges.challenges import (
 )
 from evaluation.results.challenges.submissions import About, positions_of, read_captions, store_captions
 from evaluation.results.comparing.metrics import compare_metrics as compared_metrics
-from evaluation.results.consensus import CLUSTERED
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.disagreement.analysis import store_predictions
 from evaluation.results.judges.asking import ask_model
@@ -55,7 +53,6 @@ from evaluation.results.judges.findings import compare_judges as judges_beside_p
 from evaluation.results.judges.findings import store_comparison
 from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bounds
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
-from evaluation.results.readings import Readings
 from judgments.access.roles import Right, has_right, require_editor
 from judgments.datasets import uploads
 from judgments.importers.textio import read_whole
@@ -75,31 +72,14 @@ def aggregate(run: Run, *, study: str, **how: Any) -> None:
         result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
 
-def evaluate(
-    run: Run,
-    *,
-    study: str,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    tokenizer: str = DEFAULT_TOKENIZER,
-    clusters: str = CLUSTERED[0],
-    **readings: Any,
-) -> None:
-    evaluation = compute_evaluation(
-        study=find_study(study),
-        metrics=metrics,
-        tokenizer=tokenizer,
-        clusters=clusters,
-        readings=Readings(**readings),
-        progress=run.progress,
-    )
+def evaluate(run: Run, *, study: str, **how: Any) -> None:
+    evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **how)
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
 
 
-def compare_metrics(run: Run, *, study: str, first: str, second: str, tokenizer: str) -> dict[str, Any]:
-    return compared_metrics(
-        study=find_study(study), first=first, second=second, tokenizer=tokenizer, progress=run.progress
-    )
+def compare_metrics(run: Run, *, study: str, **values: Any) -> dict[str, Any]:
+    return compared_metrics(study=find_study(study), progress=run.progress, **values)
 
 
 def select_items(run: Run, *, study: str, method: str, **options: Any) -> None:

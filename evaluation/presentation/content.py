@@ -421,3 +421,8 @@ def as_json(value: Any, *names: str) -> Any:
     if isinstance(value, list | tuple):
         return [as_json(member) for member in value]
     return json_float(value) if isinstance(value, float) else value
+
+
+def rows_as_json(**columns: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return columns of equal length as rows for JSON."""
+    return [as_json(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]

@@ -1,9 +1,14 @@
-"""Compare automatic metrics with people, and store the evaluation."""
+"""Compare automatic metrics with people, and store the evaluation.
+
+Readings supplement the usual figures: other pairs, references, grades and thresholds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,17 +17,19 @@ from django.db import transaction
 from evaluation.data.imported_scores.storing import check_imported, imported_hashes, imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
-from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
+from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
-from evaluation.numeric.arrays import places_in
+from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.numeric.signatures import signature
-from evaluation.results.aggregation import StudyConsensus, consensus_of
+from evaluation.presentation.content import as_json, json_float
 from evaluation.results.consensus import (
     CLUSTERED,
+    StudyConsensus,
     agreement_rows,
     clusters_of_captions,
     clusters_of_pairs,
+    consensus_of,
     one_against_rest,
 )
 from evaluation.results.metric_figures import (
@@ -39,29 +46,171 @@ from evaluation.results.metric_figures import (
     kappa_at_cuts,
     score_pairs,
 )
-from evaluation.results.readings import (
-    DRAWS,
-    Readings,
-    accuracy_over_all,
-    accuracy_with_ties,
-    correlate_single_grades,
-    curves_as_json,
-    tau_c_with_interval,
-)
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, winners_named
-from evaluation.statistics.inference import ITEM, NAIVE, RATER, ClusterColumns
-from evaluation.statistics.meta import PeoplesWinners, accuracy_by_references, kinds_of, random_subsets
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.inference import ITEM, NAIVE, RATER, ClusterColumns, Inference
+from evaluation.statistics.inputs import ROUNDING
+from evaluation.statistics.meta import (
+    PeoplesWinners,
+    ReferenceCurve,
+    accuracy_by_references,
+    kinds_of,
+    metric_winners,
+    pair_credits,
+    pairwise_accuracy,
+    random_subsets,
+    soft_accuracy_of_comparisons,
+)
+from evaluation.statistics.meta.grouped import CALIBRATE
 from judgments.access.roles import note_event
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, kind_of
 
+DRAWS = 10  # random subsets of references of each size
+SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}
+FEWEST_RESAMPLES, MOST_RESAMPLES, GRADES_DRAWN = 50, 1000, 2_000_000
+ESTIMATE = ("value", "low", "high", "n", "reason")
+OF_PAIRS, OF_CAPTIONS = (
+    ("all_pairs", "references", "ties"),
+    ("tau_c", "single_grades", "own_kept", "without_own", "people_at_least", "metric_at_least"),
+)
 ITEMS_CHOSEN = (
     "The items were chosen by their usefulness, and these figures hold for the chosen items alone; weigh_back says "
     "what they are for all items (docs/choosing.md)."
 )
 ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """The requested readings.
+
+    Attributes of pairs:
+        all_pairs: accuracy over all pairs; a pair without a consensus is half right.
+        references: sizes of random subsets of references to score against.
+        ties: accuracy where a metric's tie is right if people see no difference, and soft pairwise accuracy.
+
+    Attributes of captions:
+        tau_c: Kendall's tau-c with people's share or mean.
+        single_grades: correlation with every single judgment instead of the mean.
+        own_kept: keep references equal to the caption.
+        without_own: leave out captions equal to a reference.
+        people_at_least, metric_at_least: thresholds of kappa, instead of the usual ones.
+    """
+
+    all_pairs: bool = False
+    references: Sequence[int] = ()
+    ties: bool = False
+    tau_c: bool = False
+    single_grades: bool = False
+    own_kept: bool = False
+    without_own: bool = False
+    people_at_least: Sequence[float] = ()
+    metric_at_least: Sequence[float] = ()
+
+    def settings(self) -> dict[str, Any]:
+        readings = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
+        return {
+            name.replace("_", "-"): "yes" if value is True else ",".join(map(str, value))
+            for name, value in readings.items()
+            if value
+        }
+
+    def check(self, *, compares_pairs: bool) -> None:
+        """Raise EvaluationError for a reading that the protocol lacks, or two that exclude each other."""
+        for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
+            if getattr(self, name):
+                expected, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
+                raise EvaluationError(
+                    f"{name} is a reading of judged {expected}; this study judges {has}: leave {name} out."
+                )
+        if self.own_kept and self.without_own:
+            raise EvaluationError(
+                "own_kept keeps references equal to the caption, and without_own leaves such captions out; expected "
+                "one of them."
+            )
+
+
+def accuracy_over_all(
+    scores: Floats, people: PeoplesWinners, kinds: Sequence[str] | None
+) -> dict[str, dict[str, Any]]:
+    """Return accuracy over all pairs by kind from (N, 2) scores; a pair without a consensus is half right."""
+    named = metric_winners(scores[:, 0], scores[:, 1])
+
+    def credit(pairs: Ints, winners: Floats) -> Floats:
+        return pair_credits(named[pairs], winners, undecided="half")[0]
+
+    everywhere = np.arange(len(named))
+    accuracies = {}
+    for kind, of_kind in kinds_of(kinds, len(named)).items():
+        n = int(of_kind.sum())
+        estimate = people.share(credit, of_kind, undecided=True) if n else Inference()
+        value = float(credit(everywhere, people.winners)[of_kind].mean()) if n else math.nan
+        accuracies[kind] = {"value": json_float(value), **as_json(estimate, "low", "high"), "n": n}
+        accuracies[kind]["reason"] = estimate.reason
+    return accuracies
+
+
+def accuracy_with_ties(
+    scores: Floats, people: PeoplesWinners, judged: Flags, systems: Sequence[tuple[str, str]], seed: int
+) -> dict[str, Any]:
+    """Compare (N, 2) scores with people's winners of the pairs that were judged; a metric's tie gets a tie right.
+
+    Return accuracy with the gap of a metric's tie at zero (``plain``), and at the best one on these pairs
+    (``calibrated``, Deutsch et al. 2023); and ``soft`` pairwise accuracy of systems, which are those of judged pairs.
+    """
+    outcomes, judged_scores = people.winners[judged], scores[judged]
+    sides = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
+    groups = np.repeat(np.arange(len(outcomes)), 2)
+    accuracies: dict[str, Any] = {}
+    for name, epsilon in (("plain", 0.0), ("calibrated", CALIBRATE)):
+        accuracy = pairwise_accuracy(
+            judged_scores.ravel(), sides.ravel(), groups, epsilon=epsilon, resamples=0, seed=seed
+        )
+        named = metric_outcomes(scores, accuracy.epsilon)
+        estimate = people.share(partial(_is_right, named), judged, undecided=True)
+        accuracies[name] = {
+            "value": json_float(accuracy.value),
+            **as_json(estimate, "low", "high"),
+            "n": accuracy.pairs,
+            **as_json(accuracy, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
+            "reason": accuracy.reason or estimate.reason,
+        }
+    first, second = zip(*systems, strict=True)
+    margins = judged_scores[:, 0] - judged_scores[:, 1]
+    sides = (outcomes == 1) - 1.0 * (outcomes == 2)
+    soft = soft_accuracy_of_comparisons(first, second, margins, sides, seed=seed)
+    accuracies["soft"] = {
+        **as_json(soft, "value", "pairwise", "pairs", "comparisons", "reason", "signature"),
+        "low": None,
+        "high": None,
+        "n": soft.pairs,
+    }
+    return accuracies
+
+
+def _is_right(named: Ints, pairs: Ints, winners: Floats) -> Floats:
+    return (named[pairs] == winners).astype(np.float64)
+
+
+def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
+    """Return (N,) 1 or 2 for the better of (N, 2) scores, 0 if they differ by up to ``epsilon``."""
+    gap = scores[:, 0] - scores[:, 1]
+    slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
+    return np.where(np.abs(gap) <= epsilon + slack, 0, np.where(gap > 0, 1, 2)).astype(np.int64)
+
+
+def curves_as_json(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
+    names = ("references", "draws", "value", "low", "high")
+    return {
+        kind: [
+            as_json(dict(zip(names, row, strict=True)) | {"n": curve.n})
+            for row in zip(*(getattr(curve, name).tolist() for name in names), strict=True)
+        ]
+        for kind, curve in curves.items()
+    }
 
 
 def compute_pair_readings(
@@ -144,39 +293,49 @@ def compute_caption_readings(
     readings: Readings,
     captions: Sequence[CaptionTexts],
     judged: MetricResults,
+    table: JudgmentTable,
     *,
     cuts: Sequence[float],
     seed: int,
     clusters: ClusterColumns,
 ) -> dict[str, Any]:
-    """Return the requested readings of captions that need no other scores, by metric."""
+    """Return the requested readings of captions that need no other scores, by metric. Raise EvaluationError."""
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     figures: dict[str, Any] = {}
-    scores = {name: both[:, 0] for name, both in judged.scores.items()}
+
+    def by_metric(figure: Callable[[Floats], Any]) -> dict[str, Any]:
+        return {name: figure(both[:, 0]) for name, both in judged.scores.items()}
+
+    def tau_c(metric: Floats) -> Any:
+        return as_json(correlation(metric, people, "kendall-tau-c", clusters=clusters), *ESTIMATE)
+
     if readings.tau_c:
-        figures["tau_c"] = {
-            name: tau_c_with_interval(metric, people, clusters) for name, metric in scores.items()
-        }
+        figures["tau_c"] = by_metric(tau_c)
     if readings.people_at_least or readings.metric_at_least:
-        figures["thresholds"] = {
-            name: kappa_at_cuts(metric, people, cuts, seed, clusters, readings.metric_at_least)
-            for name, metric in scores.items()
-        }
+        at_least = readings.metric_at_least
+        figures["thresholds"] = by_metric(
+            lambda metric: kappa_at_cuts(metric, people, cuts, seed, clusters, at_least)
+        )
+    if readings.single_grades:
+        of, grades, grade_clusters = _single_grades(captions, table, clusters)
+        resamples = int(np.clip(GRADES_DRAWN // len(grades), FEWEST_RESAMPLES, MOST_RESAMPLES))
+        options: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": grade_clusters}
+        figures["single_grades"] = by_metric(
+            lambda metric: {
+                key: as_json(correlation(metric[of], grades, name, **options), *ESTIMATE)
+                for key, name in SINGLE_COEFFICIENTS.items()
+            }
+        )
     return figures
 
 
-def compute_single_grade_readings(
-    captions: Sequence[CaptionTexts],
-    judged: MetricResults,
-    table: JudgmentTable,
-    *,
-    seed: int,
-    clusters: ClusterColumns,
-) -> dict[str, Any]:
-    """Correlate metrics with every used judgment of the captions, by metric.
+def _single_grades(
+    captions: Sequence[CaptionTexts], table: JudgmentTable, clusters: ClusterColumns
+) -> tuple[Ints, Floats, ClusterColumns]:
+    """Return every used judgment of the captions: which caption, its value, and what judgments are clustered by.
 
     Raises:
-        EvaluationError: the judgments are of lists of captions.
+        EvaluationError: the judgments are of lists of captions, or no numbers.
     """
     units = [caption.unit for caption in captions]
     if None in units:
@@ -193,38 +352,7 @@ def compute_single_grade_readings(
     if isinstance(clusters, Mapping):
         raters = {RATER: table.worker[rows]} if RATER in clusters else {}
         clusters = {ITEM: np.array([caption.item for caption in captions])[of], **raters}
-    return {
-        name: correlate_single_grades(scores[:, 0], table.value[rows], of, clusters, seed)
-        for name, scores in judged.scores.items()
-    }
-
-
-def compute_readings_with_own(
-    captions: Sequence[CaptionTexts],
-    references: loaders.ReferenceSet,
-    documents: Sequence[References],
-    *,
-    metrics: Sequence[str],
-    tokenizer: str,
-    cuts: Sequence[float],
-    seed: int,
-    clusters: ClusterColumns,
-) -> dict[str, Any]:
-    """Score captions with references equal to them (H13 §4.1.1), by metric."""
-    whole = [
-        replace(caption, references=[text for _, text in references.of_item[caption.item]])
-        for caption in captions
-    ]
-    return judge_captions(
-        whole,
-        documents,
-        metrics=metrics,
-        tokenizer=tokenizer,
-        cuts=cuts,
-        per_image=False,
-        seed=seed,
-        clusters=clusters,
-    ).metrics
+    return of, table.value[rows], clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,20 +381,21 @@ def compute_evaluation(
     study: Study,
     metrics: Sequence[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
-    readings: Readings | None = None,
     clusters: str = CLUSTERED[0],
     progress: Progress = no_progress,
+    **requested: Any,
 ) -> MetaEvaluation:
     """Compare metrics with the study's consensus, without storing the result.
 
-    With ``clusters`` "naive", intervals and tests take pairs, captions and judgments as independent.
+    With ``clusters`` "naive", intervals and tests take pairs, captions and judgments as independent; ``requested``
+    are ``Readings``.
 
     Raises:
         EvaluationError: an unknown metric or tokenizer, a reading of another protocol, no consensus, or no
             references.
     """
     kind, design = compared_kind(study), design_of(study)
-    readings, clustered = readings or Readings(), clusters != NAIVE
+    readings, clustered = Readings(**requested), clusters != NAIVE
     readings.check(compares_pairs=kind.compares_pairs)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
@@ -301,20 +430,12 @@ def compute_evaluation(
         )
         result["people"] = people if people["all"]["n"] else {}
         pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
-        result["halves"] = compare_on_same_halves(
-            *halves_of_pairs(
-                table, consensus.units, pks, anonymous=not clustered or loaders.is_anonymous(study)
-            ),
-            judged.scores,
-            kinds_of(kinds, len(pairs)),
-            images,
-        )
-        result["verdict"] = pair_verdicts(
-            judged.scores,
-            winners,
-            kinds,
-            {name: figures["accuracy"] for name, figures in judged.metrics.items()},
-        )
+        alone = not clustered or loaders.is_anonymous(study)
+        halves = halves_of_pairs(table, consensus.units, pks, anonymous=alone)
+        all_kinds = kinds_of(kinds, len(pairs))
+        result["halves"] = compare_on_same_halves(*halves, judged.scores, all_kinds, images)
+        accuracy = {name: figures["accuracy"] for name, figures in judged.metrics.items()}
+        result["verdict"] = pair_verdicts(judged.scores, winners, kinds, accuracy)
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
         further = compute_pair_readings(
             readings,
@@ -334,16 +455,15 @@ def compute_evaluation(
         documents = references.documents()
         by = caption_clusters(study, table, consensus, captions) if clustered else NAIVE
         cuts = readings.people_at_least or kind.comparison.cuts
+        options: dict[str, Any] = {"tokenizer": tokenizer, "seed": design.seed, "clusters": by}
+        options["cuts"] = kind.comparison.cuts
         judged = judge_captions(
             captions,
             documents,
             metrics=metrics,
-            tokenizer=tokenizer,
-            cuts=kind.comparison.cuts,
-            per_image=kind.comparison.per_image,
-            seed=design.seed,
             imported=imported,
-            clusters=by,
+            per_image=kind.comparison.per_image,
+            **options,
         )
         settings["df"] = f"{len(documents)}-images"
         settings["own"] = "left-out" if readings.without_own else "dropped"
@@ -352,23 +472,15 @@ def compute_evaluation(
         cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
         result["verdict"] = {"all": correlation_verdict(cells)}
         further = compute_caption_readings(
-            readings, captions, judged, cuts=cuts, seed=design.seed, clusters=by
+            readings, captions, judged, table, cuts=cuts, seed=design.seed, clusters=by
         )
-        if readings.single_grades:
-            further["single_grades"] = compute_single_grade_readings(
-                captions, judged, table, seed=design.seed, clusters=by
-            )
-        if readings.own_kept and computed:
-            further["own_kept"] = compute_readings_with_own(
-                captions,
-                references,
-                documents,
-                metrics=computed,
-                tokenizer=tokenizer,
-                cuts=kind.comparison.cuts,
-                seed=design.seed,
-                clusters=by,
-            )
+        if readings.own_kept and computed:  # with references equal to the caption (H13 §4.1.1)
+            whole = [
+                replace(caption, references=[text for _, text in references.of_item[caption.item]])
+                for caption in captions
+            ]
+            kept = judge_captions(whole, documents, metrics=computed, per_image=False, **options)
+            further["own_kept"] = kept.metrics
     settings |= readings.settings() | ({} if clustered else {"clusters": NAIVE})
     if further:
         result["readings"] = further
@@ -597,24 +709,9 @@ def _score_rows(analysis: Analysis, judged: MetricResults) -> Iterator[MetricSco
                 yield MetricScore(analysis=analysis, metric=metric, unit_id=pk, first=row[0])
 
 
-def evaluate_study(
-    *,
-    study: Study,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    tokenizer: str = DEFAULT_TOKENIZER,
-    clusters: str = CLUSTERED[0],
-    progress: Progress = no_progress,
-    **readings: Any,
-) -> dict[str, Any]:
-    """Compute and store how metrics agree with the consensus (docs/evaluation.md); ``readings`` as in Readings."""
-    evaluation = compute_evaluation(
-        study=study,
-        metrics=metrics,
-        tokenizer=tokenizer,
-        readings=Readings(**readings),
-        clusters=clusters,
-        progress=progress,
-    )
+def evaluate_study(*, study: Study, progress: Progress = no_progress, **how: Any) -> dict[str, Any]:
+    """Compute and store how metrics agree with the consensus (docs/evaluation.md), as ``compute_evaluation``."""
+    evaluation = compute_evaluation(study=study, progress=progress, **how)
     progress(0.85, "storing scores")
     store_evaluation(evaluation)
     progress(1.0, "done")

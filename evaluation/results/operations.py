@@ -14,7 +14,7 @@ from evaluation.errors import as_sentence
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, ImportedMetric, ScoreKeys
 from evaluation.results.consensus import CLUSTERED
 from evaluation.results.disagreement.worker_models import WORKER_MODELS
-from evaluation.results.readings import Readings
+from evaluation.results.meta_evaluation import Readings
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import background_operation

@@ -38,10 +38,10 @@ from evaluation.results.aggregation import captions_table, consensus_tables, que
 from evaluation.results.consensus import SIDE_LABELS, components_sentence
 from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.disagreement.worker_models import WORKER_MODELS
+from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metric_figures import accuracy_table, correlation_table, readings_tables, ties_tables
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import audit_sentence
-from evaluation.results.readings import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
 from evaluation.statistics.aggregation.votes_and_means import SURE
 from judgments.access.permissions import study_for

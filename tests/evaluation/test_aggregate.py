@@ -2,16 +2,21 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from evaluation.data.judgment_sets.records import UnitRow, WorkerRow
 from evaluation.models import Analysis
 from evaluation.models import Consensus as ConsensusRow
 from evaluation.results.aggregation import aggregate_study, system_tallies
+from evaluation.results.consensus import measure_agreement
+from judgments.kinds import IncludedJudgment
 from judgments.models import CandidatePair, Caption, Study, System
 from tests.evaluation.studies import StudyOf, make_dataset
 
@@ -331,3 +336,37 @@ def test_a_system_s_wins_are_counted_against_other_systems_alone() -> None:
         {"system": "people", "pairs": 1, "wins": 1, "losses": 0, "ties": 0},
         {"system": "two", "pairs": 3, "wins": 0, "losses": 1, "ties": 1},
     ]
+
+
+UNITS, IMAGES, PEOPLE = 24, 8, 6
+
+
+@pytest.mark.parametrize(
+    ("anonymous", "clusters"), [(False, {"item": IMAGES, "rater": PEOPLE}), (True, {"item": IMAGES})]
+)
+def test_open_answers_are_by_image_and_by_known_people(anonymous: bool, clusters: dict[str, int]) -> None:
+    draw = np.random.default_rng(1)
+    kind: Any = SimpleNamespace(
+        is_open=True,
+        aggregation=SimpleNamespace(
+            level="nominal", no_alpha="", codes=lambda _, given: {"a": given, "b": 1}
+        ),
+    )
+    judged = [
+        IncludedJudgment(SimpleNamespace(pk=unit), worker, int(draw.random() < 0.3 + 0.4 * (unit % 2)))
+        for unit in range(UNITS)
+        for worker in range(PEOPLE)
+    ]
+    table: Any = None
+    found = measure_agreement(
+        kind,
+        table,
+        [UnitRow(unit, f"u{unit}", "", None) for unit in range(UNITS)],
+        [WorkerRow(pk, f"w{pk}", anonymous, simulated=False) for pk in range(PEOPLE)],
+        judged,
+        seed=1,
+        images=np.arange(UNITS) // 3,
+    )
+    alpha = found["alpha"]
+    assert alpha["clusters"] == clusters
+    assert alpha["low"] < alpha["value"] < alpha["high"]

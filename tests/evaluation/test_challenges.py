@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from common.amounts import coefficient
@@ -29,6 +31,7 @@ from evaluation.results.challenges.submissions import (
 from judgments.access.tokens import create_token
 from judgments.jobs import run_job
 from judgments.models import Caption, Job
+from tests.annotation.foreign_pages import english_on
 from tests.doors import signed_in
 from tests.evaluation.challenging import (
     a_challenge,
@@ -41,6 +44,7 @@ from tests.evaluation.challenging import (
 )
 
 pytestmark = pytest.mark.django_db
+
 ABOUT = About(system="Captioner", team="Team")
 
 
@@ -111,6 +115,7 @@ def test_references_that_changed_meanwhile_are_noticed_and_another_try_is_free()
 
 
 POSITIONS = {"1": 0, "2": 1, "3": 2, "4": 3, "5": 4}
+
 GOOD = [{"image_id": number, "caption": f"text {number}"} for number in (5, 3, 1, 2, 4)]
 
 
@@ -475,3 +480,29 @@ def test_what_its_author_does_not_show_is_for_organisers_of_that_challenge_alone
         assert ("Shown" in listed, "Hidden" in listed) == (True, seen)
         remove = browser.get(f"/admin/evaluation/submission/{hidden.pk}/remove/")
         assert remove.status_code == (200 if seen else 404)
+
+
+GERMAN = {"accept-language": "de"}
+
+
+def test_the_way_from_the_list_to_the_leaderboard_is_german() -> None:
+    made = a_challenge(title="Wiesen", description="")
+    browser = Client(headers=GERMAN)
+    before = [reverse("evaluation:challenges"), reverse("evaluation:challenge", args=[made.slug])]
+    pages = [browser.get(address).text for address in [*before, reverse("evaluation:sign-in")]]
+    browser.force_login(participant())
+    submit = reverse("evaluation:submit", args=[made.slug])
+    pages.append(browser.get(submit).text)
+    values = {"system": "Gaertner", "team": "Ada", "public": "on"}
+    refused = browser.post(submit, values | {"file": SimpleUploadedFile("a.json", b"[]")})
+    assert "Die Datei hat 0 von 24 Bildunterschriften" in refused.text
+    done = browser.post(submit, values | {"file": file_of(captions(20))}, follow=True)
+    assert "Ihre Bildunterschriften sind gespeichert und werden bewertet." in done.text
+    pages += [refused.text, done.text]
+    work_off()
+    pages += [browser.get(address).text for address in [*before, reverse("evaluation:own", args=[made.slug])]]
+    assert "Rangliste" in pages[-2]
+    assert "Aus der Rangliste nehmen" in pages[-1]
+    for shown in pages:
+        assert '<html lang="de"' in shown
+        assert english_on(shown) == []

@@ -42,7 +42,7 @@ def one_by_one(metric: str) -> list[list[float]]:
 
 def test_the_figures_are_those_of_each_caption_scored_alone() -> None:
     bounds = compute_bounds(IMAGES, metrics=METRICS)
-    assert (bounds.images, bounds.captions, bounds.alone) == (3, 8, 1)
+    assert (bounds.images, bounds.captions, bounds.left_out) == (3, 8, 1)
     plain = {metric: one_by_one(metric) for metric in METRICS}
     for metric, images in plain.items():
         own, flat = bounds.upper[metric], np.concatenate(images)

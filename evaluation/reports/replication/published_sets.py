@@ -15,8 +15,8 @@ from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.presentation.content import Curve, Estimate, estimate_of, json_float
 from evaluation.reports.replication.running import describe_estimate
+from evaluation.results.meta_evaluation import accuracy_over_all
 from evaluation.results.metric_figures import PairTexts, score_pairs
-from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.inference import CONFIDENCE, ITEM, share_of_rows
 from evaluation.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets

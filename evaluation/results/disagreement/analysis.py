@@ -25,11 +25,18 @@ from common.incoming import load_json
 from common.parameters import FileText, Parameters
 from evaluation.data.export.formats.consensus import has_soft_labels
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import MOST_VALUES, NO_PAIR, JudgmentTable, Units, WorkerRow
+from evaluation.data.judgment_sets.records import (
+    MOST_VALUES,
+    NO_PAIR,
+    JudgmentTable,
+    Units,
+    WorkerRow,
+    texts_of,
+)
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.presentation.content import json_float
+from evaluation.presentation.content import as_json, json_float, rows_as_json
 from evaluation.results.consensus import ANONYMOUS
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from evaluation.statistics.disagreement import (
@@ -264,9 +271,7 @@ def compute_disagreement(
             "floor": json_float(soft.floor),
             "uncorrected": json_float(float(_entropies(soft.shares).mean())),
             "most": float(np.log(len(soft.labels))),
-            "correction": soft.correction,
-            "concentration": [json_float(parameter) for parameter in soft.concentration.tolist()],
-            "signature": soft.signature,
+            **as_json(soft, "correction", "concentration", "signature"),
         },
         "disputed": _disputed(units, positions, soft),
         "predictors": _predictors(study, units, positions, images, soft, seed, predictions or {}),
@@ -291,15 +296,12 @@ def _entropies(shares: Floats) -> Floats:
 def _disputed(units: Units, positions: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
     several = np.flatnonzero(soft.judgments > 1)
     first = several[np.lexsort((positions[several], -soft.entropy[several]))][:DISPUTED_KEPT]
-    return [
-        {
-            "unit": units.key[int(positions[index])].as_py(),
-            "n": int(soft.judgments[index]),
-            "shares": soft.shares[index].tolist(),
-            "entropy": float(soft.entropy[index]),
-        }
-        for index in first.tolist()
-    ]
+    return rows_as_json(
+        unit=texts_of(units.key.take(positions[first])),
+        n=soft.judgments[first],
+        shares=soft.shares[first],
+        entropy=soft.entropy[first],
+    )
 
 
 def _predictors(
@@ -318,11 +320,8 @@ def _predictors(
     rows = [
         _predictor_row(EQUALLY, "baseline", np.full((size, width), 1 / width), np.arange(size), images, soft)
     ]
-    for name, path in predictions.items():
-        distributions = read_predictions(path, units, positions, soft)
-        here = np.flatnonzero(~np.isnan(distributions[:, 0]))
-        rows.append(_predictor_row(name, "model", distributions[here], here, images, soft))
-    for name, distributions in imported_predictions(study, units.pk[positions]).items():
+    read = [(name, read_predictions(path, units, positions, soft)) for name, path in predictions.items()]
+    for name, distributions in (*read, *imported_predictions(study, units.pk[positions]).items()):
         here = np.flatnonzero(~np.isnan(distributions[:, 0]))
         rows.append(_predictor_row(name, "model", distributions[here], here, images, soft))
     if not (fold == fold[0]).all():
@@ -466,20 +465,14 @@ def _compare_groups(
     of = fit.membership.argmax(axis=1)
     return {
         "reason": "",
-        "p": fit.p,
-        "gain": fit.gain,
-        "bootstraps": fit.bootstraps,
-        "between": json_float(fit.between),
-        "groups": [
-            {
-                "raters": int((of == group).sum()),
-                "share": float(fit.shares[group]),
-                "accuracy": float(fit.accuracy[group]),
-                "within": json_float(float(fit.within[group])),
-                "confusion": fit.confusion[group].tolist(),
-            }
-            for group in (0, 1)
-        ],
+        **as_json(fit, "p", "gain", "bootstraps", "between"),
+        "groups": rows_as_json(
+            raters=np.bincount(of, minlength=2),
+            share=fit.shares,
+            accuracy=fit.accuracy,
+            within=fit.within,
+            confusion=fit.confusion,
+        ),
         "members": sorted(
             (
                 {"worker": names[pk], "group": int(group) + 1, "probability": float(chances[group])}
@@ -487,9 +480,7 @@ def _compare_groups(
             ),
             key=lambda row: (row["group"], row["worker"]),
         ),
-        "converged": fit.converged,
-        "note": fit.note,
-        "signature": fit.signature,
+        **as_json(fit, "converged", "note", "signature"),
     }
 
 
@@ -514,19 +505,10 @@ def _compare_known_groups(
         rows.append(
             {
                 "by": name,
-                "groups": [
-                    {"name": group, "raters": raters, "within": json_float(within)}
-                    for group, raters, within in zip(
-                        test.groups.tolist(), test.raters.tolist(), test.within.tolist(), strict=True
-                    )
-                ],
-                "overall": json_float(test.overall),
-                "between": json_float(test.between),
-                "p": json_float(test.p),
+                "groups": rows_as_json(name=test.groups, raters=test.raters, within=test.within),
+                **as_json(test, "overall", "between", "p"),
                 "left_out": len(np.unique(worker[~here])),
-                "permutations": test.permutations,
-                "reason": test.reason,
-                "signature": test.signature,
+                **as_json(test, "permutations", "reason", "signature"),
             }
         )
     return rows

@@ -37,6 +37,7 @@ from evaluation.presentation.content import (
     as_json,
     estimate_of,
     json_float,
+    rows_as_json,
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.judges.asking import check_kind, has_orders
@@ -129,24 +130,14 @@ class Answers(Summary):
     swapped: Flags
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    study: Study
-    result: dict[str, Any]
-    settings: dict[str, Any]
-    signature: str
-    judgments: str
-    data_hash: str
-
-
 def compare_judges(
     *,
     study: Study,
     epsilon: float = EPSILON,
     seed: int = 0,
     progress: Callable[[float, str], object] = no_progress,
-) -> Comparison:
-    """Compare all judges of a study with its people, without storing the result."""
+) -> Analysis:
+    """Compare all judges of a study with its people, without storing the analysis."""
     kind = kind_of(study)
     check_kind(kind)
     judges = list(Judge.objects.filter(study=study).order_by("name"))
@@ -167,8 +158,9 @@ def compare_judges(
         digests[judge.name] = digest
         entries.append(_compare_judge(judge, answers, material, epsilon, seed))
     settings = {"epsilon": epsilon, "seed": seed}
-    return Comparison(
+    return Analysis(
         study=study,
+        what=Analysis.What.JUDGES,
         result={"judges": entries, "people": _describe_people(material)},
         settings=settings,
         signature=signature("judges", settings),
@@ -178,16 +170,9 @@ def compare_judges(
 
 
 @transaction.atomic
-def store_comparison(comparison: Comparison) -> Analysis:
-    return Analysis.objects.replace(
-        study=comparison.study,
-        what=Analysis.What.JUDGES,
-        signature=comparison.signature,
-        data_hash=comparison.data_hash,
-        settings=comparison.settings,
-        judgments=comparison.judgments,
-        result=comparison.result,
-    )
+def store_comparison(comparison: Analysis) -> Analysis:
+    names = ("study", "what", "signature", "data_hash", "settings", "judgments", "result")
+    return Analysis.objects.replace(**{name: getattr(comparison, name) for name in names})
 
 
 def _load_material(study: Study, kind: Kind, table: Any) -> Material:
@@ -330,9 +315,8 @@ def _describe_people(material: Material) -> dict[str, Any]:
     others = people.n[rows] - 1.0
     share = _equal_answers(people, people) - 1  # a person's own answer equals itself
     keep = others > 0
-    return {
-        **counted,
-        "agreement": _share_of_judgments(share / np.where(keep, others, np.nan), material, keep),
+    return counted | {
+        "agreement": _share_of_judgments(share / np.where(keep, others, np.nan), material, keep)
     }
 
 
@@ -356,12 +340,7 @@ def _share_of_judgments(share: Floats, material: Material, keep: Flags) -> dict[
         columns["rater"] = material.worker
     interval = share_of_rows(np.nan_to_num(share), columns, CONFIDENCE, keep=keep)
     value = float(share[keep].mean()) if keep.any() else math.nan
-    return {
-        "value": json_float(value),
-        "low": json_float(interval.low),
-        "high": json_float(interval.high),
-        "n": int(keep.sum()),
-    }
+    return {"value": json_float(value), **as_json(interval, "low", "high"), "n": int(keep.sum())}
 
 
 def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
@@ -396,18 +375,14 @@ def _undefined_estimate(n: int) -> dict[str, Any]:
 def _mean_estimate(values: Floats, images: Ints) -> dict[str, Any]:
     if not len(values):
         return _undefined_estimate(0)
-    clusters = Clusters.of_codes({ITEM: renumbered(images)})
     mean = float(values.mean())
-    return _interval_around(mean, (values - mean) / len(values), clusters) | {"n": len(values)}
+    return _estimate(mean, (values - mean) / len(values), images, len(values))
 
 
-def _interval_around(value: float, influences: Floats, clusters: Clusters) -> dict[str, Any]:
-    half = clusters.spread(influences).half(CONFIDENCE)
-    return {
-        "value": json_float(value),
-        "low": json_float(value - half),
-        "high": json_float(value + half),
-    }
+def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[str, Any]:
+    """Return a value with its interval by images; (N,) influences and images are those of the rows behind it."""
+    half = Clusters.of_codes({ITEM: renumbered(images)}).spread(influences).half(CONFIDENCE)
+    return dict(as_json({"value": value, "low": value - half, "high": value + half, "n": n}))
 
 
 def _difference_from_people(answers: Answers, material: Material) -> dict[str, Any]:
@@ -454,8 +429,7 @@ def _length_bias(answers: Answers, material: Material) -> dict[str, Any]:
         return _undefined_estimate(len(both))
     slope = float(centred @ gap[both]) / squares
     rest = gap[both] - gap[both].mean() - slope * centred
-    clusters = Clusters.of_codes({ITEM: renumbered(material.image[both])})
-    return _interval_around(WORDS * slope, WORDS * centred * rest / squares, clusters) | {"n": len(both)}
+    return _estimate(WORDS * slope, WORDS * centred * rest / squares, material.image[both], len(both))
 
 
 def _bias_towards(texts: Flags, keep: Flags, answers: Answers, material: Material) -> dict[str, Any]:
@@ -487,9 +461,8 @@ def _own_family_bias(judge: Judge, answers: Answers, material: Material) -> dict
         return _undefined_estimate(len(of_family))
     rows = np.concatenate([of_family, of_others])
     parts = [(gap[part] - gap[part].mean()) / len(part) for part in (of_family, of_others)]
-    clusters = Clusters.of_codes({ITEM: renumbered(material.image[rows])})
     value = float(gap[of_family].mean() - gap[of_others].mean())
-    return _interval_around(value, np.concatenate([parts[0], -parts[1]]), clusters) | {"n": len(of_family)}
+    return _estimate(value, np.concatenate([parts[0], -parts[1]]), material.image[rows], len(of_family))
 
 
 def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dict[str, Any]:
@@ -524,14 +497,14 @@ def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dic
         "won": int(test.won.sum()),
         "passed": test.passed,
         "least_units": FEWEST_UNITS,
-        "each": [
-            {"units": units, "judge": json_float(judge), "person": json_float(person), "p": json_float(p), "won": won}
-            for units, judge, person, p, won in zip(
-                test.units.tolist(), test.judge_advantage.tolist(), test.rater_advantage.tolist(),
-                test.adjusted_p.tolist(), test.won.tolist(), strict=True,
-            )
-        ],
-    }  # fmt: skip
+        "each": rows_as_json(
+            units=test.units,
+            judge=test.judge_advantage,
+            person=test.rater_advantage,
+            p=test.adjusted_p,
+            won=test.won,
+        ),
+    }
 
 
 def _estimate_people(answers: Answers, material: Material, seed: int) -> dict[str, Any]:
@@ -555,22 +528,16 @@ def _estimate_people(answers: Answers, material: Material, seed: int) -> dict[st
             longest = (estimate.labelled, people[known], judge[known])
     n, people, judge = longest
     sizes = sizes_of_curve(n)
-    savings = []
+    savings: list[dict[str, Any]] = []
     if sizes and np.ptp(people) > 0:
         curve = savings_curve(people, judge, sizes=sizes, draws=DRAWS, seed=seed)
-        columns = (curve.coverage, curve.width, curve.people_width, curve.effective)
-        savings = [
-            {
-                "people": size,
-                "coverage": json_float(cover),
-                "width": json_float(width),
-                "alone": json_float(alone),
-                "worth": json_float(worth),
-            }
-            for size, cover, width, alone, worth in zip(
-                curve.sizes, *(column.tolist() for column in columns), strict=True
-            )
-        ]  # fmt: skip
+        savings = rows_as_json(
+            people=curve.sizes,
+            coverage=curve.coverage,
+            width=curve.width,
+            alone=curve.people_width,
+            worth=curve.effective,
+        )
     return {"estimates": rows, "savings": savings, "draws": DRAWS}
 
 
@@ -598,19 +565,16 @@ def newest_comparison(study: Study) -> Analysis | None:
 
 def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
     test, name = judge["test"], judge["name"]
-    gone = (
-        [f"{name} was removed since; its figures are of the answers that it had."]
-        if judge.get("removed_at")
-        else []
-    )
-    if test["reason"]:
-        return [f"{name}: not tested, as {test['reason']}.", *gone]
-    may = "may" if test["passed"] else "may not"
-    return [
-        f"{name}: {may} replace a person here: it won against {test['won']} of {test['people']} people "
-        f"(half are needed), with epsilon {test['epsilon']:g}.",
-        *gone,
+    may = "may" if test.get("passed") else "may not"
+    sentences = [
+        f"{name}: not tested, as {test['reason']}."
+        if test["reason"]
+        else f"{name}: {may} replace a person here: it won against {test['won']} of {test['people']} people "
+        f"(half are needed), with epsilon {test['epsilon']:g}."
     ]
+    if judge.get("removed_at"):
+        sentences.append(f"{name} was removed since; its figures are of the answers that it had.")
+    return sentences
 
 
 def judges_section(study: Study) -> Section | None:
@@ -642,14 +606,8 @@ def describe_chance(side: Mapping[str, Any]) -> str:
 def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, Any]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     if people.get("agreement"):
-        rows.append(
-            (
-                PEOPLE,
-                say("judges-figure", figure="agreement"),
-                estimate_of(people["agreement"]),
-                "",
-            )
-        )
+        agreement = estimate_of(people["agreement"])
+        rows.append((PEOPLE, say("judges-figure", figure="agreement"), agreement, ""))
     for judge in judges:
         test, side = judge["test"], judge["side"] or {}
         figures: dict[str, Mapping[str, Any] | None] = {

@@ -38,7 +38,7 @@ from evaluation.metrics.registry import (
     score_held_out,
 )
 from evaluation.numeric.arrays import Floats
-from evaluation.presentation.content import json_float
+from evaluation.presentation.content import as_json, json_float
 from evaluation.results.operations import WG16_METRICS, WG16_TOKENIZER
 from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance import ScoreSummary, deviation_of, summary_of_scores
@@ -84,7 +84,7 @@ class Bounds:
     tokenizer: str
     images: int
     captions: int
-    alone: int
+    left_out: int
     mean_length: int
     seed: int
     warnings: tuple[str, ...]
@@ -103,17 +103,12 @@ class Bounds:
             },
             "kendall_tau_b": {
                 "metrics": names,
-                "images": _matrix_as_json(self.image_taus),
-                "captions": _matrix_as_json(self.caption_taus),
+                "images": as_json(self.image_taus),
+                "captions": as_json(self.caption_taus),
             },
-            "tokenizer": self.tokenizer,
-            "images": self.images,
-            "captions": self.captions,
-            "left_out": self.alone,
-            "mean_length": self.mean_length,
+            **as_json(self, "tokenizer", "images", "captions", "left_out", "mean_length"),
             "resamples": RESAMPLES,
-            "seed": self.seed,
-            "warnings": list(self.warnings),
+            **as_json(self, "seed", "warnings"),
         }
 
 
@@ -234,7 +229,7 @@ def compute_bounds(
         tokenizer=tokenizer,
         images=len(folds.images),
         captions=len(folds.texts),
-        alone=folds.alone,
+        left_out=folds.alone,
         mean_length=length,
         seed=seed,
         warnings=tuple(warnings),
@@ -337,7 +332,3 @@ def _estimate_bound(scores: Floats, folds: HeldOut, seed: int) -> Bound:
 
 def _bound_as_json(bound: Bound) -> dict[str, Any]:
     return {name: json_float(value) for name, value in asdict(bound).items()}
-
-
-def _matrix_as_json(taus: Floats) -> list[list[float | None]]:
-    return [[json_float(value) for value in row] for row in taus.tolist()]

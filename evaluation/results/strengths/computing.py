@@ -20,7 +20,16 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section, as_json, json_float
+from evaluation.presentation.content import (
+    Dots,
+    Estimate,
+    Level,
+    Panel,
+    Section,
+    as_json,
+    json_float,
+    rows_as_json,
+)
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.consensus import judgment_clusters
 from evaluation.statistics.aggregation import (
@@ -274,18 +283,14 @@ def _as_result(strengths: StrengthResult, preferences: Floats, control: str) -> 
     names, bands = [str(name) for name in strengths.items.tolist()], _bands_of(strengths)
     coefficient = None
     if control == LENGTH and not strengths.reason:
-        coefficient = {
-            "value": json_float(strengths.coefficients[0]),
-            "low": json_float(strengths.coefficient_low[0]),
-            "high": json_float(strengths.coefficient_high[0]),
-        }
+        ends = (strengths.coefficients, strengths.coefficient_low, strengths.coefficient_high)
+        coefficient = dict(zip(("value", "low", "high"), (json_float(end[0]) for end in ends), strict=True))
     return {
         "systems": _system_rows(strengths, bands),
         "next": [] if strengths.reason else _next_comparisons(strengths, names),
         "length": coefficient,
         "ties": float((preferences == 0).mean()),
-        "levels": strengths.levels.tolist(),
-        "cuts": [json_float(cut) for cut in strengths.cuts.tolist()],
+        **as_json(strengths, "levels", "cuts"),
         "control": control,
         "clusters": dict(strengths.clusters),
         **as_json(
@@ -300,18 +305,15 @@ def _bands_of(strengths: StrengthResult | LuceResult) -> RankBands:
 
 
 def _system_rows(strengths: StrengthResult | LuceResult, bands: RankBands) -> list[dict[str, Any]]:
-    names = [str(name) for name in strengths.items.tolist()]
-    return [
-        {
-            "system": names[index],
-            "strength": json_float(strengths.log_strength[index]),
-            "low": json_float(strengths.low[index]),
-            "high": json_float(strengths.high[index]),
-            "best_rank": int(bands.best[index]) or None,
-            "worst_rank": int(bands.worst[index]) or None,
-        }
-        for index in (strengths.order.tolist() or range(len(names)))
-    ]
+    order = strengths.order if len(strengths.order) else slice(None)
+    return rows_as_json(
+        system=map(str, strengths.items[order].tolist()),
+        strength=strengths.log_strength[order],
+        low=strengths.low[order],
+        high=strengths.high[order],
+        best_rank=[rank or None for rank in bands.best[order].tolist()],
+        worst_rank=[rank or None for rank in bands.worst[order].tolist()],
+    )
 
 
 def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
