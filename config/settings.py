@@ -168,11 +168,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "config.observing.health.HealthMiddleware",
+    "config.observing.requests.HealthMiddleware",
     "config.observing.requests.RequestMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.observing.health.OutageMiddleware",
+    "config.observing.requests.OutageMiddleware",
     "csp.middleware.CSPMiddleware",
     "config.middleware.AdminPolicyMiddleware",
     "config.middleware.FramedPagesMiddleware",

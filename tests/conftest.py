@@ -150,7 +150,7 @@ def _forget_what_the_process_keeps() -> Iterator[None]:
     next page would ask whether the database is back."""
     yield
     cache.clear()
-    if health := sys.modules.get("config.observing.health"):
+    if health := sys.modules.get("config.observing.requests"):
         health.STATE.end()
     if presentation := sys.modules.get("annotation.work.worksheet"):
         presentation._cached_units.cache_clear()

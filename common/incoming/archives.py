@@ -1,4 +1,4 @@
-"""Unpack zip archives from outside.
+"""Unpack zip archives from outside, and read Excel workbooks (.xlsx), which are such archives, as a stream.
 
 No entry may leave its folder, be a link, need a password, or grow without bound. Declared sizes are checked first, but
 real ones are counted while unpacking.
@@ -11,23 +11,32 @@ import stat
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
+from xml.etree.ElementTree import ParseError
 
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext
 
 from common.amounts import thousands
 from common.errors import QuorumError
-from common.incoming import HEAD, SMALL_ENOUGH, check_head, limits, spend
+from common.incoming import HEAD, READ_AT_ONCE, SMALL_ENOUGH, Excess, check_head, limits, spend
 
 SMALL_ARCHIVE = 100 * SMALL_ENOUGH  # bytes of all files below which growth is of no account
+
 LISTED_BYTES = 330  # of a file in the table of contents, which is read whole
+
 END_RECORD = 22  # bytes of the end of an archive without a comment
+
 LONGEST_END = 2**16 + 200  # bytes of the end of an archive: its records, and a comment
+
 CHUNK = 2**20
+
 LONGEST_NAME = 255  # bytes of a path component that common file systems accept
+
 # What zipfile raises for bytes that only resemble an archive.
 DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error)
 
@@ -202,3 +211,112 @@ def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str
             "listed": ", ".join(sorted(suffixes))
         }
     return ""
+
+
+MOST_COLUMNS = 16_384
+
+MOST_CELL = 131_072  # characters, as in CSV
+
+MOST_SHARED = 20_000_000  # characters of texts that cells share
+
+FIRST_SHEET = "xl/worksheets/sheet1.xml"
+
+DAMAGE_OF_WORKBOOKS = (UploadRefused, ParseError, DefusedXmlException, KeyError, *DAMAGE)
+
+
+def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
+    """Yield (row number, column from 0 -> text) of the first sheet.
+
+    Raises:
+        BeyondHead: in a request. Excess: something beyond a limit. DAMAGE_OF_WORKBOOKS: it is no workbook.
+    """
+    check_head(HEAD + 1)
+    with path.open("rb") as packed:
+        check_archive(packed, name=path.name)
+        archive = zipfile.ZipFile(packed)
+        members = archive.namelist()
+        sheets = sorted(
+            (name for name in members if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name)), key=len
+        )
+        strings = _Cells([])
+        if "xl/sharedStrings.xml" in members:
+            for _ in strings.parsed(archive, "xl/sharedStrings.xml"):
+                pass
+        yield from _Cells(strings.texts).parsed(archive, min(sheets, default=FIRST_SHEET))
+
+
+class _Cells:
+    """Take rows from a sheet's XML, or texts from that of the shared strings."""
+
+    def __init__(self, strings: list[str]) -> None:
+        self.strings = strings
+        self.texts: list[str] = []
+        self.rows: list[tuple[int, dict[int, str]]] = []
+        self._cells: dict[int, str] = {}
+        self._number = self._at = self._size = 0
+        self._kind, self._parts, self._taken = "", [""], False
+
+    def parsed(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[int, dict[int, str]]]:
+        parser = DefusedXMLParser(target=self, forbid_dtd=True)
+        with archive.open(name) as member:
+            while chunk := member.read(READ_AT_ONCE):
+                spend(len(chunk))
+                parser.feed(chunk)
+                yield from self.rows
+                self.rows.clear()
+        parser.close()
+        yield from self.rows
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        tag = tag.rpartition("}")[2]
+        if tag == "row":
+            self._number = int(attributes.get("r", self._number + 1))
+            self._cells, self._at = {}, -1
+        elif tag in ("c", "si"):
+            self._kind, self._parts = attributes.get("t", ""), []
+            letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))
+            self._at = _column(letters.group()) if letters else self._at + 1
+            if self._at >= MOST_COLUMNS:
+                raise Excess(f"column {self._at + 1:,}", f"at most {MOST_COLUMNS:,}")
+        self._taken = tag in ("v", "t")
+
+    def data(self, text: str) -> None:
+        if self._taken:
+            self._parts.append(text)
+            self._size += len(text)
+
+    def end(self, tag: str) -> None:
+        tag = tag.rpartition("}")[2]
+        self._taken = False
+        if tag not in ("c", "si", "row"):
+            return
+        text = "".join(self._parts)
+        if len(text) > MOST_CELL:
+            raise Excess(f"a cell of {len(text):,} characters", f"at most {MOST_CELL:,}")
+        if tag == "si":
+            self.texts.append(text)
+            if self._size > MOST_SHARED:
+                raise Excess(f"more than {MOST_SHARED:,} characters", "fewer")
+        elif tag == "c":
+            self._cells[self._at] = self._text(text)
+        else:
+            self.rows.append((self._number, self._cells))
+            self._parts = []
+
+    def close(self) -> None:
+        """End the parser's target."""
+
+    def _text(self, text: str) -> str:
+        if self._kind == "s":
+            at = int(text or 0)
+            if not 0 <= at < len(self.strings):
+                raise Excess(f"the shared text {at}", f"one of {len(self.strings):,}")
+            return self.strings[at]
+        return {"1": "true", "0": "false"}.get(text, text) if self._kind == "b" else text
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + ord(letter) - 64
+    return number - 1

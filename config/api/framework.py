@@ -33,8 +33,8 @@ from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shortened
 from common.files import can_be_stored
 from common.incoming import TooDeep, load_json
-from config.observing.health import as_outage, note_outage
 from config.observing.outages import RequestTooLong
+from config.observing.requests import as_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 from judgments.cached_figures import FiguresPending

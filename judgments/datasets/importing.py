@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -208,7 +208,8 @@ def import_dataset(
         return ImportSummary(name, False, counts, notes)
     source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
     fingerprint = Fingerprint()
-    with _stored_once(f"Dataset {name!r}"), PictureCopy(name) as copy, transaction.atomic():
+    pictures = PictureCopy(name) if images else nullcontext()
+    with _stored_once(f"Dataset {name!r}"), pictures as copy, transaction.atomic():
         dataset = Dataset.objects.create(
             name=name,
             source_format=format,
@@ -225,7 +226,7 @@ def import_dataset(
         dataset.notes = {"sentences": source.notes.sentences()}
         dataset.save(update_fields=["fingerprint", "notes"])
         remember_mapping(dataset, "dataset", mapping)
-        if images:
+        if images and copy:
             _attach_pictures(dataset, images, files, copy)
         refresh_statistics(Item, Caption)
     return ImportSummary(

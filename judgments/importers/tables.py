@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator
 
 from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, limits
-from common.incoming.workbooks import DAMAGE_OF_WORKBOOKS, MOST_COLUMNS, workbook_rows
+from common.incoming.archives import DAMAGE_OF_WORKBOOKS, MOST_COLUMNS, workbook_rows
 from judgments.importers.records import (
     SHORT_NAME_LIMIT,
     Address,
