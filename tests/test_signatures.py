@@ -1,12 +1,15 @@
 """A signature is a text from which the same call can be made again."""
 
+import platform
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.numeric.signatures import BadSignature, Signature, Value, parse
+from evaluation.numeric import signatures
+from evaluation.numeric.signatures import BadSignature, Signature, Value, parse, quorum_version, versions
 
 WORDS = st.text(min_size=1, max_size=12)
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -39,3 +42,16 @@ def test_what_is_no_signature_is_refused_in_a_sentence(text: str) -> None:
 
 def test_an_object_is_read_as_the_text_it_is() -> None:
     assert parse('a|x:{"b"%3A1}|v:1').fields["x"] == '{"b":1}'
+
+
+def test_the_version_is_that_of_the_clone_or_else_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert versions()["python"] == platform.python_version()
+    assert f'version = "{versions()["quorum"]}"' in Path("pyproject.toml").read_text("utf-8")
+    package = tmp_path / "quorum-9.8.7.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: quorum\nVersion: 9.8.7\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(signatures, "__file__", str(tmp_path / "evaluation" / "numeric" / "signatures.py"))
+    assert quorum_version.__wrapped__() == "9.8.7"

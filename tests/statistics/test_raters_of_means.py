@@ -165,6 +165,29 @@ def test_within_images_each_small_group_is_correlated_again() -> None:
         )
 
 
+def test_what_raters_say_of_images_with_one_text_tells_nothing_of_others() -> None:
+    rng = np.random.default_rng(5)
+    image, text = np.r_[np.repeat(np.arange(6), 3), 6 + np.arange(8)], np.arange(26)
+    metric, means = rng.normal(size=(2, 26))
+    left = means_without_raters(np.arange(18, 26), np.arange(8), means[18:], 26)
+    by_image, both = (
+        grouped_correlation(metric, means, image, text, clusters=by)
+        for by in ({"item": image}, {"item": image, "rater": left})
+    )
+    assert (both.low, both.high) == pytest.approx((by_image.low, by_image.high))
+
+
+def test_no_rater_can_leave_a_cell_of_kappa_that_is_empty() -> None:
+    metric, means, caption, rater, grade = study(np.random.default_rng(9), captions=100, taste=1.0)
+    left = means_without_raters(caption, rater, grade, 100)
+    by_image, both = (
+        threshold_kappa(np.minimum(metric + 3, means), means, 3.2, 3.2, clusters=by)
+        for by in ({"item": np.arange(100)}, {"item": np.arange(100), "rater": left})
+    )
+    assert (both.first_only, both.precision.value) == (0, 1.0)
+    assert both.recall.high - both.recall.low > by_image.recall.high - by_image.recall.low
+
+
 def test_kappa_and_its_like_lose_what_a_rater_decided() -> None:
     metric, means, caption, rater, grade = study(np.random.default_rng(6), captions=200, taste=1.5)
     left = means_without_raters(caption, rater, grade, 200)
