@@ -43,15 +43,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.page import plan_of
 from judgments.studies.studies import can_be_discarded, design_of
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyPage,
-    add_operation,
-    add_page,
-    page_address,
-    was_opened,
-)
+from judgments.studies.study_page import Context, Group, add_operation, page_address, study_page, was_opened
 from judgments.templatetags.judgments_tags import cents
 
 
@@ -367,6 +359,13 @@ add_check(50, _pay)
 add_check(60, _cost)
 
 
+@study_page(
+    "launch",
+    "Checklist",
+    order=20,
+    shown=lambda study: study.source == Study.Source.DESIGNED,
+    group=Group.LAUNCH,
+)
 def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend = backend_of(study)
     launch = launch_of(study, signed_in(request))
@@ -408,17 +407,6 @@ def _may_reopen(study: Study) -> bool:
     """Return whether a study is closed; before the first opening, the page itself has the button."""
     return study.state == Study.State.CLOSED and not study.simulated and study.source == Study.Source.DESIGNED
 
-
-add_page(
-    StudyPage(
-        name="launch",
-        label="Checklist",
-        order=20,
-        view=show_launch,
-        shown=lambda study: study.source == Study.Source.DESIGNED,
-        group=Group.LAUNCH,
-    )
-)
 
 add_operation(
     open_to_workers,
@@ -488,6 +476,7 @@ class ChecklistView(APIView):
         return Response(ChecklistSerializer(body).data)
 
 
+@study_page("ethics", "Ethics board", order=84, group=Group.SHARE)
 def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     sections = build_checklist(study)
     draft = study.state == Study.State.DRAFT and context["may_change"]
@@ -513,6 +502,7 @@ def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpRes
     return TemplateResponse(request, "admin/annotation/study_ethics.html", context)
 
 
+@study_page("ethics-file", order=85, under="ethics")
 def download_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     sections = build_checklist(study)
     if request.GET.get("format") == "html":
@@ -524,10 +514,6 @@ def download_ethics(request: HttpRequest, study: Study, context: Context) -> Htt
         content_type=f"{kind}; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{study.slug}-ethics.{suffix}"'},
     )
-
-
-add_page(StudyPage(name="ethics", label="Ethics board", order=84, view=show_ethics, group=Group.SHARE))
-add_page(StudyPage(name="ethics-file", label="", order=85, view=download_ethics, under="ethics"))
 
 
 class EthicsLine(serializers.Serializer[Any]):

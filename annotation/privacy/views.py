@@ -45,7 +45,7 @@ from judgments.api.resources import OperationView, Related, Resource, RowSeriali
 from judgments.models import Study
 from judgments.operations import Outcome
 from judgments.studies.studies import design_of, find_study
-from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, study_context
+from judgments.studies.study_page import Context, Group, add_operation, study_context, study_page
 
 
 class ConsentReply(Schema):
@@ -261,6 +261,7 @@ class ConsentVersionResource(Resource):
 MOST_SHOWN = 100
 
 
+@study_page("privacy", "Personal data", order=83, group=Group.SHARE)
 def show_privacy(request: HttpRequest, study: Study, context: Context, **more: Any) -> HttpResponse:
     design = design_of(study)
     requests = ErasureRequest.objects.filter(study=study).select_related("worker")
@@ -309,7 +310,6 @@ def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRe
     return answer
 
 
-add_page(StudyPage(name="privacy", label="Personal data", order=83, view=show_privacy, group=Group.SHARE))
 add_operation(erase, label="Erase for good", fields=(), shows=show_receipt)
 add_operation(decline_request, label="Decline", fields=())
 add_operation(change, label="Make it the text in force", fields=())

@@ -64,6 +64,7 @@ from judgments.studies.study_page import (
     add_step,
     page_address,
     read_posted_parameters,
+    study_page,
 )
 
 MOST_TO_REPLAY = 50_000  # judgments; more are replayed by the command only
@@ -107,6 +108,7 @@ ACTIONS = {
 }
 
 
+@study_page("rules", "Detectors", order=46, group=Group.LIVE, before=Group.DESIGN)
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
@@ -167,6 +169,7 @@ def setting_label(rule: str, setting: str) -> str:
     return _(SETTING_LABELS.get(f"{rule} {setting}") or SETTING_LABELS.get(setting, setting))
 
 
+@study_page("replay", order=0, under="rules")
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show whom a detector would have flagged in finished work, with the settings of the query."""
     name = request.GET.get("rule", "")
@@ -203,12 +206,6 @@ def _try_rule(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 DETECTORS.update({name: rule.title for name, rule in RULES.items()})
-add_page(
-    StudyPage(
-        name="rules", label="Detectors", order=46, view=show_rules, group=Group.LIVE, before=Group.DESIGN
-    )
-)
-add_page(StudyPage(name="replay", label="", order=0, view=show_replay, under="rules"))
 add_operation(set_rule, name="save-rule", label="Change a detector", fields=())
 add_step(StudyStep(name="try-rule", label="Try a detector", run=_try_rule, permission="view"))
 
@@ -224,6 +221,7 @@ CONTROL_TALLIES = add_figures(
 )
 
 
+@study_page("work", "Work", order=43, group=Group.LIVE)
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     work = Assignment.objects.filter(study=study, state__in=STATE_LABELS, submitted_at__isnull=False)
     counts = dict.fromkeys(STATE_LABELS, 0) | dict(
@@ -278,7 +276,6 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return TemplateResponse(request, "admin/annotation/study_work.html", context)
 
 
-add_page(StudyPage(name="work", label="Work", order=43, view=show_work, group=Group.LIVE))
 add_operation(approve, label="Approve work", fields=())
 add_operation(reject, label="Reject work", fields=())
 add_operation(answer_appeal, label="Add a note", fields=())

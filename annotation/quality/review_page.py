@@ -44,7 +44,7 @@ from judgments.admin.base import signed_in
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page
+from judgments.studies.study_page import Context, Group, add_operation, study_page
 
 ANSWERS_DRAWN = 100
 TIMES_SAMPLED = 1_000  # latest times of the study, for their median
@@ -161,6 +161,7 @@ def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> floa
     return TALLEST / (2 * middle) if middle else 1.0
 
 
+@study_page("review", "Review", order=45, group=Group.LIVE)
 def show_review(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     cases = Case.objects.filter(study=study).select_related("worker", "exclusion", "decided_by")
     counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))
@@ -246,7 +247,6 @@ def _texts_of(case: Case) -> list[dict[str, Any]]:
     return texts
 
 
-add_page(StudyPage(name="review", label="Review", order=45, view=show_review, group=Group.LIVE))
 add_operation(confirm_case, label="Exclude", fields=())
 add_operation(dismiss_case, label="Dismiss", fields=())
 add_operation(readmit, name="lift-exclusion", label="Take an exclusion back", fields=())

@@ -69,7 +69,7 @@ from judgments.design.requirements import QUIZ_PRESETS, asks_anything, questions
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study, kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.studies.study_page import Context, Group, study_page
 
 
 @never_cache
@@ -448,6 +448,14 @@ ON_A_PAGE = 50
 MOST_ATTEMPTS = 2_000  # the latest, that the figures count
 
 
+@study_page(
+    "quiz",
+    "Quiz",
+    order=44,
+    shown=lambda study: asks_anything(design_of(study).quiz),
+    group=Group.LIVE,
+    before=Group.DESIGN,
+)
 def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design = design_of(study)
     context |= {"design": design, "quiz": design.quiz, "has_quiz": asks_anything(design.quiz)}
@@ -511,16 +519,3 @@ def _right_answer(kind: Kind, expected: Any, texts: list[str], right: list[str])
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
     return " / ".join(right) or (expected if isinstance(expected, str) else kind.describe_answer(expected))
-
-
-add_page(
-    StudyPage(
-        name="quiz",
-        label="Quiz",
-        order=44,
-        view=show_quiz,
-        shown=lambda study: asks_anything(design_of(study).quiz),
-        group=Group.LIVE,
-        before=Group.DESIGN,
-    )
-)

@@ -33,7 +33,7 @@ from judgments.api.resources import (
 )
 from judgments.models import Study, StudyRole
 from judgments.operations import Outcome
-from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, study_context
+from judgments.studies.study_page import Context, Group, add_operation, study_context, study_page
 
 CHANGING = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
 
@@ -139,6 +139,7 @@ ON_A_PAGE = 50
 TEMPLATE = "admin/annotation/study_webhooks.html"
 
 
+@study_page("webhooks", "Webhooks", order=84, permission=Right.CHANGE, group=Group.SHARE)
 def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     return TemplateResponse(request, TEMPLATE, context | _facts(request, study))
 
@@ -160,17 +161,6 @@ def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRes
     answer["Cache-Control"] = "no-store"
     return answer
 
-
-add_page(
-    StudyPage(
-        name="webhooks",
-        label="Webhooks",
-        order=84,
-        view=show_webhooks,
-        permission=Right.CHANGE,
-        group=Group.SHARE,
-    )
-)
 
 add_operation(webhooks.add, label="Add a webhook", fields=(), shows=show_secret)
 

@@ -16,11 +16,19 @@ from annotation.work.operations import expire, extend, invite, pause, resume
 from judgments.admin.base import public_address
 from judgments.models import Study
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, was_opened
+from judgments.studies.study_page import Context, Group, add_operation, study_page, was_opened
 
 ON_A_PAGE = 100
 
 
+@study_page(
+    "workers",
+    "Participants",
+    order=40,
+    shown=lambda study: was_opened(study) or design_of(study).access.join == "invited",
+    group=Group.LIVE,
+    before=Group.LAUNCH,
+)
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design, backend = design_of(study), backend_of(study)
     invitations = Invitation.objects.filter(study=study).select_related("worker")
@@ -49,17 +57,6 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
     return TemplateResponse(request, "admin/annotation/study_workers.html", context)
 
 
-add_page(
-    StudyPage(
-        name="workers",
-        label="Participants",
-        order=40,
-        view=show_workers,
-        shown=lambda study: was_opened(study) or design_of(study).access.join == "invited",
-        group=Group.LIVE,
-        before=Group.LAUNCH,
-    )
-)
 add_operation(
     close,
     label="Close",

@@ -26,7 +26,7 @@ from evaluation.reports.storage import (
 from evaluation.results.views import as_markup
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page
+from judgments.studies.study_page import Context, Group, add_operation, study_page
 
 
 class ReportSerializer(RowSerializer[Analysis]):
@@ -82,6 +82,7 @@ ROWS_OPEN = 25  # longer tables are folded
 ROWS_TO_COPY = 60  # longer ones are only there as files
 
 
+@study_page("report", "Report", order=60, group=Group.FINDINGS)
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     analysis = newest_report(study)
     context["report"] = analysis
@@ -134,6 +135,7 @@ def without_stamp(table: str) -> str:
     return re.sub(r'<p class="stamp">.*?</p>', "", table, flags=re.DOTALL)
 
 
+@study_page("report-file", order=61)
 def download_report(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
     analysis = newest_report(study)
     if analysis is None:
@@ -147,10 +149,6 @@ def download_report(request: HttpRequest, study: Study, context: Context) -> Htt
         raise Http404(str(error)) from None
     return file_download(request, path, name=path.name, content_type="application/zip")
 
-
-add_page(StudyPage(name="report", label="Report", order=60, view=show_report, group=Group.FINDINGS))
-
-add_page(StudyPage(name="report-file", label="", order=61, view=download_report))
 
 add_operation(
     make_report,

@@ -54,7 +54,7 @@ from judgments.api.resources import Related, Resource, RowSerializer, filters_of
 from judgments.importers.textio import guard_formula
 from judgments.models import ApiToken, Study, StudyEvent, StudyRole
 from judgments.operations import give, take
-from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page
+from judgments.studies.study_page import Context, Group, add_operation, study_page
 
 ON_A_PAGE = 50
 
@@ -72,6 +72,7 @@ ROLES = [
 COLUMNS = ["at", "what", "words", "why", "by", "details"]
 
 
+@study_page("people", "Access", order=80, group=Group.SHARE)
 def show_people(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     roles = (
         StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at", "pk")
@@ -94,6 +95,7 @@ def offered_accounts() -> Context:
     return {"accounts": accounts[:MOST_OFFERED], "many_accounts": len(accounts) > MOST_OFFERED}
 
 
+@study_page("log", "Log", order=81, group=Group.SHARE)
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     events = StudyEvent.objects.filter(study=study)
     kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MOST_OFFERED])
@@ -133,6 +135,7 @@ def _details_in_lines(details: dict[str, Any]) -> str:
     return json.dumps(details, ensure_ascii=False, indent=2, sort_keys=True) if details else ""
 
 
+@study_page("log-file", order=82)
 def download_log(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
     """Stream the log: ``?as=csv`` or ``?as=jsonl``."""
     events = (
@@ -179,12 +182,6 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         yield json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"
 
-
-add_page(StudyPage(name="people", label="Access", order=80, view=show_people, group=Group.SHARE))
-
-add_page(StudyPage(name="log", label="Log", order=81, view=show_log, group=Group.SHARE))
-
-add_page(StudyPage(name="log-file", label="", order=82, view=download_log))
 
 for _operation in (give, take):
     add_operation(_operation, label=_operation.summary, beside=False, leads_to=lambda study: "people")

@@ -84,13 +84,13 @@ from judgments.studies.study_page import (
     StudyPage,
     StudyStep,
     add_operation,
-    add_page,
     first_page,
     page_address,
     parts_of_plan,
     show_counting,
     store_refusal,
     study_context,
+    study_page,
     was_opened,
 )
 
@@ -444,6 +444,13 @@ class StudyAdmin(QuorumAdmin):
         )
 
 
+@study_page(
+    "hits",
+    "Pages of work",
+    order=20,
+    shown=lambda study: study.state != Study.State.DRAFT,
+    group=Group.DESIGN,
+)
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
@@ -453,11 +460,13 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return TemplateResponse(request, "judgments/study/hits.html", context)
 
 
+@study_page("discard", order=22, permission=Right.CHANGE, group=Group.DESIGN, under="hits")
 def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context |= {"obstacle": why_not_discarded(study), "gone": what_would_go(study)}
     return TemplateResponse(request, "judgments/study/discard.html", context)
 
 
+@study_page("plan", order=21)
 def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     return TemplateResponse(request, "judgments/study/plan.html", context | plan_of(study))
 
@@ -565,28 +574,6 @@ PLAN: Figures[Plan | DesignError] = add_figures(
 )
 
 
-add_page(
-    StudyPage(
-        name="hits",
-        label="Pages of work",
-        order=20,
-        view=show_hits,
-        shown=lambda study: study.state != Study.State.DRAFT,
-        group=Group.DESIGN,
-    )
-)
-add_page(StudyPage(name="plan", label="", order=21, view=show_plan))
-add_page(
-    StudyPage(
-        name="discard",
-        label="",
-        order=22,
-        view=ask_before_discarding,
-        permission=Right.CHANGE,
-        group=Group.DESIGN,
-        under="hits",
-    )
-)
 add_operation(discard, label="Discard the pages of work", leads_to=lambda study: "change")
 add_operation(
     generate,

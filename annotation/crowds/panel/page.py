@@ -65,12 +65,11 @@ from judgments.studies.studies import design_of, find_study
 from judgments.studies.study_page import (
     Context,
     Group,
-    StudyPage,
     StudyStep,
-    add_page,
     add_step,
     page_address,
     study_context,
+    study_page,
 )
 
 SALT = "quorum.panel-list"
@@ -103,6 +102,7 @@ def has_panel(study: Study) -> bool:
     return str(study.design.get("crowd", {}).get("backend", "")) == "external"
 
 
+@study_page("panel", "Panel", order=42, shown=has_panel, group=Group.LIVE, before=Group.LAUNCH)
 def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     if "job" in request.GET:
         return _show_read_list(request, study, request.GET["job"])
@@ -357,17 +357,6 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 LEADS_TO[READ_LIST] = lambda job: page_address(find_study(job.args["study"]), "panel")
-add_page(
-    StudyPage(
-        name="panel",
-        label="Panel",
-        order=42,
-        view=show_panel,
-        shown=has_panel,
-        group=Group.LIVE,
-        before=Group.LAUNCH,
-    )
-)
 add_step(
     StudyStep(name="reconcile", label="Compare with the panel's list", run=_reconcile, permission=Right.VIEW)
 )

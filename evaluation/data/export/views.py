@@ -28,7 +28,7 @@ from judgments.admin.base import signed_in
 from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about, start_named, with_study
 from judgments.models import Job, Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_operation, add_page, was_opened
+from judgments.studies.study_page import Context, Group, add_operation, study_page, was_opened
 
 OTHERS = "application/octet-stream"
 
@@ -193,6 +193,7 @@ def content_type(name: str) -> str:
 NEWEST = 20
 
 
+@study_page("exports", "Exports", order=65, shown=was_opened, group=Group.SHARE)
 def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     written = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
     rights = context["rights"]
@@ -205,6 +206,7 @@ def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpRe
     return TemplateResponse(request, "evaluation/study_exports.html", context)
 
 
+@study_page("download", order=66)
 def download(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
     number = request.GET.get("job", "")
     job = Job.objects.filter(pk=number, args__study=study.slug).first() if number.isdecimal() else None
@@ -213,13 +215,5 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     file = exported_file(job=job, by=signed_in(request), manifest="manifest" in request.GET)
     return file_download(request, file.path, name=file.name, content_type=file.content_type)
 
-
-add_page(
-    StudyPage(
-        name="exports", label="Exports", order=65, view=show_exports, shown=was_opened, group=Group.SHARE
-    )
-)
-
-add_page(StudyPage(name="download", label="", order=66, view=download))
 
 add_operation(export, label="Export", beside=False, done="The file is being written; it appears below.")

@@ -15,15 +15,7 @@ from evaluation.results.views import as_markup
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyPage,
-    add_operation,
-    add_page,
-    take_refusal,
-    was_opened,
-)
+from judgments.studies.study_page import Context, Group, add_operation, study_page, take_refusal, was_opened
 
 METHOD_LABELS = {
     "disagreement": gettext_noop("disagreement"),
@@ -47,6 +39,13 @@ FIGURE_LABELS = {
 LOWEST = -1.0  # twice as many items; a curve below says no more
 
 
+@study_page(
+    "choosing",
+    "What to ask",
+    order=58,
+    shown=lambda study: KINDS[study.protocol].chosen_by_id,
+    group=Group.DESIGN,
+)
 def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     done = Job.objects.filter(state=Job.State.DONE, args__study=study.slug)
     last = done.filter(kind="weigh_back").order_by("-pk").first()
@@ -147,16 +146,6 @@ def _savings_plot(result: dict[str, Any]) -> Any:
     )
 
 
-add_page(
-    StudyPage(
-        name="choosing",
-        label="What to ask",
-        order=58,
-        view=show_choosing,
-        shown=lambda study: KINDS[study.protocol].chosen_by_id,
-        group=Group.DESIGN,
-    )
-)
 add_operation(select_items, label="Choose")
 add_operation(weigh_back, label="Weigh back")
 add_operation(choice_savings, label="Measure")

@@ -49,13 +49,12 @@ from judgments.studies.studies import find_study, kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
-    StudyPage,
     StudyStep,
     add_operation,
-    add_page,
     add_step,
     page_address,
     read_posted_parameters,
+    study_page,
 )
 
 
@@ -171,6 +170,7 @@ class Row:
     state: str
 
 
+@study_page("disputes", "Disputes", order=55, shown=can_be_adjudicated, group=Group.FINDINGS)
 def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
@@ -255,22 +255,12 @@ def _describe_decision(adjudication: Adjudication) -> str:
     return f"{value} ({labels[value].lower()})" if value in labels else str(value)
 
 
-add_page(
-    StudyPage(
-        name="disputes",
-        label="Disputes",
-        order=55,
-        view=show_disputes,
-        shown=can_be_adjudicated,
-        group=Group.FINDINGS,
-    )
-)
-
 add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
 
 add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "disputes")
 
 
+@study_page("known", order=31, under="controls")
 def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     kind = context["kind"]
     page = Paginator(_offered_items(request, study), ON_A_PAGE).get_page(request.GET.get("page"))
@@ -307,8 +297,6 @@ def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
     )
     return redirect(page_address(study, "known"))
 
-
-add_page(StudyPage(name="known", label="", order=31, view=show_known, under="controls"))
 
 add_step(StudyStep(name="take-known", label="Take known items", run=_take_items))
 

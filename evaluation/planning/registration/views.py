@@ -52,6 +52,7 @@ from judgments.studies.study_page import (
     add_page,
     add_step,
     page_address,
+    study_page,
     take_refusal,
     was_opened,
 )
@@ -268,6 +269,7 @@ def _describe_plan(plan: Plan | None) -> Context:
     return {"plan": plan, "rules": [_(RULES[name].title) if name in RULES else name for name in names]}
 
 
+@study_page("registration-file", order=58)
 def download_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
@@ -310,6 +312,5 @@ add_page(
     )
 )
 
-add_page(StudyPage(name="registration-file", label="", order=58, view=download_registration))
 
 add_step(StudyStep(name="register", label="Register", run=_register, beside=True))

@@ -33,15 +33,7 @@ from judgments.api.resources import (
     with_study,
 )
 from judgments.models import Job, Study
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyPage,
-    add_operation,
-    add_page,
-    take_refusal,
-    was_opened,
-)
+from judgments.studies.study_page import Context, Group, add_operation, study_page, take_refusal, was_opened
 
 
 class ReleaseSerializer(RowSerializer[Release]):
@@ -100,6 +92,7 @@ MOST_SHOWN = 100
 FLIPPED_SHOWN = 20
 
 
+@study_page("releases", "Releases", order=70, shown=was_opened, group=Group.SHARE)
 def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     rows = Release.objects.filter(study=study).select_related("made_by").prefetch_related("deposits")
@@ -139,6 +132,7 @@ def _done_jobs(study: Study, kind: str) -> Any:
     return Job.objects.filter(kind=kind, args__study=study.slug, state=Job.State.DONE)
 
 
+@study_page("release-file", order=71)
 def download_release(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
     try:
         release = find_release(study, request.GET.get("version", ""))
@@ -148,19 +142,6 @@ def download_release(request: HttpRequest, study: Study, context: Context) -> Ht
     name = release_name(study, release.version)
     return file_download(request, path, name=name, content_type="application/zip")
 
-
-add_page(
-    StudyPage(
-        name="releases",
-        label="Releases",
-        order=70,
-        view=show_releases,
-        shown=was_opened,
-        group=Group.SHARE,
-    )
-)
-
-add_page(StudyPage(name="release-file", label="", order=71, view=download_release))
 
 add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
 

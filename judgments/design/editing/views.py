@@ -90,11 +90,10 @@ from judgments.studies.study_page import (
     STEPS,
     Context,
     Group,
-    StudyPage,
     add_operation,
-    add_page,
     page_address,
     parts_of_plan,
+    study_page,
     take_refusal,
 )
 from judgments.templatetags.judgments_tags import cents
@@ -540,6 +539,7 @@ def _is_save(request: HttpRequest) -> bool:
     return request.method == "POST" and not (set(NO_SAVE) & request.POST.keys())
 
 
+@study_page("study-file", order=11)
 def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
     return HttpResponse(
         write_toml(design_of(study)),
@@ -660,15 +660,12 @@ def _describe_plan(plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
+@study_page("change", "Settings", order=10, group=Group.DESIGN)
 def _to_the_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
     return redirect(page_address(study, "change"))
 
 
-add_page(StudyPage(name="change", label="Settings", order=10, view=_to_the_change_page, group=Group.DESIGN))
-
-add_page(StudyPage(name="study-file", label="", order=11, view=show_file))
-
-
+@study_page("reuse", "Use again", order=95, group=Group.SHARE)
 def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     number = next_copy(study)
@@ -726,8 +723,6 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
             groups.setdefault(title, []).append({"label": label, "row": row})
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
 
-
-add_page(StudyPage(name="reuse", label="Use again", order=95, view=show_reuse, group=Group.SHARE))
 
 add_operation(duplicate, label="Duplicate", also="judgments.add_study", leads_away="change")
 
