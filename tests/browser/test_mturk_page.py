@@ -12,7 +12,7 @@ from annotation.crowds.base import HandedIn
 from annotation.crowds.mturk.pages import answers_of_page, html_page
 from judgments.kinds import KINDS
 from tests.annotation.casting import picture_bytes
-from tests.annotation.crowds.hits import make_hit
+from tests.annotation.crowds.framing import make_hit
 from tests.browser.axe import problems_in_both_looks
 from tests.browser.working import NewPage
 from tests.fakes.mturk.questions import answers_document

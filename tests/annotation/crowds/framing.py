@@ -1,19 +1,32 @@
-"""People whom Mechanical Turk sends: a study that is up there, and browsers that get no cookie of ours in its frame."""
+"""People whom Mechanical Turk sends into its frame, the HITs they come for, and signed notifications."""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
+from cryptography.hazmat.primitives.hashes import SHA1, SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 from django.test import Client
 
+from annotation.crowds.mturk.notifications import string_to_sign
 from annotation.crowds.sessions import open_session, person_sent
 from annotation.models import Assignment, CrowdSession, Publication
 from annotation.money import ledger
 from annotation.work.joining import join_from_crowd
-from judgments.models import HIT, Dataset, Study
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
+from judgments.models import HIT, Caption, Dataset, Item, Study, Unit
 from tests.annotation.casting import make_dataset, make_study
 from tests.crowd import first_answers
 
@@ -171,3 +184,147 @@ def approved_ada(study: Study) -> CrowdSession:
     session = open_session(publication=up, worker=worker, external_id="3ADA")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
     return CrowdSession.objects.select_related("study", "worker").get(pk=session.pk)
+
+
+ADDRESS = "https://pictures.example.org/photo-{number}.jpg?size=640&of=1"
+
+# thirteen words each: as long as captions of COCO and PASCAL-50S are, and a little longer
+SAID = (
+    "A small brown dog is jumping over a wooden log in the garden {number}",
+    "Two children in yellow coats are playing with a red ball beside water {number}",
+    "A woman with an umbrella walks along the rainy street past a shop {number}",
+)
+TEXT = "The farm show opened on Monday. A red barn is what people come for, said Ms. O’Neil."
+
+
+def make_hit(
+    protocol: str, *, units: int = 4, images: int = 2, captions: int = 3, **values: Any
+) -> tuple[StudyDesign, HIT, list[Unit]]:
+    """A design, a HIT and its units; relevance has ``images`` with ``captions`` each, other kinds ``units``."""
+    base = {"name": f"Photos by {protocol}", "dataset": "photos", "protocol": protocol, "seed": 7}
+    design = make_design(base | values)
+    places = (
+        [image for image in range(images) for _ in range(captions)]
+        if protocol == "relevance"
+        else list(range(units))
+    )
+    made = [_unit(number, image, protocol) for number, image in enumerate(places, start=1)]
+    return design, HIT(key="hit-0007"), made
+
+
+def _unit(number: int, image: int, protocol: str) -> Unit:
+    url = "" if protocol == "template" else ADDRESS.format(number=image)
+    item = Item(pk=image + 1, name=f"photo-{image}.jpg", url=url, text=TEXT)
+    first, second, reference = (
+        Caption(pk=10 * number + place, key=f"c{number}-{place}", text=text.format(number=number))
+        for place, text in enumerate(SAID)
+    )
+    content: dict[str, Any] = {}
+    if protocol == "best-worst":
+        content = {"options": [{"key": one.key, "text": one.text} for one in (first, second, reference)]}
+    if protocol == "keywords":
+        content = {"text": TEXT, "collocations": ["farm show", "red barn"]}
+    if protocol == "template":
+        content = {"fields": {"text": SAID[0].format(number=number)}}
+    if protocol == "grounding":
+        box = {"id": "0", "label": "dog.n.01", "x": 0.1, "y": 0.2, "width": 0.4, "height": 0.5}
+        content = {"boxes": [box]}
+    return Unit(
+        pk=number,
+        key=f"unit-{number}",
+        item=item,
+        first=first,
+        second=second,
+        reference=reference,
+        content=content,
+    )
+
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+ARN = "arn:aws:sns:us-east-1:123456789012:quorum"
+CERTIFICATE_URL = "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-0123456789abcdef.pem"
+EVENTS = {
+    "EventDocVersion": "2014-08-15",
+    "EventDocId": "doc-1",
+    "CustomerId": "A1CUSTOMER",
+    "Events": [
+        {
+            "EventType": "AssignmentSubmitted",
+            "EventTimestamp": "2026-11-20T11:59:00Z",
+            "HITTypeId": "3TYPE",
+            "HITId": "3HIT",
+            "AssignmentId": "3ASSIGNMENT",
+        },
+        {
+            "EventType": "HITReviewable",
+            "EventTimestamp": "2026-11-20T11:58:00Z",
+            "HITTypeId": "3TYPE",
+            "HITId": "3HIT",
+        },
+    ],
+}
+
+
+@cache
+def key_of(name: str) -> RSAPrivateKey:
+    """A key of its own for each name."""
+    return generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@cache
+def certificate(name: str = "amazon", *, ends: datetime = NOW + timedelta(days=30)) -> bytes:
+    """The certificate of ``name``'s key, valid from a month ago."""
+    called = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sns.amazonaws.com")])
+    key = key_of(name)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(called)
+        .issuer_name(called)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(NOW - timedelta(days=30))
+        .not_valid_after(ends)
+        .sign(key, SHA256())
+    )
+    return made.public_bytes(Encoding.PEM)
+
+
+def message(
+    kind: str = "Notification", *, version: str = "2", signer: str = "amazon", **changed: Any
+) -> dict[str, Any]:
+    """A message as SNS posts it, signed after ``changed``."""
+    found: dict[str, Any] = {
+        "Type": kind,
+        "MessageId": "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324",
+        "TopicArn": ARN,
+        "Message": json.dumps(EVENTS),
+        "Timestamp": "2026-11-20T11:59:30.123Z",
+        "SignatureVersion": version,
+        "SigningCertURL": CERTIFICATE_URL,
+    }
+    if kind != "Notification":
+        found |= {
+            "Message": "You have chosen to subscribe to the topic.",
+            "Token": "2336412f37fb687f5d51e6e241d09c805a5a57b30d712f794cc5f6a988666d92768dd60a747ba6f3beb71854e285d6ad",
+            "SubscribeURL": f"https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn={ARN}&Token=2336",
+        }
+    found = {name: value for name, value in (found | changed).items() if value is not None}
+    return found | {"Signature": signature(found, signer=signer)}
+
+
+def signature(found: dict[str, Any], *, signer: str = "amazon") -> str:
+    """What fits the message as it is."""
+    method = SHA256() if found["SignatureVersion"] == "2" else SHA1()  # noqa: S303
+    return base64.b64encode(key_of(signer).sign(string_to_sign(found), PKCS1v15(), method)).decode()
+
+
+@dataclass
+class Shelf:
+    """Hands out certificates by address, and remembers which were asked for."""
+
+    held: bytes = field(default_factory=certificate)
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, address: str) -> bytes:
+        self.asked.append(address)
+        return self.held

@@ -20,14 +20,18 @@ from annotation.quiz.quizzes import sheet_of
 from annotation.work.claims import expire_overdue
 from judgments.models import Job, Study
 from tests.annotation.crowds.framing import (
+    ARN,
+    CERTIFICATE_URL,
+    EVENTS,
     SITE,
     Turker,
     Work,
+    certificate,
     first_publication,
     hidden_fields,
+    message,
     study_at_mturk,
 )
-from tests.annotation.crowds.signing import ARN, CERTIFICATE_URL, EVENTS, certificate, message
 from tests.annotation.posting import positions_on
 from tests.annotation.quizzing import QUESTIONS, right_answers
 

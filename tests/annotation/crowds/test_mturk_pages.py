@@ -22,7 +22,7 @@ from annotation.work.worksheet import WorkedExample, arrange_units
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS
-from tests.annotation.crowds.hits import make_hit
+from tests.annotation.crowds.framing import make_hit
 from tests.fakes.mturk.questions import answers_document
 
 HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")

@@ -1,4 +1,4 @@
-"""Both sides of Mechanical Turk, brought together after what people do, clocks bring and notifications hint at."""
+"""Both sides of Mechanical Turk, brought together after what people do, clocks bring and notifications hint."""
 
 import json
 from collections.abc import Iterator, Set
@@ -34,10 +34,11 @@ from annotation.crowds.sync import note_hint, sync_what_is_due
 from annotation.errors import SlotTaken
 from annotation.models import Assignment, Case, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.money.ledger import set_budget
+from annotation.quality.reviews import approve_assignments, reject_assignments
 from annotation.work.submissions import save_answers
 from evaluation.data.integrity import check_integrity
 from judgments.models import HIT, Job
-from tests.annotation.crowds.signing import (
+from tests.annotation.crowds.framing import (
     ARN,
     CERTIFICATE_URL,
     EVENTS,
@@ -631,3 +632,41 @@ def test_whatever_is_changed_is_refused_by_name(name: str, value: Any) -> None:
     assume(value != message().get(name))
     with pytest.raises(NotificationProblem):
         read(message() | {name: value})
+
+
+def test_a_study_is_published_worked_through_and_paid(turk: MTurkEmulator) -> None:
+    study = make_turk_study()
+    hits = HIT.objects.filter(study=study).count()
+    said = open_study(study=study)
+    assert (
+        said
+        == "Participants find it at https://workersandbox.mturk.com, the sandbox; no money is paid there."
+    )
+    assert study.platform == "mturk-sandbox"
+    there = turk.dump()["hits"]
+    assert len(there) == len(up(study)) == hits
+    assert {one["max_assignments"] for one in there} == {2}
+    assert books(study) == (hits * 2 * 12, 0)
+    same_money(study, turk)
+
+    Crowd(turk, study).do_all("ada", "ben")
+    synced = sync(study)
+    assert synced.discrepancies == []
+    assert synced.assignments == {"submitted": hits * 2}
+    assert set(CrowdSession.objects.values_list("status", "confirmed")) == {("submitted", True)}
+    assert Judgment.objects.filter(assignment__study=study).count() == hits * 2 * 4
+
+    pages = list(Assignment.objects.order_by("pk").values_list("pk", flat=True))
+    approve_assignments(study=study, assignments=pages[1:])
+    reject_assignments(study=study, assignments=pages[:1], reason="All first.")
+    assert sync(study).discrepancies == []
+    assert books(study) == (0, (hits * 2 - 1) * 12)
+    same_money(study, turk)
+    assert set(Publication.objects.values_list("state", flat=True)) == {"finished"}
+    assert Assignment.objects.get(pk=pages[0]).reason == "All first."
+
+    again = sync(study, thorough=True)
+    assert kinds_of(again) == []
+    assert again.assignments == {"approved": hits * 2 - 1, "rejected": 1}
+    close_study(study=study)
+    same_money(study, turk)

@@ -40,17 +40,24 @@ from evaluation.data.integrity import budgets_are_what_their_ledger_says
 from judgments.design.panels import Panel
 from judgments.models import Study, StudyEvent
 from judgments.studies.studies import design_of
-from tests.annotation.crowds.panel_files import (
+from tests.annotation.crowds.panels import (
+    ADA,
+    BOB,
+    EVE,
     HEADER,
     at_work,
+    budget_agrees,
     completed,
+    do_page,
     done,
     everything,
     found,
     line,
+    panel_study,
+    session,
+    start,
     submissions,
 )
-from tests.annotation.crowds.panels import ADA, BOB, EVE, budget_agrees, do_page, panel_study, session, start
 from tests.annotation.test_erasure import all_text
 
 

@@ -25,19 +25,23 @@ from judgments.jobs import run_job
 from judgments.models import HIT, Job, Study, StudyEvent
 from judgments.studies.studies import design_of
 from tests.annotation.casting import make_dataset, make_study
-from tests.annotation.crowds.panel_files import HEADER, completed, done, line, submissions
 from tests.annotation.crowds.panels import (
     ADA,
     BOB,
     EVE,
+    HEADER,
     budget_agrees,
+    completed,
     do_page,
+    done,
     entry,
+    line,
     pages,
     panel_study,
     publication,
     session,
     start,
+    submissions,
 )
 from tests.doors import signed_in
 from tests.judgments.desk import do, page, words
