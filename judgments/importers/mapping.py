@@ -500,8 +500,11 @@ class MappedJudgments(TableJudgments):
         """Return the name; of an unknown address, its last part."""
         if self._images is not None and text in self._images:
             return text
-        last = unquote(urlsplit(text).path).rpartition("/")[2] if _ADDRESS.match(text) else ""
-        return last or text
+        try:
+            address = urlsplit(text if _ADDRESS.match(text) else "")
+        except ValueError:  # such as a bracket of IPv6 that is never closed
+            return text
+        return unquote(address.path).rpartition("/")[2] or text
 
     def _credit(self, values: dict[str, Any]) -> None:
         """Credit the systems that the row names with its texts."""

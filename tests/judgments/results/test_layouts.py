@@ -338,6 +338,13 @@ def test_a_time_of_hundreds_of_digits_is_refused_in_a_sentence(tmp_path: Path) -
         judged("potato", path, columns={"value": "fits"}, values={"yes": 1, "no": 0})
 
 
+def test_an_address_that_is_none_is_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "rated.csv"
+    path.write_text("image,first_text,worker,value\nhttp://[x.org/pier.jpg,A pier.,zoe,3\n")
+    (row,) = judged("csv", path, columns={"unit": "image", "value": "value"}, protocol="graded")
+    assert row.image == "http://[x.org/pier.jpg"
+
+
 FILES = {
     "label-studio": json.dumps(LABELLED).encode(),
     "pearmut": json.dumps(PEARMUT).encode(),
