@@ -69,13 +69,12 @@ from judgments.studies.study_page import (
     Context,
     Group,
     StartPage,
-    StudyPage,
     StudyStep,
     add_operation,
-    add_page,
     add_start_page,
     add_step,
     page_address,
+    study_page,
     take_refusal,
     was_opened,
 )
@@ -420,6 +419,13 @@ def as_initial(assumptions: Mapping[str, Any]) -> dict[str, Any]:
     return typed | {REWARD: f"{assumptions[REWARD] / 100:.2f}"}
 
 
+@study_page(
+    "planning",
+    "Plan",
+    order=15,
+    shown=lambda study: not was_opened(study) and KINDS[study.protocol].compares_pairs,
+    group=Group.DESIGN,
+)
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     plan, refusal = newest_plan(study), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
@@ -512,21 +518,6 @@ def _read_assumptions(form: PlanningForm) -> dict[str, Any]:
     return read_assumptions(form.assumptions()).model_dump(mode="json")
 
 
-def _compares_candidates(study: Study) -> bool:
-    return KINDS[study.protocol].compares_pairs
-
-
-add_page(
-    StudyPage(
-        name="planning",
-        label="Plan",
-        order=15,
-        view=show_planning,
-        shown=lambda study: not was_opened(study) and _compares_candidates(study),
-        group=Group.DESIGN,
-    )
-)
-
 add_step(StudyStep(name="plan-power", label="Simulate", run=_start_plan, job="plan_power", beside=True))
 
 add_operation(use_plan, label="Use this in the design", leads_to=lambda study: "change")
@@ -541,6 +532,16 @@ add_start_page(
 )
 
 
+def _has_rehearsals(study: Study) -> bool:
+    """Return True also for a rehearsed copy, whose result the page shows."""
+    if was_opened(study):
+        return study.simulated
+    return study.source == Study.Source.DESIGNED
+
+
+@study_page(
+    "rehearsal", "Rehearsal", order=56, shown=_has_rehearsals, group=Group.FINDINGS, before=Group.LAUNCH
+)
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show copies and the newest result; for a copy, its own result."""
     user, refusal = signed_in(request), take_refusal(request, study)
@@ -577,26 +578,6 @@ def _redirect_from_deleted(request: HttpRequest, study: Study, outcome: Outcome)
     if rehearsed is not None and seen.filter(pk=rehearsed.pk).exists():
         return redirect(page_address(rehearsed, "rehearsal"))
     return redirect("admin:judgments_study_changelist")
-
-
-def _has_rehearsals(study: Study) -> bool:
-    """Return True also for a rehearsed copy, whose result the page shows."""
-    if was_opened(study):
-        return study.simulated
-    return study.source == Study.Source.DESIGNED
-
-
-add_page(
-    StudyPage(
-        name="rehearsal",
-        label="Rehearsal",
-        order=56,
-        view=show_rehearsal,
-        shown=_has_rehearsals,
-        group=Group.FINDINGS,
-        before=Group.LAUNCH,
-    )
-)
 
 
 def _rehearsal_points(launch: Launch) -> Iterable[Point]:

@@ -47,9 +47,7 @@ from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
     Context,
     Group,
-    StudyPage,
     StudyStep,
-    add_page,
     add_step,
     page_address,
     study_page,
@@ -217,6 +215,20 @@ def _parts(texts: list[str]) -> list[str]:
     return [text.strip() for text in texts if text.strip()]
 
 
+def _has_registration_page(study: Study) -> bool:
+    if was_opened(study):
+        return design_of(study).registration is not None
+    return study.source == Study.Source.DESIGNED
+
+
+@study_page(
+    "register",
+    "Registration",
+    order=57,
+    shown=_has_registration_page,
+    group=Group.FINDINGS,
+    before=Group.LAUNCH,
+)
 def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     registration = Registration.objects.filter(study=study).select_related("registered_by").first()
     refusal = take_refusal(request, study)
@@ -292,25 +304,6 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
     values = register.read({} if plan else {"plan": form.plan()})
     messages.success(request, register.run(study, values, by=signed_in(request), wait=False).message)
     return redirect(page_address(study, "register"))
-
-
-def _has_registration_page(study: Study) -> bool:
-    if was_opened(study):
-        return design_of(study).registration is not None
-    return study.source == Study.Source.DESIGNED
-
-
-add_page(
-    StudyPage(
-        name="register",
-        label="Registration",
-        order=57,
-        view=show_registration,
-        shown=_has_registration_page,
-        group=Group.FINDINGS,
-        before=Group.LAUNCH,
-    )
-)
 
 
 add_step(StudyStep(name="register", label="Register", run=_register, beside=True))
