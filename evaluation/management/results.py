@@ -551,12 +551,10 @@ class AskJudge(OperationCommand):
 
 
 BLANK = " "
-
 COLUMNS = [
     ("judge", "text"), ("agreement", "coefficient"), ("alpha with people", "coefficient"),
     ("same in both orders", "percent"), ("units", "count"),
 ]  # fmt: skip
-
 ESTIMATE_COLUMNS = [
     ("of", "text"), ("people would say", "coefficient"), ("people alone", "coefficient"),
     ("units of people", "count"), ("units saved", "count"),

@@ -295,27 +295,22 @@ WORDS = {
     "alpha": (gettext_noop("Significance level"), ""),
     "replaced": (gettext_noop("Work paid for again"), gettext_noop("share of pages of work")),
 }
-
 LISTS = {
     "pairs": gettext_noop("Numbers of pairs to try"),
     "references": gettext_noop("References for each pair"),
     "votes": gettext_noop("Votes on each item"),
 }
-
 REWARD = "reward_cents"
-
 COUNTS = {
     "units_per_hit": gettext_noop("Items on a page of work"),
     "controls_per_hit": gettext_noop("Check questions among them"),
     "simulations": gettext_noop("Simulated studies"),
     "seed": gettext_noop("Seed"),
 }
-
 NAMES = {
     "pilot_first": gettext_noop("First of two in the pilot"),
     "pilot_second": gettext_noop("Second of two in the pilot"),
 }
-
 SOURCE = {"pilot", *NAMES}
 
 # title, the question to which the fields belong alone ('' for both), the fields
@@ -331,9 +326,7 @@ GROUPS = (
 )
 
 MOST_PILOTS = 50
-
 MOST_EARLIER = 20
-
 MOST_SHOWN = 20
 
 

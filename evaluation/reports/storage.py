@@ -80,9 +80,7 @@ PRESETS = {
     "wang-gaizauskas-2016": "wang2016",
     "mason-charniak-2012": "mason2012",
 }
-
 FOLDER = Path(__file__).parent
-
 SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
 
 

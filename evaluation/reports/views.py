@@ -78,7 +78,6 @@ class ReportResource(ArchiveFiles, Resource):
 
 
 ROWS_OPEN = 25  # longer tables are folded
-
 ROWS_TO_COPY = 60  # longer ones are only there as files
 
 

@@ -21,7 +21,6 @@ from judgments.models import CandidatePair, Caption, Study, System
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = pytest.mark.django_db
-
 REFERENCES = {
     "a.jpg": ["a dog runs", "a dog on the grass", "the brown dog"],
     "b.jpg": ["a cat sleeps", "a cat on a chair", "the grey cat"],

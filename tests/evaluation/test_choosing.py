@@ -26,7 +26,6 @@ from judgments.studies.studies import design_of, mark_open
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
-
 METRICS = ["bleu-1", "rouge-l"]
 
 

@@ -41,11 +41,8 @@ from tests.studies import make_dataset as make_animals
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
-
 MAJOR = {"start": 0, "end": 1, "severity": "major", "category": "style/awkward"}
-
 SOURCE = {"start": None, "end": None, "severity": "minor", "category": "source issue"}
-
 DESIGN = """
 language = "en"
 source = { show = true, language = "zh" }

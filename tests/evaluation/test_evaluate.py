@@ -29,7 +29,6 @@ from tests.evaluation.studies import StudyOf, make_dataset
 from tests.judgments.desk import do, page
 
 pytestmark = pytest.mark.django_db
-
 REFERENCES = {
     "a.jpg": ["a brown dog runs", "the dog runs over the grass", "a dog in the park"],
     "b.jpg": ["a grey cat sleeps", "the cat sleeps on a chair", "a cat at home"],

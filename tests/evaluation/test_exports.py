@@ -34,11 +34,8 @@ COLUMNS = [
     "presented", "simulated", "accepted_at", "submitted_at", "seconds",
     "wall_seconds", "comment", "revision", "invalidated", "systems",
 ]  # fmt: skip
-
 REFERENCES = {"a.jpg": ["a dog runs", "=SUM(A1)", "'@quoted"], "b.jpg": ['a cat, "the" cat\nsits', "+1 cat"]}
-
 FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-2 dogs", "@home", "\ttabbed", "\rreturn", "＝wide"]
-
 TEXTS = [*FORMULAS, "'=already", "''-twice", "Zoë's 犬"]
 
 
@@ -262,7 +259,6 @@ def test_a_study_without_judgments_exports_an_empty_file(tmp_path: Path) -> None
 
 # One for each way to read answers: csv and parquet read those of jsonl, flickr8k those of qrels.
 IN_PARTS = ["jsonl", "qrels", "reliability"]
-
 WRITTEN = {"as_of": "", "created_at": "", "file": ""}
 
 

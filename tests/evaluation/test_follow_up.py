@@ -41,7 +41,6 @@ from tests.judgments.desk import do, page
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
-
 METRICS = ["bleu-1", "rouge-l", "cider-d"]
 
 

@@ -51,7 +51,6 @@ from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_c
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
-
 FREE: dict[str, Any] = {"budget": Decimal(0), "price_in": Decimal(0), "price_out": Decimal(0)}
 PRICED: dict[str, Any] = {"price_in": Decimal(1), "price_out": Decimal(2)}
 

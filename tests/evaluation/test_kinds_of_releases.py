@@ -176,9 +176,7 @@ def test_two_releases_tell_another_verdict_and_new_deviations(
 
 
 METRICS = ["bleu-1", "rouge-l", "cider"]
-
 FEW: dict[str, Any] = {"sampling": {"images": 2}, "controls": {"per_hit": 1, "threshold": 0.0}}
-
 PAIRS: dict[str, Any] = {"controls": {"per_hit": 1, "threshold": 0.0}}
 
 # protocol -> sections that its report has beside those of every study

@@ -40,7 +40,6 @@ from tests.annotation.voting import always_first, joined, work
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = pytest.mark.django_db
-
 PEOPLE = 8
 
 

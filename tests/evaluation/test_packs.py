@@ -23,7 +23,6 @@ from judgments.models import Item, Study
 from tests.evaluation.test_credits_and_weights import SCORES
 
 SYSTEMS = ("Up-Down", "VinVL-base", "Human")
-
 MODELS = ("gemini_flash", "gemini_pro", "gpt-4o", "llama-31", "gpt-4o-mini", "mistral-v03")
 
 
@@ -174,7 +173,6 @@ def test_without_the_download_every_number_names_the_file_that_is_missing(pack: 
 
 
 WEIGHTS = '[[spans.weights]]\ncategory = "source issue"\nweights = { minor = 1, major = 5 }\n'
-
 MQM = """\
 system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity
 SMU\ttalk.2\t1\t84\trater3\t这是 "光"\tThis is <v>"lights"</v>.\tAccuracy/Mistranslation\tMajor
@@ -286,7 +284,6 @@ THINGS, DOING, PLACES = (
     ("runs", "sleeps", "jumps"),
     ("snow", "grass", "water"),
 )
-
 SCENES = [" ".join(words) for words in product(THINGS, DOING, PLACES)]
 
 

@@ -51,7 +51,6 @@ claim = "bleu-1 > rouge-l on all"
 [[registration.hypotheses]]
 text = "People enjoy it."
 """
-
 CLAIM = "registration.hypotheses.0.claim"
 
 

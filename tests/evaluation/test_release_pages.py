@@ -29,7 +29,6 @@ from tests.installations import Installation
 from tests.studies import make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("undrawn")]
-
 TERMS = {"version": "1.0", "licence": "CC-BY-4.0", "texts": "true", "page": "releases"}
 
 

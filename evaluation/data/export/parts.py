@@ -261,15 +261,10 @@ UNITS_A_PART = 20_000
 UNITS_AT_ONCE = 500  # units per query, where rows of some units are requested
 
 COPIED_AT_ONCE = 1 << 20  # bytes
-
 STATE = "state.json"
-
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in an archive: equal files give equal archives
-
 LAYOUT = 5  # format version of the folder; other versions are not resumed
-
 VOTES = ".votes"  # what is hashed of a part's judgments
-
 JOINED = "joined"  # the file, which is moved to its place when it is whole
 
 

@@ -31,7 +31,6 @@ from judgments.models import Job, Study
 from judgments.studies.study_page import Context, Group, add_operation, study_page, was_opened
 
 OTHERS = "application/octet-stream"
-
 CONTENT_TYPES = {
     ".svg": "image/svg+xml",
     ".pdf": "application/pdf",
@@ -45,9 +44,7 @@ CONTENT_TYPES = {
     ".jsonl": "application/jsonl",
     ".toml": "application/toml",
 }
-
 FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
-
 GONE = OpenApiResponse(description="No such file, or it is not kept here.")
 
 

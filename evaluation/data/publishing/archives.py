@@ -34,15 +34,10 @@ from evaluation.models import Deposit
 from judgments.studies.generation import Progress
 
 SECONDS = 60.0  # without a byte
-
 MOST_TRIES = 5
-
 LONGEST_WAIT = 60.0
-
 LARGEST_REPLY = 32 << 20  # bytes
-
 LONGEST_DETAIL = 300
-
 _LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 
 
@@ -247,13 +242,9 @@ def _is_safe(address: str) -> bool:
 
 
 State = Deposit.State
-
 JSON = {"Accept": "application/vnd.inveniordm.v1+json"}  # else Zenodo answers in its older shape
-
 LISTED = 100
-
 LOOK_EVERY = 5.0  # seconds between looks for a record that may have been created
-
 Note = Callable[..., None]
 
 
@@ -473,9 +464,7 @@ def _is_complete(entry: Mapping[str, Any], file: Content) -> bool:
 
 
 LFS = "application/vnd.git-lfs+json"
-
 LARGEST_IN_COMMIT = 16 << 20  # bytes; a larger file must go by LFS
-
 THERE_FROM_THE_START = {".gitattributes"}
 
 

@@ -28,15 +28,10 @@ from judgments.models import Study
 from judgments.studies.studies import design_of
 
 SUMS = "SHA256SUMS"
-
 MANIFEST = "manifest.json"
-
 LEVEL = 6
-
 CHUNK = 1 << 20
-
 LONGEST_LINE = 16 << 20  # bytes
-
 UNREADABLE = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
 
 
@@ -177,7 +172,6 @@ class BundleReader:
 
 
 FOLDER = Path(__file__).parent
-
 TEMPLATES = text_templates(FOLDER / "templates")
 
 # JSON strings are YAML strings too.
@@ -185,15 +179,10 @@ TEMPLATES.filters["json"] = lambda text: json.dumps(text, ensure_ascii=False)
 
 # SPDX identifier -> name and address of the text.
 LICENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "licences.toml").read_text(encoding="utf-8"))
-
 _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encoding="utf-8"))
-
 CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_text(encoding="utf-8"))
-
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
-
 LONGEST_VERSION = 20
-
 VERSION = re.compile(r"\d+(\.\d+){1,2}")
 
 # Files of every bundle that are written after its README.

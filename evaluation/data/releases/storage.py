@@ -34,7 +34,6 @@ from judgments.kinds import KINDS
 from judgments.models import Job, Study
 
 JOB_KIND = "release"
-
 NEWEST = 100  # releases that the next version follows
 
 

@@ -251,12 +251,10 @@ def judged_population(study: Study) -> Population:
 
 
 EVEN, ALL = "even", "all"
-
 ITEM_LABELS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("images")}
 
 # Differ in what they reward, and take seconds for thousands of captions
 USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
-
 MOST = 100_000  # ids in a design
 
 

@@ -52,9 +52,7 @@ from evaluation.planning.choosing.selecting import (
 )
 
 ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
-
 ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
-
 MOST_DIFFERENCES = 45  # pairs of metrics, or of systems, in a result
 
 
@@ -236,9 +234,7 @@ def _means_by_image(values: Floats, population: Population) -> Floats:
 
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
-
 DRAWS = 200
-
 FEWEST = 20  # items, of which a twentieth is one
 
 

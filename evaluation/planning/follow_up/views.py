@@ -138,7 +138,6 @@ class NextBatchView(OperationView):
 
 
 ON_A_PAGE = 50
-
 SHOWN = [
     ("ties", gettext_lazy("Ties")),
     ("close", gettext_lazy("Ties, and votes as close as 2 to 1")),

@@ -127,7 +127,6 @@ class RegistrationResource(Resource):
 
 
 ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
-
 LONGEST = 2000
 
 

@@ -35,12 +35,10 @@ from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 
 METRICS, AGREEMENT = "metrics", "agreement"
-
 BEST = "best"
 
 # Krippendorff 2004: alpha of reliable and of tentative conclusions.
 RELIABLE, TENTATIVE = 0.8, 0.667
-
 MOST_COMPARED = 8  # metrics that the best one is held against
 
 
@@ -287,7 +285,6 @@ def _settings(study: Study, metrics: Sequence[str], tokenizer: str) -> dict[str,
 
 
 MOST_CURVES = 4
-
 MOST_POINTS = 240  # specifications in a curve, evenly over the sorted ones
 
 Result = Mapping[str, Any]

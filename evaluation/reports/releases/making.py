@@ -93,15 +93,10 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
-
 DIGITS = 16
-
 MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
-
 ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
-
 NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
-
 LEFT_OUT = "[…]"
 
 # Column of units.jsonl and pairs.jsonl -> where it is stored.
@@ -119,7 +114,6 @@ STORED_UNIT = {
     "filtered": "filtered",
     "audited": "audited",
 }
-
 STORED_PAIR = {
     "pair": "key",
     "kind": "kind",

@@ -459,13 +459,9 @@ def compute_findings(rows: ReleasedRows, registered: Registered | None = None) -
 
 
 FORMAT = 1
-
 REPORT = "report/"  # the folder of figures and tables
-
 REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
-
 NEAR = 1e-9  # relative: sums differ in the last bits between processors
-
 MOST_DIFFERENCES = 50
 
 # Raised when malformed rows are added.
@@ -695,7 +691,6 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
 
 # Workers and assignments have new pseudonyms in each release, so judgments are matched by unit and time.
 KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
-
 NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 

@@ -88,7 +88,6 @@ class ReleaseResource(ArchiveFiles, Resource):
 
 
 MOST_SHOWN = 100
-
 FLIPPED_SHOWN = 20
 
 

@@ -43,19 +43,12 @@ from evaluation.reports.replication.packs import MODULE, PER_CENT, Number, Pack
 from evaluation.reports.storage import check_folder, write_folder
 
 Kind = Literal["matched", "near", "differs", "not reproducible"]
-
 MATCHED: Kind = "matched"
-
 NEAR: Kind = "near"
-
 DIFFERS: Kind = "differs"
-
 NOT_REPRODUCIBLE: Kind = "not reproducible"
-
 EQUAL = "equal at the printed digits"
-
 UNEXPLAINED = "no convention that meets it is known"
-
 ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers may be either
 
 
@@ -263,13 +256,9 @@ def tally(verdicts: Sequence[Verdict]) -> str:
 
 
 VERDICTS = "verdicts.json"
-
 HOW_TO_GET_TABLES = "METEOR's tables: pip install -r requirements-meteor.txt (docs/metrics.md)"
-
 NO_TABLES = f"missing are {HOW_TO_GET_TABLES}"
-
 TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
-
 Progress = Callable[[float, str], None]
 
 

@@ -47,9 +47,7 @@ from evaluation.statistics.meta import clusters_of_p_values, wilson_interval
 from evaluation.statistics.significance import mcnemar_test, williams_test
 
 MOST_CURVES = 8
-
 MEANS = "interval"  # the level of what is averaged
-
 THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
 
 
@@ -268,17 +266,11 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
 
 
 MOST_GRIDS = 6
-
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
-
 People = Mapping[str, Estimate]  # a coefficient -> what one judge reaches
-
 PEOPLE = "one judge"
-
 LAST = -2.0  # sort undefined coefficients below all others
-
 MOST_CAPTIONS = 25
-
 FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
@@ -599,7 +591,6 @@ MEAN = "people"  # the mean of all judges
 
 # Coefficient -> suffix of its plot's name, its own name, its place in a row.
 NAMES = {R: ("r", "Pearson's r", 4), RHO: ("rho", "Spearman's rho", 3), TAU: ("tau-b", "Kendall's tau-b", 2)}
-
 Rows = list[tuple[Any, ...]]
 
 

@@ -31,9 +31,7 @@ from evaluation.statistics.inference import CONFIDENCE, bootstrap, percentile_in
 from evaluation.statistics.meta import wilson_interval
 
 MOST_WORKERS = 40
-
 RELIABLE = 0.8
-
 REST = "all others"
 
 # Row of the table -> key of the counts; the first rows are shown even if 0.
@@ -52,14 +50,11 @@ COLLECTED = {
     "of these on control items": "control_judgments",
     "of these set aside": "unused_judgments",
 }
-
 ALWAYS = ("units", "units_with_consensus", "workers", "judgments")
-
 WORKER_COLUMNS = [
     ("worker", "text"), ("judgments", "count"), ("used", "count"), ("control items right, %", "share"),
     ("seen", "count"), ("seconds a unit", "number"), ("left side, %", "share"), ("note", "text"),
 ]  # fmt: skip
-
 LEFT_SIDE = 6  # the index of that column, absent in studies without sides
 
 
@@ -244,9 +239,7 @@ def _controls_right(row: Mapping[str, Any]) -> Estimate:
 
 
 SPLITS = 100
-
 FEWEST = 2  # judgments that have others
-
 NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
 
 

@@ -43,7 +43,6 @@ from judgments.models import Study, Unit
 from judgments.studies.studies import kind_of
 
 GRADES_A_LINE = 3  # the expert file has three columns of grades
-
 ROWS_AT_ONCE = 2_000
 
 

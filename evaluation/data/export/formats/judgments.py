@@ -47,14 +47,11 @@ IN_ONE_QUERY = 500
 CREDITS_AT_ONCE = 20_000  # units in one look-up
 
 MOST_CACHED = 100_000  # captions whose hashes are cached between look-ups
-
 ImageText = tuple[int, str]  # an image and a text
 
 # caption id, image and text, the system for a pair, and those that a file credits
 Shown = tuple[str, ImageText, str | None, Sequence[int]]
-
 Systems = dict[str, list[dict[str, Any]]]
-
 Lists = dict[ImageText, list[tuple[str, str, int]]]  # task, system and rank of each output
 
 
@@ -234,7 +231,6 @@ CAPTIONS = {
     "first_text": "first__text",
     "second_text": "second__text",
 }
-
 STORED = (
     "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "assignment__worker__name",
     "set_aside", "signals", "unit__key", "unit__item__name", *(f"unit__{path}" for path in CAPTIONS.values()),
@@ -242,13 +238,9 @@ STORED = (
     "presented", "assignment__simulated", "assignment__accepted_at", "assignment__submitted_at", "seconds",
     "wall_seconds", "comment",
 )  # fmt: skip
-
 OPEN_COLUMNS = ("answer", "content")  # only where answers are open
-
 ANSWERS = "answers"  # only where two candidates can be answered otherwise than by one of them
-
 CHANCE = "chance"  # only where what is asked was drawn with unequal chances
-
 DRAWN_BY = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
 
 
@@ -406,9 +398,7 @@ def _revision_numbers(replaced: Mapping[int, int]) -> dict[int, int]:
 
 
 LINES_AT_ONCE = 500
-
 JSON_COLUMNS = {"answer", "content", "systems"}
-
 ROW_GROUP = 8_192
 
 
