@@ -49,6 +49,14 @@ from evaluation.numeric.signatures import Signature, Value, quorum_version
 from judgments.models import Dataset, Output, Study, System, Unit
 
 TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while a long transaction (an import) is writing judgments
+UNITS_A_PART = 20_000
+UNITS_AT_ONCE = 500  # units per query, where rows of some units are requested
+COPIED_AT_ONCE = 1 << 20  # bytes
+STATE = "state.json"
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in an archive: equal files give equal archives
+LAYOUT = 5  # format version of the folder; other versions are not resumed
+VOTES = ".votes"  # what is hashed of a part's judgments
+JOINED = "joined"  # the file, which is moved to its place when it is whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,18 +262,6 @@ def read_lines(parts: Iterable[Path]) -> Iterator[Any]:
     for path in parts:
         with path.open(encoding="utf-8") as lines:
             yield from map(json.loads, lines)
-
-
-UNITS_A_PART = 20_000
-
-UNITS_AT_ONCE = 500  # units per query, where rows of some units are requested
-
-COPIED_AT_ONCE = 1 << 20  # bytes
-STATE = "state.json"
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in an archive: equal files give equal archives
-LAYOUT = 5  # format version of the folder; other versions are not resumed
-VOTES = ".votes"  # what is hashed of a part's judgments
-JOINED = "joined"  # the file, which is moved to its place when it is whole
 
 
 @dataclass(frozen=True, slots=True)

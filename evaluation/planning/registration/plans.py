@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -214,47 +214,33 @@ def find_deviations(study: Study, *, with_sentences: bool = True) -> list[Deviat
     return deviations
 
 
-def _design_deviations(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
+def _design_deviations(study: Study, registration: Registration, plan: Plan) -> Iterator[Deviation]:
     design = design_of(study)
     # The hash covers the stored content; its meaning is read with today's keys.
     then = stored_design(registration.content["design"]).model_dump(mode="json")
     now = design.model_dump(mode="json")
-    changed = []
     if design.registration not in (None, plan):
-        changed.append(Deviation("plan", _("The study file holds another plan than the registered one.")))
+        yield Deviation("plan", _("The study file holds another plan than the registered one."))
     for key in dict.fromkeys((*then, *now)):
         # Panel and access hold codes, which a registration omits; the plan is registered separately.
         if key in ("panel", "access", "registration"):
             continue
         if then.get(key) != now.get(key):
-            changed.append(
-                Deviation(
-                    "design",
-                    _("%(key)s was registered as %(then)r and is %(now)r.")
-                    % {"key": key, "then": then.get(key), "now": now.get(key)},
-                )
-            )
-    return changed
+            values = {"key": key, "then": then.get(key), "now": now.get(key)}
+            yield Deviation("design", _("%(key)s was registered as %(then)r and is %(now)r.") % values)
 
 
-def _vote_deviations(study: Study) -> list[Deviation]:
+def _vote_deviations(study: Study) -> Iterator[Deviation]:
     wanted = design_of(study).judgments_per_unit
     hits = study.hits.filter(required__gt=wanted)
-    deviations = []
-    extended = hits.count()
-    if extended:
+    if extended := hits.count():
         most = hits.aggregate(most=Max("required"))["most"]
-        deviations.append(
-            Deviation(
-                "extended",
-                ngettext(
-                    "One HIT went to %(most)s people instead of %(wanted)s.",
-                    "%(n)s HITs went to up to %(most)s people instead of %(wanted)s.",
-                    extended,
-                )
-                % {"n": thousands(extended), "most": most, "wanted": wanted},
-            )
+        sentence = ngettext(
+            "One HIT went to %(most)s people instead of %(wanted)s.",
+            "%(n)s HITs went to up to %(most)s people instead of %(wanted)s.",
+            extended,
         )
+        yield Deviation("extended", sentence % {"n": thousands(extended), "most": most, "wanted": wanted})
     if study.state == Study.State.CLOSED:
         short = study.hits.filter(open_slots__gt=0).count()  # slots saved by a decided outcome are not open
         if short:
@@ -263,44 +249,35 @@ def _vote_deviations(study: Study) -> list[Deviation]:
                 "%(n)s HITs have fewer than %(wanted)s finished assignments.",
                 short,
             )
-            deviations.append(Deviation("short", sentence % {"n": thousands(short), "wanted": wanted}))
+            yield Deviation("short", sentence % {"n": thousands(short), "wanted": wanted})
     withdrawn = Unit.objects.filter(study=study, withdrawn=True).count()
     if withdrawn:
         sentence = ngettext(
             "One control item was taken out.", "%(n)s control items were taken out.", withdrawn
         ) % {"n": thousands(withdrawn)}
-        deviations.append(Deviation("struck", sentence))
-    return deviations
+        yield Deviation("struck", sentence)
 
 
-def _exclusion_deviations(study: Study, plan: Plan) -> list[Deviation]:
+def _exclusion_deviations(study: Study, plan: Plan) -> Iterator[Deviation]:
     others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
     rules = Counter(others.values_list("rule", flat=True))
-    return [
-        Deviation(
-            "exclusion",
-            ngettext(
-                "%(n)s people were excluded by %(rule)s, which was not registered.",
-                "%(n)s people were excluded by %(rule)s, which was not registered.",
-                count,
-            )
-            % {"n": thousands(count), "rule": rule or _("a person")},
+    for rule, count in sorted(rules.items()):
+        sentence = ngettext(
+            "%(n)s people were excluded by %(rule)s, which was not registered.",
+            "%(n)s people were excluded by %(rule)s, which was not registered.",
+            count,
         )
-        for rule, count in sorted(rules.items())
-    ]
+        yield Deviation("exclusion", sentence % {"n": thousands(count), "rule": rule or _("a person")})
 
 
-def _analysis_deviations(study: Study, plan: Plan) -> list[Deviation]:
-    if not plan.metrics:
-        return []
+def _analysis_deviations(study: Study, plan: Plan) -> Iterator[Deviation]:
     done = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
     names = {
         name for settings in done.values_list("settings", flat=True) for name in settings.get("metrics", [])
     }
     others = sorted(names - set(plan.metrics))
-    if not others:
-        return []
-    return [Deviation("analysis", _("Not registered: %(names)s.") % {"names": ", ".join(others)})]
+    if plan.metrics and others:
+        yield Deviation("analysis", _("Not registered: %(names)s.") % {"names": ", ".join(others)})
 
 
 def compute_outcomes(study: Study) -> list[HypothesisOutcome]:
