@@ -18,7 +18,7 @@ Columns are (N,), one judgment or comparison a row; names are numbers, text or o
 labels, (K,) items, (P,) pairs or patterns, (G,) groups, (Q,) queries, (B,) resamples.
 
 All functions raise BadShape, BadValue or BadOption for arguments that they cannot take. These parameters and fields
-mean the same everywhere; `results` has them once, as `Result`, `Inference` and the options `Sampling`:
+mean the same everywhere; `inference` has them once, as `Result`, `Inference` and the options `Sampling`:
 
 clusters: "naive" for independent rows, or columns of one entry a row by name, such as {"item": images, "rater":
 workers}. Intervals and tests then speak of other items, other raters or both, and nothing is resampled. In a result:

@@ -755,7 +755,7 @@ class Options:
         return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
 
     def resampled(self, statistic: Callable[[Floats], Floats], frequency: Ints, width: int = 1) -> Inference:
-        """Return the interval of a statistic of resampled units, by `resampling.bootstrap`."""
+        """Return the interval of a statistic of resampled units, by `bootstrap`."""
         draws = bootstrap(
             statistic, frequency, resamples=self.resamples, generator=self.generator, width=width
         )

@@ -321,7 +321,7 @@ WEIGHTS = ("identity", "linear", "quadratic", "ordinal", "radical", "ratio")
 class Scale:
     """Positions of the labels that occur (V,), and of the whole scale (Q,).
 
-    kind is the distance in `agreement.kernels`; longest is D, or 1 without a distance.
+    kind is the distance in `kernels`; longest is D, or 1 without a distance.
     """
 
     kind: int
