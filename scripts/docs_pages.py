@@ -82,8 +82,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Link to the made pages, where pages and headings of docs/reference.md stand for them in the source."""
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
+    """Link to the made pages, where pages and headings of docs/reference.md stand for them in the source.
+
+    The search also reads a page's tags: the questions that it answers. Reasons and lists come after answers.
+    """
+    page.meta["tags"] = config.extra["questions"].get(page.file.src_uri, [])
+    if page.file.src_uri.startswith(("decisions/", "reference/")):
+        page.meta["search"] = {"boost": 0.2}
     if page.file.src_uri == "reference.md":
         return re.sub(
             r"^## (.+)$", lambda head: f"## [{head[1]}](reference/{_slug(head[1])}.md)", markdown, flags=re.M

@@ -2,11 +2,17 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from evaluation.metrics.registry import METRICS
 from evaluation.statistics.catalogue import STATISTICS
@@ -47,3 +53,25 @@ def test_it_can_be_searched_and_asks_nobody_else_for_anything(site: Path) -> Non
     page = (site / "index.html").read_text("utf-8")
     assert 'src="http' not in page
     assert 'rel="stylesheet" href="http' not in page
+
+
+QUESTIONS = {
+    "how many judgments do I need": "planning.html",
+    "LaTeX table": "reports.html",
+    "right to left": "languages.html",
+    "exclude careless workers": "quality.html",
+    "pay workers": "crowds/index.html",
+    "krippendorff alpha": "statistics.html",
+    "which system is better": "arena.html",
+}
+
+
+def test_the_page_that_answers_is_the_first_that_the_search_shows(site: Path, browser: Browser) -> None:
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, browser.new_page() as page:
+        Thread(target=server.serve_forever, daemon=True).start()
+        for question, answer in QUESTIONS.items():
+            page.goto(f"http://127.0.0.1:{server.server_port}/index.html?q={quote(question)}")
+            link = page.locator(".md-search-result__link").first
+            expect(link).to_have_attribute("href", re.compile(rf"/{re.escape(answer)}([?#]|$)"))
+        server.shutdown()
