@@ -404,7 +404,8 @@ def of_kappa(data: Any, clustered: bool) -> Interval:
 
 
 def of_tau_difference(data: Any, clustered: bool) -> Any:
-    return correlation_difference(*data[0], data[1], clusters=by_image_and_rater(data, clustered))
+    first, second = data[0]
+    return correlation_difference(first, second, data[1], clusters=by_image_and_rater(data, clustered))
 
 
 def of_tau_difference_interval(data: Any, clustered: bool) -> Interval:

@@ -225,10 +225,10 @@ def test_a_client_reads_the_text_and_agrees(consented_study: Study, agreed: Pers
     assert (read["text"], read["agreed"]) == (NEW, False)
     wrong = Client().post(address, {"version": "0" * 16}, content_type="application/json", headers=headers)
     assert wrong.status_code == 409
-    agreed = Client().post(
+    answer = Client().post(
         address, {"version": read["version"]}, content_type="application/json", headers=headers
     )
-    assert agreed.json()["agreed"] is True
+    assert answer.json()["agreed"] is True
     assert (
         Client().post(f"/api/studies/{consented_study.slug}/assignments/", headers=headers).status_code == 201
     )
