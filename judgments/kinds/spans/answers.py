@@ -134,8 +134,10 @@ class Options:
         if not self.score:
             return {"spans": spans}
         score = answer.get("score")
-        if type(score) is not int or not 0 <= score <= 100:
+        if score is None:
             raise ValueError(gettext("the score is missing; expected a whole number from 0 to 100"))
+        if type(score) is not int or not 0 <= score <= 100:
+            raise ValueError(gettext("expected %(wanted)s") % {"wanted": "a whole number from 0 to 100"})
         return {"spans": spans, "score": score}
 
     def _checked_span(self, span: Any, length: int) -> dict[str, Any]:
