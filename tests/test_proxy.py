@@ -43,7 +43,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from evaluation.results.challenges.challenges import make_challenge
 from evaluation.models import Challenge
-from judgments.access.permissions import create_token
+from judgments.access.tokens import create_token
 from judgments.models import Caption, Dataset, Item
 ada = User.objects.create_user("ada")
 rosa = User.objects.create_superuser("rosa")

@@ -12,8 +12,7 @@ from tests.installations import Installation, Installations
 
 KEY = """
 from django.contrib.auth.models import User
-from judgments.access.permissions import create_token
-from judgments.access.permissions import SCOPES
+from judgments.access.tokens import SCOPES, create_token
 user = User.objects.create_superuser("grace")
 print(create_token(user=user, name="client", scopes=list(SCOPES))[1])
 """

@@ -72,7 +72,7 @@ def test_work_is_shown_at_once_while_it_is_counted_and_new_results_are_ranked_an
         evaluate_study(study=made.study, metrics=METRICS)
         assert "counted for the first time" in words(designer.get(page(made.study, "closer")))
         work_off()
-        assert [row.key for row in designer.get(page(made.study, "closer")).context["rows"]]
+        assert [row["key"] for row in designer.get(page(made.study, "closer")).context["rows"]]
 
 
 def test_where_counting_fails_the_page_says_why_and_asks_no_more(designer: Client) -> None:

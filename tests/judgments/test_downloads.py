@@ -161,8 +161,7 @@ EXPORTED = """
 from django.contrib.auth.models import User
 from annotation.models import Worker
 from judgments.jobs import enqueue, run_job
-from judgments.access.permissions import SCOPES
-from judgments.access.permissions import create_token
+from judgments.access.tokens import SCOPES, create_token
 from tests.evaluation.studies import StudyOf, make_dataset
 made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "relevance")
 hit = made.hit("h1", [made.unit(f"u{place}", "a.jpg", first=f"text {place}") for place in range(300)])
