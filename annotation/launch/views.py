@@ -5,6 +5,7 @@ And the page "Ethics board", its file, and the same over HTTP.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,6 +31,7 @@ from annotation.crowds.publishing import obstacles, open_to_workers
 from annotation.crowds.views import FIGURES as CROWD_FIGURES
 from annotation.launch.ethics import as_html, as_markdown, build_checklist, count_open_lines
 from annotation.money.payments import Forecast, forecast_of_design, top_up
+from annotation.quality.detectors.base import binomial_at_most
 from common.amounts import thousands
 from common.errors import NotThere
 from common.markup import render_markdown
@@ -144,6 +146,10 @@ def launch_of(study: Study, user: User) -> Launch:
     )
 
 
+# How often people are right who take care, and who guess between two answers.
+CAREFUL, GUESSING = 0.95, 0.5
+ROUNDING = 1e-9  # of a share: 7 of 10 reach .7
+
 Check = Callable[[Launch], Iterable[Point]]
 CHECKS: list[tuple[int, Check]] = []
 
@@ -253,7 +259,28 @@ def _attention(launch: Launch) -> Iterable[Point]:
             if quiz
             else _("Check questions are in the work (%(n)s on each page).")
         ) % {"n": controls}
-    yield launch.point(title, Readiness.READY, sentence)
+    threshold = launch.design.controls.threshold
+    needed = next(right for right in range(controls + 1) if right >= threshold * controls - ROUNDING)
+    if not needed:
+        yield launch.point(title, Readiness.READY, sentence)
+        return
+    rates = _(
+        "Answers of people below the least share are set aside. After one page that happens to %(careful)s of 100 "
+        "careful people, who get 95 of 100 check questions right, and to %(guessing)s of 100 who guess."
+    ) % {
+        "careful": round(100 * binomial_at_most(needed - 1, controls, CAREFUL)),
+        "guessing": round(100 * binomial_at_most(needed - 1, controls, GUESSING)),
+    }
+    if needed < controls:
+        yield launch.point(title, Readiness.READY, f"{sentence} {rates}")
+        return
+    remedy = _("One wrong answer is enough.")
+    if threshold < 1:
+        more = math.ceil(1 / (1 - threshold) - ROUNDING)
+        remedy += " " + _("With %(n)s on each page it is not.") % {"n": more}
+    link_words = _("Change the check questions")
+    sentence = f"{sentence} {rates} {remedy}"
+    yield launch.point(title, Readiness.MISSING, sentence, key="controls.per_hit", link_words=link_words)
 
 
 def _pay(launch: Launch) -> Iterable[Point]:

@@ -496,21 +496,14 @@ def compare_on_same_halves(
         interval = share_of_rows(shares, columns, CONFIDENCE, keep=rows, weights=halves.decided, widen=widen)
         return {"value": share, **as_json(interval, "low", "high"), "n": int(rows.sum())}
 
-    return {
-        kind: {
-            "people": cell(lambda some, _: some.agree, known & of_kind),
-            "ceiling": cell(partial(_ceiling, halves, known & of_kind), known & of_kind),
-            "metrics": {
-                name: cell(partial(_reached, winners), known & of_kind) for name, winners in named.items()
-            },
+    def cells(rows: Flags) -> dict[str, Any]:
+        return {
+            "people": cell(lambda some, _: some.agree, rows),
+            "ceiling": cell(lambda some, _: halves.ceiling(rows, some), rows),
+            "metrics": {name: cell(partial(_reached, winners), rows) for name, winners in named.items()},
         }
-        for kind, of_kind in kinds.items()
-        if (known & of_kind).any()
-    }
 
-
-def _ceiling(halves: Halves, rows: Flags, some: Halves, pairs: Ints) -> Floats:
-    return halves.ceiling(rows, some)
+    return {kind: cells(known & of_kind) for kind, of_kind in kinds.items() if (known & of_kind).any()}
 
 
 def _reached(winners: Ints, some: Halves, pairs: Ints) -> Floats:

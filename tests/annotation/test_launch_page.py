@@ -85,15 +85,31 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
     crowd = {"reward_cents": 30, "currency": "EUR", "floor_cents_per_hour": 1200}
     study = generated(consent=CONSENT, contact=CONTACT, crowd=crowd, seconds_per_unit=30)
     points = checked(designer, study)
-    assert {points[title][0] for title in ("Consent", "Contact", "Quiz or check questions", "Cost")} == {
-        "ready"
-    }
+    assert {points[title][0] for title in ("Consent", "Contact", "Cost")} == {"ready"}
     # 5 items of 30 s for 0.30 EUR are 7.20 EUR an hour; 12.00 EUR an hour are 0.50 EUR
     standing, text = points["Pay"]
     assert standing == "missing"
     for amount in ("7.20", "12.00", "0.50"):
         assert f"{amount}\N{NO-BREAK SPACE}EUR" in text
     assert "2.70\N{NO-BREAK SPACE}EUR for 9 pieces of work" in points["Cost"][1]
+
+
+@pytest.mark.parametrize(
+    ("controls", "standing", "said"),
+    [
+        # 1 - .95^2 and 1 - .5^2; 1 - .95^4 - 4 .95^3 .05 and 11 of 16
+        ({"per_hit": 2}, "missing", "10 of 100 careful|75 of 100 who guess|With 4 on each page it is not"),
+        ({"per_hit": 4}, "ready", "1 of 100 careful|69 of 100 who guess"),
+        ({"per_hit": 2, "threshold": 1.0}, "missing", "One wrong answer is enough. <"),
+        ({"per_hit": 2, "threshold": 0.0}, "ready", "(2 on each page)."),
+    ],
+)
+def test_check_questions_say_whom_they_set_aside(
+    designer: Client, controls: dict[str, Any], standing: str, said: str
+) -> None:
+    points = checked(designer, make_study(opened=False, controls=controls, units_per_hit=8))
+    shown, text = points["Quiz or check questions"]
+    assert (shown, [part for part in said.split("|") if part not in text]) == (standing, [])
 
 
 @pytest.mark.parametrize(

@@ -30,16 +30,6 @@ def study(
     return metric, np.bincount(caption, grade) / each, caption, rater, grade
 
 
-def without(caption: Any, rater: Any, grade: Any, who: int, where: int | None = None) -> Any:
-    """The means without a rater, of all captions or of one, as a plain loop over those who remain."""
-    return np.array(
-        [
-            np.mean(grade[(caption == index) & ((rater != who) if where in (None, index) else True)])
-            for index in range(caption.max() + 1)
-        ]
-    )
-
-
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(1, 5)), min_size=1, max_size=30))
 def test_a_mean_without_a_rater_is_that_of_the_others(ratings: list[tuple[int, int, int]]) -> None:
     caption, rater, grade = zip(*ratings, strict=True)

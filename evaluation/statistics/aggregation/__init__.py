@@ -8,16 +8,12 @@ from truth.
 """
 
 from evaluation.statistics.aggregation.bradley_terry import (
-    BradleyTerryResult,
     bradley_terry,
     bradley_terry_of_comparisons,
     wins_table,
 )
 from evaluation.statistics.aggregation.rankings import (
-    BestWorstResult,
-    BordaResult,
     LuceResult,
-    SplitHalfResult,
     TournamentResult,
     best_worst_scores,
     borda_count,
@@ -34,12 +30,6 @@ from evaluation.statistics.aggregation.strengths import (
 )
 from evaluation.statistics.aggregation.votes_and_means import (
     GRADE_THRESHOLDS,
-    ConfidenceResult,
-    MajorityResult,
-    MeanResult,
-    PairResult,
-    RelevanceResult,
-    StandardisedResult,
     accuracy_weights,
     agrees_with_others,
     confidence_vote,
@@ -55,10 +45,6 @@ from evaluation.statistics.aggregation.votes_and_means import (
     weighted_vote,
 )
 from evaluation.statistics.aggregation.worker_models import (
-    DawidSkeneResult,
-    GladResult,
-    MaceResult,
-    ResponseResult,
     dawid_skene,
     glad,
     item_response,

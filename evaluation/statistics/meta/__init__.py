@@ -3,7 +3,6 @@
 from evaluation.statistics.correlation import CorrelationDifference, correlation_difference
 from evaluation.statistics.meta.accuracy import (
     AccuracyDifference,
-    AccuracyResult,
     Halves,
     PeoplesWinners,
     ReferenceCurve,
@@ -19,10 +18,6 @@ from evaluation.statistics.meta.accuracy import (
 )
 from evaluation.statistics.meta.grouped import (
     GroupedCorrelationResult,
-    PairedCorrelationResult,
-    PairwiseAccuracyResult,
-    SoftAccuracyResult,
-    SoftComparisonsResult,
     grouped_correlation,
     paired_correlation_test,
     pairwise_accuracy,
@@ -30,7 +25,6 @@ from evaluation.statistics.meta.grouped import (
     soft_pairwise_accuracy,
 )
 from evaluation.statistics.significance import (
-    ClusterResult,
     clusters_of_p_values,
     system_clusters,
     wilson_interval,
