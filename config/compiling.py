@@ -16,7 +16,7 @@ from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.aggregation.worker_models import dawid_skene
 from evaluation.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair, agreement_by_unit
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta.grouped import pairwise_accuracy
+from evaluation.statistics.meta.pairwise import pairwise_accuracy
 from evaluation.statistics.significance import bootstrap_interval, randomization_test
 
 _CANDIDATES = ["a dog runs over the grass", "two cats sleep"]

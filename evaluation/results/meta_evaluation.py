@@ -61,7 +61,7 @@ from evaluation.statistics.meta import (
     random_subsets,
     soft_accuracy_of_comparisons,
 )
-from evaluation.statistics.meta.grouped import CALIBRATE
+from evaluation.statistics.meta.pairwise import CALIBRATE
 from judgments.access.roles import note_event
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from evaluation.statistics.inference import (
     Clusters,
     RaterDeletions,
     Spread,
+    answers_by_cell,
     share_of_rows,
 )
 from evaluation.statistics.inputs import encode
@@ -67,8 +67,6 @@ UNKNOWN_KIND = "unknown"
 SIDES = (1, -1, 0)  # of a vote: for the first, for the second, for neither
 
 References = Sequence[str]
-# What halves of the votes on (P,) pairs reach: (P,).
-Reached = Callable[[Halves, Ints], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,10 +429,12 @@ def halves_of_pairs(
     unit, pair = unit[here], pair[here]
     worker, side = table.worker[counted][here], table.value[counted][here]
     vote = (side == 1) * 1 - (side == 2)
+    # What is split of a pair, and what it has less without each vote: the vote itself.
     split, pair_of_split = _by_side(vote), pair
-    lost = split  # what a pair has less without a vote
+    lost = split
     known = units.pair != NO_PAIR
     if np.bincount(places_in(pairs, units.pair[known]) + 1, minlength=1)[1:].max(initial=0) > 1:
+        # Units are split. Without a vote a unit has the winner of its others, or goes with its only one.
         votes, balance = np.bincount(unit), np.bincount(unit, weights=vote)
         judged = np.flatnonzero(votes)
         split, pair_of_split = _by_side(np.sign(balance[judged])), places_in(pairs, units.pair[judged])
@@ -446,10 +446,10 @@ def halves_of_pairs(
     if anonymous or not len(pair):
         return halves, None
     _, rater = encode(worker, "workers")
-    cells, cell = np.unique(np.stack([pair, rater]), axis=1, return_inverse=True)
-    left = counts[cells[0]]
-    np.subtract.at(left, cell.ravel(), lost)
-    deletions = RaterDeletions(cells[0], cells[1], left.sum(axis=1).astype(np.float64))
+    first, cell = answers_by_cell(pair, rater)
+    left = counts[pair[first]]
+    np.subtract.at(left, cell, lost)
+    deletions = RaterDeletions(pair[first], rater[first], left.sum(axis=1).astype(np.float64))
     return halves, HalvesWithoutRaters(deletions, halves_of_votes(*left.T))
 
 
@@ -476,17 +476,17 @@ def compare_on_same_halves(
     columns = {ITEM: np.arange(len(known)) if images is None else np.array(images, dtype=object)}
     named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
-    def cell(reached: Reached, rows: Flags) -> dict[str, Any]:
-        values = reached(halves, np.arange(len(known)))
+    def cell(values: Floats, rows: Flags, winners: Ints | None = None) -> dict[str, Any]:
         decided = float(halves.decided[rows].sum())
         share = float(values[rows].sum()) / decided
 
         def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
-            if without is None:
+            # How often halves agree depends on the number of votes, so that fewer do not show a rater's part.
+            if winners is None or without is None:
                 return spread, clusters
             pair, left = without.deletions.row, without.halves
             now = values - share * halves.decided
-            then = np.nan_to_num(reached(left, pair) - share * left.decided)
+            then = np.nan_to_num(left.reached(winners[pair]) - share * left.decided)
             here = rows[pair]
             return without.deletions.subset(rows).widen(
                 spread, clusters, lambda: (now[pair] - then)[here] / decided
@@ -498,16 +498,14 @@ def compare_on_same_halves(
 
     def cells(rows: Flags) -> dict[str, Any]:
         return {
-            "people": cell(lambda some, _: some.agree, rows),
-            "ceiling": cell(lambda some, _: halves.ceiling(rows, some), rows),
-            "metrics": {name: cell(partial(_reached, winners), rows) for name, winners in named.items()},
+            "people": cell(halves.agree, rows),
+            "ceiling": cell(halves.ceiling(rows), rows),
+            "metrics": {
+                name: cell(halves.reached(winners), rows, winners) for name, winners in named.items()
+            },
         }
 
     return {kind: cells(known & of_kind) for kind, of_kind in kinds.items() if (known & of_kind).any()}
-
-
-def _reached(winners: Ints, some: Halves, pairs: Ints) -> Floats:
-    return some.reached(winners[pairs])
 
 
 def compares_pairs(result: Mapping[str, Any]) -> bool:

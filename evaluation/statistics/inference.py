@@ -226,14 +226,14 @@ class RaterDeletions:
     def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
         """Return the winners by (N,) leads of the first over the second, less the (V,) parts of a rater's answers."""
         parts, leads = np.asarray(part), np.asarray(lead)
-        first, number = _cells(row, rater)
+        first, number = answers_by_cell(row, rater)
         left = leads[row[first]] - np.bincount(number, weights=parts, minlength=len(first))
         return cls(row[first], rater[first], np.where(left > 0, 1.0, np.where(left < 0, 2.0, 0.0)))
 
     @classmethod
     def of_ratings(cls, row: Ints, rater: Ints, rating: Floats) -> RaterDeletions:
         """Return the means of the rows without each of their raters, who may have rated a row several times."""
-        first, number = _cells(row, rater)
+        first, number = answers_by_cell(row, rater)
         sums, counts = np.bincount(row, rating), np.bincount(row)
         left = sums[row[first]] - np.bincount(number, rating, minlength=len(first))
         return cls(
@@ -293,7 +293,7 @@ class RaterDeletions:
         return Spread(variance, variance**2 / below if below > 0 else math.inf)
 
 
-def _cells(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
+def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
     """Return the first answer of each rater to each row, and the (V,) number of each answer's rater and row."""
     cell = row * (int(rater.max(initial=0)) + 1) + rater
     _, first, number = np.unique(cell, return_index=True, return_inverse=True)

@@ -95,7 +95,7 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
 
 
 @pytest.mark.parametrize(
-    ("controls", "standing", "said"),
+    ("controls", "standing", "sentences"),
     [
         # 1 - .95^2 and 1 - .5^2; 1 - .95^4 - 4 .95^3 .05 and 11 of 16
         ({"per_hit": 2}, "missing", "10 of 100 careful|75 of 100 who guess|With 4 on each page it is not"),
@@ -105,11 +105,11 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
     ],
 )
 def test_check_questions_say_whom_they_set_aside(
-    designer: Client, controls: dict[str, Any], standing: str, said: str
+    designer: Client, controls: dict[str, Any], standing: str, sentences: str
 ) -> None:
     points = checked(designer, make_study(opened=False, controls=controls, units_per_hit=8))
     shown, text = points["Quiz or check questions"]
-    assert (shown, [part for part in said.split("|") if part not in text]) == (standing, [])
+    assert (shown, [part for part in sentences.split("|") if part not in text]) == (standing, [])
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from evaluation.statistics.meta.grouped import (
     GroupedCorrelationResult,
     grouped_correlation,
     paired_correlation_test,
+)
+from evaluation.statistics.meta.pairwise import (
     pairwise_accuracy,
     soft_accuracy_of_comparisons,
     soft_pairwise_accuracy,

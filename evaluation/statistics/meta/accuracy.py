@@ -80,37 +80,28 @@ class Halves:
         """Return (P,) how often a half names a winner: the weights of the pairs."""
         return self.first + self.second
 
-    def ceiling(self, rows: Flags, halves: Halves | None = None) -> Floats:
+    def ceiling(self, rows: Flags) -> Floats:
         """Return (P,) values whose sum over `rows`, by that of `decided`, is the most that answers can reach there.
-
-        With other `halves`, the values are those that they would have among these.
 
         Picking each pair's answer by the votes that score it would reach more than any answer that is there before.
         With x the difference of the chances that a half names the better and the worse answer, knowing the better ones
         reaches (sum decided + sum |x|) / (2 sum decided), and sum |x| <= sqrt(pairs * sum x^2) (Jensen; equal where
         pairs are equally hard). The halves share no vote, so agree - apart has the expectation x^2.
         """
-        mean, decided = float(self.lead[rows].mean()), float(self.decided[rows].mean())
+        same = self.agree - self.apart
+        mean, decided = float(same[rows].mean()), float(self.decided[rows].mean())
         root = math.sqrt(max(mean, 0.0))
         ceiling = (1 + root / decided) / 2
-        halves = halves or self
         if ceiling >= 1:
-            return halves.decided
+            return self.decided
         # What a pair adds to the mean and to its error (the delta method).
-        spread: Floats | float = 0.0
-        if root:
-            spread = (halves.lead - mean) / (4 * root) - root * (halves.decided - decided) / (2 * decided)
-        return ceiling * halves.decided + spread
-
-    @property
-    def lead(self) -> Floats:
-        """Return (P,) how much more often the halves name the same winner than different ones."""
-        return self.agree - self.apart
+        spread = (same - mean) / (4 * root) - root * (self.decided - decided) / (2 * decided) if root else 0.0
+        return ceiling * self.decided + spread
 
     @property
     def ties_half(self) -> Floats:
         """Return (P,) how often a half names the other half's winner, a tie being half right."""
-        return (self.decided + self.lead) / 2
+        return (self.decided + self.agree - self.apart) / 2
 
     def reached(self, answers: Ints) -> Floats:
         """Return (P,) how often a half names the answers 1 or 2; 0 is a tie, and wrong."""
