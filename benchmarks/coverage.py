@@ -435,6 +435,30 @@ def difference_p(data: Any, clustered: bool) -> float:
     ].p
 
 
+def contests(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
+    """Draw majorities on pairs of systems, two an image; images and raters like systems in their own way."""
+    pair, rater = design.rows(generator)
+    image = np.arange(design.items) // 2
+    first = generator.integers(0, SYSTEMS, design.items)
+    second = (first + generator.integers(1, SYSTEMS, design.items)) % SYSTEMS
+    liked = 0.4 * np.arange(SYSTEMS) + generator.normal(0, 0.7, (design.items, SYSTEMS))[image]
+    taste = generator.normal(0, design.rater, (design.raters, SYSTEMS))[rater]
+    at, row = np.arange(len(pair)), np.arange(design.items)
+    leaning = (
+        (liked[row, first] - liked[row, second])[pair] + taste[at, first[pair]] - taste[at, second[pair]]
+    )
+    vote = np.where(leaning + generator.logistic(size=len(pair)) > 0, 1, 2)
+    lead = np.bincount(pair, weights=3 - 2 * vote, minlength=design.items)
+    winner = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
+    return (first, second), winner, image, winners_without_raters(pair, rater, vote, design.items)
+
+
+def contest_interval(data: Any, clustered: bool) -> Interval:
+    by = by_image_and_rater(data, clustered)
+    strengths = bradley_terry_of_comparisons(*data[0], data[1], tie_model="davidson", clusters=by)
+    return float(strengths.low[-1]), float(strengths.high[-1])
+
+
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """How often an interval holds the truth: a formula, or the value of many rows."""
@@ -481,6 +505,13 @@ OF_METRICS: dict[str, Coverage | Size] = {
     ),
     "a metric's kappa": Coverage(
         grades, of_kappa, lambda data: threshold_kappa(data[0][0], data[1], 0.3, 3.2, resamples=1).kappa.value
+    ),
+    "a system's strength": Coverage(
+        contests,
+        contest_interval,
+        lambda data: float(
+            bradley_terry_of_comparisons(*data[0], data[1], tie_model="davidson").log_strength[-1]
+        ),
     ),
     "a difference of tau-b": Coverage(grades, of_tau_difference_interval, lambda data: 0.0),
     "a difference of tau-b, size": Size(grades, lambda data, clustered: of_tau_difference(data, clustered).p),

@@ -51,6 +51,7 @@ from evaluation.results.metric_figures import (
     ties_tables,
 )
 from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
+from evaluation.results.verdict import few_raters_sentence
 from judgments.management.base import FileOperationCommand, OperationCommand, add_parameters, as_text
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_dataset, find_study
@@ -168,6 +169,8 @@ class Evaluate(OperationCommand):
         if "clusters" in result:
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])
+        if few_raters_sentence(result):
+            self.say(few_raters_sentence(result))
         for name, signature in result["signatures"].items():
             self.say(f"{name}: {signature}")
         for note in result["notes"]:

@@ -104,7 +104,9 @@ def section(
     *,
     empty: str = "",
 ) -> Section:
-    return Section(name, WORDS["sections"][name], tuple(sentences), tuple(plots), tuple(tables), empty)
+    return Section(
+        name, WORDS["sections"][name], tuple(filter(None, sentences)), tuple(plots), tuple(tables), empty
+    )
 
 
 def table(

@@ -46,9 +46,16 @@ from evaluation.results.metric_figures import (
     kappa_at_cuts,
     score_pairs,
 )
-from evaluation.results.verdict import correlation_verdict, pair_verdicts, winners_named
+from evaluation.results.verdict import correlation_verdict, count_raters, pair_verdicts, winners_named
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inference import ITEM, NAIVE, RATER, ClusterColumns, Inference
+from evaluation.statistics.inference import (
+    ITEM,
+    NAIVE,
+    RATER,
+    ClusterColumns,
+    Inference,
+    columns_and_deletions,
+)
 from evaluation.statistics.inputs import ROUNDING
 from evaluation.statistics.meta import (
     PeoplesWinners,
@@ -416,6 +423,7 @@ def compute_evaluation(
         kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
         clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
         winners = PeoplesWinners.of([pair.winner for pair in pairs], clusters=clusters_by_name)
+        deletions = winners.deletions
         judged = judge_pairs(
             pairs, documents, metrics=metrics, tokenizer=tokenizer, people=winners, imported=imported
         )
@@ -454,6 +462,7 @@ def compute_evaluation(
         )
         documents = references.documents()
         by = caption_clusters(study, table, consensus, captions) if clustered else NAIVE
+        deletions = columns_and_deletions(by)[1]
         cuts = readings.people_at_least or kind.comparison.cuts
         options: dict[str, Any] = {"tokenizer": tokenizer, "seed": design.seed, "clusters": by}
         options["cuts"] = kind.comparison.cuts
@@ -489,6 +498,7 @@ def compute_evaluation(
         "metrics": judged.metrics,
         "signatures": judged.signatures,
         **result,
+        **count_raters(deletions),
         "notes": [*judged.notes, *([ITEMS_CHOSEN] if design.chosen else [])],
     }
     return MetaEvaluation(

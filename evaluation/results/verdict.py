@@ -17,6 +17,7 @@ from django.utils.translation import gettext_noop, ngettext
 from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets.records import Flags, Floats, Ints
 from evaluation.presentation.content import json_float, p_in_text, percent, percent_number
+from evaluation.statistics.inference import FEW_RATERS, RaterDeletions
 from evaluation.statistics.meta import PeoplesWinners, clusters_of_p_values, metric_winners
 
 LEVEL = 0.05
@@ -244,10 +245,30 @@ def cells_of(result: Mapping[str, Any]) -> Cells:
     return {name: row["kendall_tau_b"] for name, row in metrics.items()}
 
 
+def count_raters(deletions: RaterDeletions | None) -> dict[str, int]:
+    """Return the number of raters for `few_raters_sentence`; none if intervals are not by rater."""
+    return {} if deletions is None else {"raters": deletions.raters}
+
+
+def few_raters_sentence(result: Mapping[str, Any]) -> str:
+    """Warn of intervals over few raters; "" over many, or unknown ones."""
+    raters = result.get("raters", FEW_RATERS)
+    if raters >= FEW_RATERS:
+        return ""
+    return _(
+        "Intervals and tests are by participant, and %(raters)d are few: with fewer than %(few)d they may claim "
+        "somewhat more than is known."
+    ) % {"raters": raters, "few": FEW_RATERS}
+
+
 def levels_sentence(result: Mapping[str, Any]) -> str:
-    """Describe the levels to compare a verdict with: chance, and one judge."""
+    """Describe the levels to compare a verdict with, chance and one judge, and what weakens it."""
     if not result["verdict"]["all"]["leaders"]:
         return ""
+    return " ".join(filter(None, (_levels(result), few_raters_sentence(result))))
+
+
+def _levels(result: Mapping[str, Any]) -> str:
     if result["verdict"]["all"]["by"] == INTERVALS:
         return _("Chance is 0; 1 is the same order.")
     if "halves" in result:

@@ -1,11 +1,15 @@
 """Metrics against people's scores of captions: the interval is for other people, too, whichever door shows it."""
 
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 
 from annotation.models import Worker
 from evaluation.data.judgment_sets import loaders
@@ -13,7 +17,7 @@ from evaluation.reports.releases.making import Terms, release_study
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.comparing.metrics import compare_metrics
-from evaluation.results.dashboard.snapshot import compute_snapshot
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import caption_clusters, evaluate_study, judged_captions
 from judgments.models import Study
 from tests.evaluation.reporting import written
@@ -78,6 +82,20 @@ def test_results_dashboard_comparison_and_release_have_one_interval(graded: Stud
     bundle = tmp_path / "graded.zip"
     release_study(study=graded, terms=Terms("1.0", "CC0-1.0"), output=bundle, salt=b"not a secret here")
     assert verify_bundle(bundle).differences == ()
+
+
+def test_every_door_says_that_eight_people_are_few(
+    graded: Study, tmp_path: Path, admin_client: Client
+) -> None:
+    few = "Intervals and tests are by participant, and 8 are few: with fewer than 10 they may claim"
+    store_snapshot(compute_snapshot(study=graded))
+    printed = StringIO()
+    call_command("evaluate", graded.slug, "--metrics", ",".join(METRICS), stdout=printed)
+    assert few in printed.getvalue()
+    assert few in written(graded, tmp_path / "report")["index.html"].decode()
+    for page in ("results", "board"):
+        shown = admin_client.get(reverse(f"admin:judgments_study_{page}", args=[graded.pk]))
+        assert few in shown.content.decode(), page
 
 
 def test_people_who_are_no_persons_are_no_raters(graded: Study) -> None:

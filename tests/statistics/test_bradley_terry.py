@@ -16,6 +16,7 @@ from evaluation.statistics.aggregation import (
     wins_table,
 )
 from evaluation.statistics.inputs import BadValue
+from evaluation.statistics.meta import winners_without_raters
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import davidson
 
@@ -351,3 +352,35 @@ def test_a_place_that_no_item_has_is_refused_in_words(place: Any) -> None:
         fit.probability(0, place)
     with pytest.raises(BadValue, match="expected its position in items, 0 to 1"):
         fit.tie_probability(place, 0)
+
+
+def test_strengths_from_majorities_vary_with_their_raters_as_refits_without_them() -> None:
+    """The part of a rater is, to first order, what a fit to everybody else's majorities loses."""
+    rng = np.random.default_rng(8)
+    pairs, raters = 3000, 12
+    first = rng.integers(0, 4, pairs)
+    second = (first + rng.integers(1, 4, pairs)) % 4
+    pair = np.repeat(np.arange(pairs), 5)
+    rater = np.argsort(rng.random((pairs, raters)))[:, :5].ravel()
+    taste = rng.normal(0, 0.8, (raters, 4)) + 0.4 * np.arange(4)
+    lead = taste[rater, first[pair]] - taste[rater, second[pair]] + rng.logistic(size=len(pair))
+    vote = np.where(lead > 0, 1, 2)
+
+    def majorities(rows: Any) -> Any:
+        votes = np.bincount(pair[rows], weights=3 - 2 * vote[rows], minlength=pairs)
+        return np.where(votes > 0, 1, np.where(votes < 0, 2, 0))
+
+    everybody = majorities(np.ones(len(pair), dtype=bool))
+    clusters = {"item": np.arange(pairs), "rater": winners_without_raters(pair, rater, vote, pairs)}
+    both, by_item = (
+        bradley_terry_of_comparisons(first, second, everybody, clusters=by)
+        for by in (clusters, {"item": np.arange(pairs)})
+    )
+    refits = [
+        bradley_terry_of_comparisons(first, second, majorities(rater != one)).log_strength
+        for one in range(raters)
+    ]
+    lost = both.log_strength - refits
+    parts = np.square(lost - lost.mean(axis=0)).sum(axis=0) * raters / (raters - 1)
+    assert both.clusters == {"item": pairs, "rater": raters}
+    assert np.square(both.standard_error) - np.square(by_item.standard_error) == pytest.approx(parts, rel=0.1)

@@ -37,6 +37,7 @@ from evaluation.results.metric_figures import FEWEST_RESAMPLES, readings_tables
 from evaluation.results.rankings import JudgedTexts, rankings_tables
 from evaluation.results.verdict import (
     correlation_verdict,
+    few_raters_sentence,
     join_names,
     leaders_by_intervals,
     leaders_by_tests,
@@ -103,9 +104,9 @@ def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
         "Kendall's tau-b with people, 95 % interval",
         accent=tuple(verdict["leaders"]),
     )
-    return section(
-        "metrics", [sentence], [plot(sentence, drawing, data)], [data, *_cluster_tables(inputs, names)]
-    )
+    sentences = [sentence, few_raters_sentence(inputs.evaluation.result)]
+    tables = [data, *_cluster_tables(inputs, names)]
+    return section("metrics", sentences, [plot(sentence, drawing, data)], tables)
 
 
 def _cluster_tables(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:

@@ -37,6 +37,7 @@ from evaluation.results.consensus import clusters_of_pairs
 from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table, score_texts
 from evaluation.results.verdict import (
     difference_p,
+    few_raters_sentence,
     join_names,
     leaders_by_intervals,
     pair_verdict,
@@ -46,7 +47,7 @@ from evaluation.results.verdict import (
 )
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inference import ITEM, NAIVE
+from evaluation.statistics.inference import ITEM, NAIVE, ClusterColumns
 from evaluation.statistics.meta import (
     PeoplesWinners,
     ReferenceCurve,
@@ -133,7 +134,7 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
         same = _same_halves_plot(halves, halved, names, verdict["leaders"], raters=inputs.by_rater)
         plots.append(same)
         tables.insert(1, same.data)
-    return section("metrics", [sentence], plots, tables)
+    return section("metrics", [sentence, few_raters_sentence(inputs.evaluation.result)], plots, tables)
 
 
 def _same_halves_plot(
@@ -318,9 +319,6 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     # Resample images: pairs of one image are dependent.
     by_image = {ITEM: images} if inputs.clustered else images
     people = tournament(first, second, winners, clusters=by_image, seed=inputs.seed)
-    clusters = {ITEM: images} if inputs.clustered else NAIVE
-    strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
-    position_of = {str(name): position for position, name in enumerate(strengths.items.tolist())}
     order = people.order.tolist()
     names = [str(people.systems[index]) for index in order]
     counts = [
@@ -328,6 +326,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     ]
     low, high = people.low.copy(), people.high.copy()
     by_worker = inputs.clustered and inputs.raters_known
+    clusters: ClusterColumns = {ITEM: images} if inputs.clustered else NAIVE
     if by_worker:
         clusters = clusters_of_pairs(
             inputs.table, inputs.consensus, np.array(pks, dtype=np.int64), images, anonymous=False
@@ -337,6 +336,8 @@ def systems_section(inputs: ReportInputs) -> Section | None:
             sides = np.select([np.equal(first, name), np.equal(second, name)], [1, 2])
             interval = winner_of_pair.share(partial(_credit, sides), sides > 0, undecided=True)
             low[index], high[index] = interval.low, interval.high
+    strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
+    position_of = {str(name): position for position, name in enumerate(strengths.items.tolist())}
     won = [
         _estimate_at(index, people.fraction, low, high, sum(row))
         for index, row in zip(order, counts, strict=True)

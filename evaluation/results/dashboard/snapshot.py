@@ -42,9 +42,16 @@ from evaluation.results.consensus import (
 from evaluation.results.dashboard.progress import study_counts
 from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
 from evaluation.results.metric_figures import pair_kinds, score_captions, score_pairs
-from evaluation.results.verdict import correlation_verdict, pair_verdict, verdict_sentence, winners_named
+from evaluation.results.verdict import (
+    correlation_verdict,
+    count_raters,
+    few_raters_sentence,
+    pair_verdict,
+    verdict_sentence,
+    winners_named,
+)
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inference import ITEM, NAIVE, RATER
+from evaluation.statistics.inference import ITEM, NAIVE, RATER, columns_and_deletions
 from evaluation.statistics.meta import PeoplesWinners, wilson_interval
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -160,6 +167,7 @@ def accuracy_so_far(
             "metrics": cells,
             "earlier": earlier,
             "verdict": pair_verdict(named, winners[-1][1], of_kind, cells),
+            **count_raters(winners[-1][1].deletions),
         }
     return figures
 
@@ -208,7 +216,8 @@ def correlation_so_far(
                 row |= as_json(tau, "value", "low", "high", "reason")
             earlier[name].append(row)
     cells = {name: rows[-1] for name, rows in earlier.items()}
-    return {"metrics": cells, "earlier": earlier, "verdict": correlation_verdict(cells)}
+    raters = count_raters(columns_and_deletions(clusters)[1])
+    return {"metrics": cells, "earlier": earlier, "verdict": correlation_verdict(cells)} | raters
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
@@ -274,7 +283,7 @@ def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
         kind: {
             "now": metrics_figure(kind, cell, correlated=correlated),
             "settled": cell["verdict"]["settled"],
-            "said": verdict_sentence(cell["verdict"], cell["metrics"]),
+            "said": f"{verdict_sentence(cell['verdict'], cell['metrics'])} {few_raters_sentence(cell)}".strip(),
             "earlier": earlier_figure(kind, cell, correlated=correlated),
             "n": cell["verdict"]["n"],
         }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +25,11 @@ from evaluation.statistics.inference import (
     NAIVE,
     ClusterColumns,
     Clusters,
+    RaterDeletions,
     Result,
+    Spread,
     check_confidence,
+    columns_and_deletions,
     columns_of,
     quantile_of,
     signed,
@@ -482,13 +486,19 @@ def bradley_terry_of_comparisons(
     """Fit strengths to (N,) items and winners; options as in `bradley_terry`.
 
     With `order_effect` the `first` column was shown first, and its advantage is fitted. With `clusters` covariance and
-    intervals are the sandwich's (Liang, Zeger 1986), with t's quantiles.
+    intervals are the sandwich's (Liang, Zeger 1986), with t's quantiles. Where rows are winners by votes,
+    `RaterDeletions` in `clusters` add the raters' part, to first order.
     """
     names, first_item, second_item, outcome, counts = encode_comparisons(first, second, winners)
     tied, won, lost = counts.astype(np.float64)
     settings = _Settings(tie_model, order_effect, prior, confidence, max_iterations, tolerance)
-    columns = columns_of(clusters)
-    rows = _Rows(first_item, second_item, outcome, Clusters.of(columns, len(first_item))) if columns else None
+    plain, deletions = columns_and_deletions(clusters)
+    columns, n, rows = columns_of(plain), len(first_item), None
+    if deletions is not None:
+        deletions.check(n, "comparison")
+        columns = columns or {"comparison": range(n)}
+    if columns:
+        rows = _Rows(first_item, second_item, outcome, Clusters.of(columns, n), deletions)
     return _fitted(Tables(won, lost, tied), names, settings, rows)
 
 
@@ -498,8 +508,32 @@ class _Rows:
     second: Ints
     outcome: Ints
     clusters: Clusters
+    deletions: RaterDeletions | None
 
-    def covariance(self, fit: Fit, settings: _Settings) -> tuple[Floats, Floats]:
+    def covariance(self, fit: Fit, settings: _Settings) -> tuple[Floats, Floats, Clusters]:
+        """Return the (P, P) covariance, its (P,) degrees of freedom, and the clusters with the raters."""
+        covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
+        if self.deletions is None:
+            return covariance, freedom, self.clusters
+        left, wide = self.deletions, np.ones(len(freedom))
+        with_rater = self.subset(left.row, self.outcome[left.row]).scores(fit, settings)
+        without_rater = self.subset(left.row, left.value.astype(np.int64)).scores(fit, settings)
+        changes = (with_rater - without_rater) @ fit.covariance
+        clusters = self.clusters
+        for index, variance in enumerate(np.diag(covariance)):
+            spread, clusters = left.widen(
+                Spread(variance, freedom[index]), self.clusters, partial(changes.__getitem__, np.s_[:, index])
+            )
+            if variance > 0:
+                wide[index] = math.sqrt(spread.variance / variance)
+            freedom[index] = spread.df
+        return covariance * np.outer(wide, wide), freedom, clusters
+
+    def subset(self, rows: Ints, outcome: Ints) -> _Rows:
+        return replace(self, first=self.first[rows], second=self.second[rows], outcome=outcome)
+
+    def scores(self, fit: Fit, settings: _Settings) -> scipy.sparse.csr_array:
+        """Return the (N, P) slopes of the log-likelihood of each row."""
         items, n = len(fit.theta), len(self.first)
         peak = Parameters.of(fit.parameters)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(peak)]
@@ -518,8 +552,7 @@ class _Rows:
             free += 1
         row = np.tile(np.arange(n), len(parts))
         column, value = (np.concatenate(both) for both in zip(*parts, strict=True))
-        scores = scipy.sparse.csr_array((value, (row, column)), shape=(n, free))
-        return self.clusters.covariance(scores, fit.covariance)
+        return scipy.sparse.csr_array((value, (row, column)), shape=(n, free))
 
 
 def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], Ints]:
@@ -613,10 +646,10 @@ def _fitted(
         limits = settings.max_iterations, settings.tolerance
         tied_fit = fit(tables, ties, settings.order_effect, limits)
     freedom = np.full(len(items) + 2, math.inf)
-    if tied_fit is not None and rows is not None:
-        covariance, freedom = rows.covariance(tied_fit, settings)
-        tied_fit = replace(tied_fit, covariance=covariance)
     clusters = rows.clusters if rows is not None else None
+    if tied_fit is not None and rows is not None:
+        covariance, freedom, clusters = rows.covariance(tied_fit, settings)
+        tied_fit = replace(tied_fit, covariance=covariance)
     strengths = Strengths.of(items, tied_fit, settings.confidence, freedom, reason, clusters)
     return _result(tied_fit, strengths, groups, comparisons, settings, freedom)
 
