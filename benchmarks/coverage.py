@@ -453,9 +453,13 @@ def contests(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
     return (first, second), winner, image, winners_without_raters(pair, rater, vote, design.items)
 
 
+def contest_strengths(data: Any, by: Clustered = NAIVE) -> Any:
+    first, second = data[0]
+    return bradley_terry_of_comparisons(first, second, data[1], tie_model="davidson", clusters=by)
+
+
 def contest_interval(data: Any, clustered: bool) -> Interval:
-    by = by_image_and_rater(data, clustered)
-    strengths = bradley_terry_of_comparisons(*data[0], data[1], tie_model="davidson", clusters=by)
+    strengths = contest_strengths(data, by_image_and_rater(data, clustered))
     return float(strengths.low[-1]), float(strengths.high[-1])
 
 
@@ -507,11 +511,7 @@ OF_METRICS: dict[str, Coverage | Size] = {
         grades, of_kappa, lambda data: threshold_kappa(data[0][0], data[1], 0.3, 3.2, resamples=1).kappa.value
     ),
     "a system's strength": Coverage(
-        contests,
-        contest_interval,
-        lambda data: float(
-            bradley_terry_of_comparisons(*data[0], data[1], tie_model="davidson").log_strength[-1]
-        ),
+        contests, contest_interval, lambda data: float(contest_strengths(data).log_strength[-1])
     ),
     "a difference of tau-b": Coverage(grades, of_tau_difference_interval, lambda data: 0.0),
     "a difference of tau-b, size": Size(grades, lambda data, clustered: of_tau_difference(data, clustered).p),
