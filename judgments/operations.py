@@ -25,6 +25,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext, ngettext
 from rest_framework import serializers
+from rest_framework.utils.html import is_html_input
 
 from common.amounts import thousands
 from common.errors import NotThere, WrongState
@@ -34,6 +35,7 @@ from judgments.cached_figures import MANY_ROWS
 from judgments.design import saved_presets
 from judgments.jobs import enqueue
 from judgments.models import Job, Study, StudyRole
+from judgments.studies.by_hand import change_by_hand
 from judgments.studies.generation import Progress, generate_hits, plan_study
 from judgments.studies.studies import design_of, discard_hits, duplicate_study
 
@@ -269,6 +271,82 @@ def discard(*, study: Study, by: User | None) -> Outcome:
         hits,
     )
     return Outcome(_number(sentence, hits))
+
+
+class TextsField(serializers.DictField):
+    """Texts by name: in a form, fields ``texts.<name>``; in a command, ``name=text``, one a line."""
+
+    child: serializers.Field[Any, Any, Any, Any] = serializers.CharField(allow_blank=True, max_length=20_000)
+
+    def get_value(self, dictionary: Any) -> Any:
+        texts = super().get_value(dictionary)
+        if not is_html_input(dictionary) or texts:
+            return texts
+        lines = [line.partition("=") for line in dictionary.get(self.field_name, "").splitlines()]
+        return {name.strip(): text for name, _, text in lines}
+
+
+class TakeBackRequest(Parameters):
+    """How many changes to take back, and the state of the study that the person saw."""
+
+    every = serializers.BooleanField(required=False, default=False, help_text="All changes, not the last.")
+    seen = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=80,
+        help_text="The state seen; another is refused. Empty: any.",
+    )
+
+
+class ItemChangeRequest(Parameters):
+    """What becomes of an item of a page of work."""
+
+    item = serializers.CharField(max_length=80, help_text="Its id.")
+    out = serializers.BooleanField(required=False, default=False, help_text="It is pulled out.")
+    image = serializers.CharField(
+        default="", allow_blank=True, max_length=200, help_text="Another image, by its name in the dataset."
+    )
+    texts = TextsField(default=dict, help_text="Other texts: name=text, one a line.")
+    hit = serializers.IntegerField(
+        default=0,
+        min_value=0,
+        max_value=1000,
+        help_text="A HIT written by hand to put it on, from 1; 0: none.",
+    )
+    seen = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=80,
+        help_text="The state seen; another is refused. Empty: any.",
+    )
+
+
+@operation(
+    "change-item",
+    "Change an item, pull it out, or put it on a page written by hand",
+    parameters=ItemChangeRequest,
+    command=CommandHelp(
+        "Change an item of a page of work, pull it out, or put it on a page written by hand.",
+        'triplets-50 --item 4f1c… --texts "first=A dog runs."',
+    ),
+)
+def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> Outcome:
+    """Shows other texts or another picture. With a HIT, a changed item is added there and the drawn one stays; an
+    unchanged one moves there. The design remembers it. Refused once the study was opened or registered."""
+    changed = change_by_hand(study=study, change=change, seen=seen, by=by)
+    return Outcome(gettext("The pages of work are changed; the design remembers it."), changed)
+
+
+@operation(
+    "take-back-change",
+    "Take the last change by hand back, or all",
+    parameters=TakeBackRequest,
+    command=CommandHelp("Take the last change of pages of work by hand back, or all.", "triplets-50"),
+)
+def take_back_change(*, study: Study, by: User | None, every: bool, seen: str) -> Outcome:
+    """Removes changes by hand from the design, and draws the pages of work again if there are any."""
+    changed = change_by_hand(study=study, change=None, every=every, seen=seen, by=by)
+    return Outcome(gettext("The pages of work are as they were before the change by hand."), changed)
 
 
 def _number(sentence: str, n: int) -> str:

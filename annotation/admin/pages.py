@@ -36,6 +36,7 @@ from annotation.quality import page as quality_page
 from annotation.quality import review_page
 from annotation.quiz import views as quiz_page
 from annotation.webhooks import views as webhooks_page
+from annotation.work import hit_page
 from annotation.work import page as work_page
 from judgments.access.roles import Right, visible_rows
 from judgments.admin.base import (
@@ -302,6 +303,7 @@ add_needs(
 __all__ = [
     "crowds_page",
     "ethics_page",
+    "hit_page",
     "launch_page",
     "money_page",
     "panel_page",

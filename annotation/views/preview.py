@@ -38,7 +38,7 @@ from annotation.work.worksheet import (
 from common.downloads import problem_page
 from common.errors import QuorumError, WrongState
 from judgments.access.roles import Right, has_right, visible_rows
-from judgments.admin.base import signed_in
+from judgments.admin.base import number_in, signed_in
 from judgments.design.editing.views import find_preview, find_row
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.material import UnitSpec, rng_for
@@ -52,18 +52,25 @@ from judgments.studies.studies import design_of, draws_at_claim, find_dataset
 @never_cache
 @require_safe
 @staff_member_required
-def preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the first page of work; of a draft, from a temporary draw."""
+@xframe_options_sameorigin
+def preview(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Show a page of work, the first or that of ``number`` from 1; of a draft, from a temporary draw."""
+    return csp_replace({"frame-ancestors": [SELF]})(lambda framed: _preview(framed, slug))(request)
+
+
+def _preview(request: HttpRequest, slug: str) -> HttpResponse:
     study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise Http404("There is no such study.")  # as on the study's other admin pages
+    number = number_in(request)
     try:
         design = read_design(study)
         units: Sequence[Unit | UnitSpec]
         if study.state == Study.State.DRAFT:
-            units = build_batch(design, study.dataset, maker=study.created_by_id).first_page()
+            batch = build_batch(design, study.dataset, maker=study.created_by_id)
+            units = batch.hits[number - 1].units if 1 < number <= len(batch.hits) else batch.first_page()
         else:
-            units = _first_units(study)
+            units = _units_at(study, number)
     except QuorumError as error:
         context = {"title": "There is nothing to preview", "message": str(error)}
         return render(request, "annotation/ended.html", context, status=error.status)
@@ -109,8 +116,8 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
     return render_preview(request, design, units, dataset=dataset, examples=examples)
 
 
-def _first_units(study: Study) -> list[Unit]:
-    hit = study.hits.order_by("position").first()
+def _units_at(study: Study, number: int) -> list[Unit]:
+    hit = study.hits.filter(position__gte=number - 1).order_by("position").first()
     if hit is None:
         raise WrongState(f"Study {study.slug!r} has no HITs; its judgments came from elsewhere.")
     units = units_of_hit(hit.pk)

@@ -53,7 +53,7 @@ from judgments.api import resources as judgments
 from judgments.api.resources import operation_path
 from judgments.datasets import api as datasets_api
 from judgments.design.editing import api as design_api
-from judgments.operations import discard, generate
+from judgments.operations import change_item, discard, generate, take_back_change
 
 app_name = "api"
 
@@ -130,6 +130,8 @@ urlpatterns = [
         for declared in (
             generate,
             discard,
+            change_item,
+            take_back_change,
             open_to_workers,
             close,
             qualify,

@@ -45,6 +45,12 @@ def preview_address(study: Study) -> str:
     return reverse("annotation:preview", args=[study.slug])
 
 
+def number_in(request: HttpRequest) -> int:
+    """Return ``?number=``, from 1, which is also what stands for no number."""
+    text = request.GET.get("number", "")
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+
+
 def public_address(request: HttpRequest, study: Study, *, code: str = "") -> str:
     address = request.build_absolute_uri(reverse("annotation:study", args=[study.slug]))
     return f"{address}?code={code}" if code else address

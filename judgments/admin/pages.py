@@ -178,12 +178,20 @@ class HITAdmin(ReadOnlyAdmin):
     list_display = ("key", study_column, "number", "size", "required", "open_slots")
     list_filter = ("study",)
     search_fields = ("=key", "=external_id")
-    fields = ("key", "study", "number", "required", "open_slots", "external_id")
-    readonly_fields = ("number",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[HIT]:
         rows = super().get_queryset(request).select_related("study")
         return rows.annotate(n=counted_beside(HIT, "places"))
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        hit = row_or_404(self.get_queryset(request), object_id)
+        return redirect(f"{page_address(hit.study, 'hit')}?number={hit.position + 1}")
 
     @display(description="number", ordering="position")
     def number(self, hit: HIT) -> int:

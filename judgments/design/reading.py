@@ -127,6 +127,11 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         ) % {"name": kind.name}
     if design.arena.pages:
         yield from _contradictions_of_arena(design, kind)
+    if design.by_hand and (design.arena.pages or design.chosen is not None):
+        yield gettext(
+            "by_hand changes single items, but these are drawn while people work, or were chosen by chance; "
+            "expected no arena and no choice beside it"
+        )
     if design.labels and len(design.labels) != len(kind.labelled):
         wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"
         yield gettext("labels has %(n)s texts; for %(name)s, expected %(wanted)s") % {

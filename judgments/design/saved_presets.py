@@ -19,7 +19,7 @@ from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies.studies import design_of
 
 # Specific to one study: names, draw, plan, secrets, real money.
-OWN_KEYS = ("name", "slug", "dataset", "seed", "preset", "registration", "chosen")
+OWN_KEYS = ("name", "slug", "dataset", "seed", "preset", "registration", "chosen", "by_hand")
 CHANGED = "design-changed"
 
 

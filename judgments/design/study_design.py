@@ -25,6 +25,7 @@ from judgments.design.tables import (
     Ethics,
     Example,
     Filter,
+    HandChange,
     Keywords,
     Language,
     Plan,
@@ -169,6 +170,7 @@ class StudyDesign(Part):
     )
     registration: Plan | None = None
     chosen: Chosen | None = None
+    by_hand: Listed[HandChange] = ()
 
     @property
     def about_pictures(self) -> bool:
@@ -199,7 +201,7 @@ class StudyDesign(Part):
                 values.pop(key, None)
         if self.access.address_share == Access().address_share:
             values["access"].pop("address_share", None)
-        for key in ("registration", "chosen", "translations"):
+        for key in ("registration", "chosen", "by_hand", "translations"):
             if key in values and not values[key]:
                 del values[key]
         return values

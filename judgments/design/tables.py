@@ -257,6 +257,23 @@ class Controls(Part):
     )
 
 
+class HandChange(Part):
+    """A change by hand of what is drawn: an item is pulled out, shown otherwise, or put on a page written by hand."""
+
+    item: Annotated[str, Field(min_length=1, max_length=80)] = Field(
+        description="The id of the item, as drawn or as the changes before left it."
+    )
+    out: bool = Field(False, description="Whether it is pulled out.")
+    hit: Annotated[int, Field(ge=0, le=1000)] = Field(
+        0, description="The page written by hand that it is put on, from 1; 0: it stays on its page."
+    )
+    image: str = Field("", max_length=200, description="Another image, by its name in the dataset.")
+    texts: dict[str, Annotated[str, Field(max_length=20_000)]] = Field(
+        default_factory=dict,
+        description="Other texts by name: reference, first, second, text, option1 ..., or an input of a template.",
+    )
+
+
 class Filter(Part):
     """H13's Bleu-pre filter: a pair below the threshold is not judged, or only to fill the last ten."""
 

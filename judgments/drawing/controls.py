@@ -373,7 +373,7 @@ def check_split(design: StudyDesign, material: Material) -> None:
 def known_items(items: Sequence[Any], material: Material) -> list[Known]:
     """Resolve the texts and images of the designer's ``KnownItem``s."""
     images = {image.name: image for image in material.images}
-    everywhere = _texts_of(material.images) if items else {}
+    everywhere = texts_by_wording(material.images) if items else {}
     known = []
     for number, item in enumerate(items, start=1):
         image = images.get(item.image)
@@ -386,7 +386,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
                 % {"number": number, "image": item.image, "name": material.name},
                 field="controls.known",
             )
-        there = everywhere | _texts_of([image])
+        there = everywhere | texts_by_wording([image])
         reference, first, second = (
             there.get(text) or Text(candidate_key(text), text) if text else None
             for text in (item.reference, item.first, item.second)
@@ -395,7 +395,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
     return known
 
 
-def _texts_of(images: Sequence[Image]) -> dict[str, Text]:
+def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:
     """Prefer references."""
     outputs = {text.text: text for image in images for _, text in image.outputs}
     return outputs | {text.text: text for image in images for text in image.references}

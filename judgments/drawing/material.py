@@ -136,7 +136,8 @@ class HITSpec:
 class Batch:
     """All that generation makes for a study; ``quiz`` holds known items outside HITs.
 
-    Pages of an arena are drawn later from ``pool``, which is grouped by pairs of systems.
+    Pages of an arena are drawn later from ``pool``, which is grouped by pairs of systems. ``new_texts`` were written by
+    hand; the dataset may lack them.
     """
 
     hits: tuple[HITSpec, ...]
@@ -144,6 +145,7 @@ class Batch:
     quiz: tuple[Group, ...] = ()
     notes: dict[str, Any] = field(default_factory=dict)
     pool: tuple[UnitSpec, ...] = ()
+    new_texts: tuple[Text, ...] = ()
 
     @cached_property
     def unit_count(self) -> int:

@@ -34,6 +34,7 @@ from judgments.access.roles import note_event
 from judgments.design.requirements import own_record_needed, requirements_not_stated, requirements_of
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED
+from judgments.drawing.by_hand import apply_by_hand
 from judgments.drawing.controls import ControlPool, pool_of
 from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec, rng_for, shuffled
 from judgments.drawing.pairing import system_names
@@ -329,7 +330,7 @@ def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64
 
 
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
-    """Store new texts of control items as candidates of no system."""
+    """Store new texts of control items, and those written by hand, as candidates of no system."""
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     unit_groups = chain((hit.units for hit in batch.hits), (group.units for group in batch.quiz))
     texts = (
@@ -340,7 +341,7 @@ def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
         for text in (unit.reference, unit.first, unit.second)
         if text is not None
     )
-    lacking = {text.key: text.text for text in texts if text.key not in captions}
+    lacking = {text.key: text.text for text in chain(texts, batch.new_texts) if text.key not in captions}
     if lacking:
         Caption.objects.bulk_create(
             (
@@ -487,7 +488,8 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     material = load_material(dataset, ranked=wanted.get(design.sampling.pairs_from), maker=maker)
     _check_examples(design, material)
     aside = set_aside(design, material)
-    batch = KINDS[design.protocol].for_design(design).draw_batch(design, aside.rest)
+    kind = KINDS[design.protocol].for_design(design)
+    batch = apply_by_hand(kind.draw_batch(design, aside.rest), design, aside.rest, kind)
     notes = dict(batch.notes)
     if needed := own_record_needed(design.workers, design.crowd.backend):
         notes["sentences"] = [*notes.get("sentences", []), needed]

@@ -368,7 +368,8 @@ class StudyAdmin(QuorumAdmin):
     def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
         page = PAGES.get(request.POST.get("page", ""))
         address = page_address(study, page.name) if page and (page.label or page.group) else first_page(study)
-        return HttpResponseRedirect(address + at)
+        number = request.POST.get("number", "")  # of the page of work that the form stood on
+        return HttpResponseRedirect(f"{address}?number={number}" if number.isdecimal() else address + at)
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         return study_context(self.admin_site, request, study, active=active)
@@ -463,6 +464,7 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 @study_page("discard", order=22, permission=Right.CHANGE, group=Group.DESIGN, under="hits")
 def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context |= {"obstacle": why_not_discarded(study), "gone": what_would_go(study)}
+    context["by_hand"] = len(study.design.get("by_hand", ()))
     return TemplateResponse(request, "judgments/study/discard.html", context)
 
 

@@ -130,14 +130,21 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
 
 
 @transaction.atomic
-def change_design(*, study: Study, design: StudyDesign, user: User | None = None) -> Study:
+def change_design(
+    *, study: Study, design: StudyDesign, user: User | None = None, all_by_hand: bool = False
+) -> Study:
     """Replace the design of a draft; its jobs follow a changed slug.
+
+    Args:
+        all_by_hand: whether ``design`` names all changes by hand; otherwise, a design without any gets the draft's.
 
     Raises:
         WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered plan
             differs.
     """
     _require(study, Study.State.DRAFT, gettext("its design is frozen"))
+    if not (all_by_hand or design.by_hand) and (by_hand := study.design.get("by_hand")):
+        design = make_design(design.model_dump(mode="json") | {"by_hand": by_hand})
     design = _with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
     dataset = _dataset_to_draw_from(design, user)
     if Study.objects.filter(slug=design.slug).exclude(pk=study.pk).exists():
@@ -243,7 +250,7 @@ def next_copy(study: Study) -> int:
 @transaction.atomic
 def delete_study(*, study: Study) -> None:
     """Raise WrongState for a study that was opened: answers are never deleted."""
-    _lock(study)
+    lock_study(study)
     if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
         raise WrongState(
             gettext("Study %(slug)r is %(state)s; only a study that was never opened can be deleted.")
@@ -264,7 +271,7 @@ def delete_study(*, study: Study) -> None:
 @transaction.atomic
 def mark_open(*, study: Study) -> Study:
     """Move generated or closed -> open; ``annotation.crowds.publishing`` does the crowd's part."""
-    _lock(study)
+    lock_study(study)
     if study.state == Study.State.OPEN:
         return study
     refuse_opening(study=study)
@@ -298,7 +305,7 @@ def refuse_opening(*, study: Study) -> None:
 @transaction.atomic
 def mark_closed(*, study: Study) -> Study:
     """Move open -> closed; workers may still submit within their lease."""
-    _lock(study)
+    lock_study(study)
     if study.state == Study.State.CLOSED:
         return study
     _require(study, Study.State.OPEN, gettext("it cannot be closed"))
@@ -307,7 +314,7 @@ def mark_closed(*, study: Study) -> Study:
     return study
 
 
-def _lock(study: Study, *, no_key: bool = True) -> None:
+def lock_study(study: Study, *, no_key: bool = True) -> None:
     """Refresh ``study`` and lock its row until the transaction ends.
 
     The lock allows rows that refer to it, if ``no_key``: a claim locks its HIT before its commit checks the study,
@@ -319,7 +326,7 @@ def _lock(study: Study, *, no_key: bool = True) -> None:
 
 
 def _require(study: Study, state: Study.State, otherwise: str) -> None:
-    _lock(study)
+    lock_study(study)
     if study.state != state:
         raise WrongState(
             gettext("Study %(slug)r is %(state)s; %(otherwise)s.")
@@ -377,7 +384,7 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     Raises:
         WrongState: it was opened or registered, something refers to its pages of work, or there are none.
     """
-    _lock(study, no_key=False)
+    lock_study(study, no_key=False)
     if problem := why_not_discarded(study):
         raise WrongState(problem)
     gone = what_would_go(study)

@@ -135,6 +135,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         "slug": f"{study.slug[:75]}-{number}",
         "name": f"{study.name[:180]} (closer, {number})",
     }
+    values.pop("by_hand", None)  # of items of the study before
     values.pop("chosen", None)  # what chance a row had to be in this batch, nobody knows
     if kind.judges_one_caption:  # chosen units are judged, whatever the sampling or the filter
         units = _add_units_of_same_screens(study, study.units.filter(key__in=chosen)).order_by("position")

@@ -523,8 +523,12 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     if wants_json(request):
         return answer_script(editor)
     if _is_save(request) and editor.form.is_valid():
+        # the form may be older than the last change by hand
         changed = _stored(
-            editor.form, lambda design: change_design(study=study, design=design, user=signed_in(request))
+            editor.form,
+            lambda design: change_design(
+                study=study, design=design.model_copy(update={"by_hand": ()}), user=signed_in(request)
+            ),
         )
         if changed is not None:
             admin.log_change(request, study, "design")

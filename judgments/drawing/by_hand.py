@@ -1,0 +1,233 @@
+"""Apply the changes by hand of a design to a draw: items pulled out, shown otherwise, or on pages written by hand.
+
+Every draw of the design applies them in order, so dataset, design and seed still give the same pages of work.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from judgments.drawing.controls import REPEATED, REPEATS, texts_by_wording
+from judgments.drawing.material import (
+    Batch,
+    HITSpec,
+    Image,
+    Material,
+    Pair,
+    Text,
+    UnitSpec,
+    candidate_key,
+    content_key,
+    screen_of,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+    from judgments.design.tables import HandChange
+    from judgments.kinds import Kind
+
+CAPTIONS = ("reference", "first", "second")
+
+
+def shown_texts(unit: Any) -> dict[str, str]:
+    """Return the texts that a ``Unit`` row or a ``UnitSpec`` shows, by the names that a change gives them."""
+    captions = {name: text.text for name in CAPTIONS if (text := getattr(unit, name)) is not None}
+    options = {f"option{n}": option["text"] for n, option in enumerate(unit.content.get("options", ()), 1)}
+    text = {"text": unit.content["text"]} if "text" in unit.content else {}
+    return {**captions, **options, **text, **unit.content.get("fields", {})}
+
+
+def apply_by_hand(batch: Batch, design: StudyDesign, material: Material, kind: Kind) -> Batch:
+    """Return the draw with the changes of ``design.by_hand``.
+
+    Raises:
+        DesignError: a change names what is not drawn or not there, or nothing is left.
+    """
+    if not design.by_hand:
+        return batch
+    changed = _ChangedDraw(batch, design, material, kind)
+    for number, change in enumerate(design.by_hand, start=1):
+        try:
+            changed.apply(change)
+        except ValueError as error:
+            about = {"number": number, "item": change.item, "problem": error}
+            problem = gettext("by_hand: change %(number)d of item %(item)r: %(problem)s.") % about
+            raise DesignError(problem, field="by_hand") from None
+    return changed.batch()
+
+
+class _ChangedDraw:
+    """The pages of a draw by number, from 1; those written by hand have negative numbers."""
+
+    def __init__(self, batch: Batch, design: StudyDesign, material: Material, kind: Kind) -> None:
+        self._drawn, self._design, self._kind = batch, design, kind
+        self._images = {image.name: image for image in material.images}
+        self._texts = texts_by_wording(material.images)
+        self._new_texts: dict[str, Text] = {}
+        self._pages = {number: list(hit.units) for number, hit in enumerate(batch.hits, start=1)}
+        self._page_of = {unit.key: number for number, units in self._pages.items() for unit in units}
+        self._touched: set[int] = set()
+        self._pairs = {pair.key: pair for pair in batch.pairs}
+
+    def apply(self, change: HandChange) -> None:
+        """Raise ValueError with what prevents it."""
+        page = self._page_of.get(change.item)
+        if page is None:
+            raise ValueError(gettext("it is not drawn; take the changes back, or draw as before"))
+        unit = next(unit for unit in self._pages[page] if unit.key == change.item)
+        texts, image = self._differences(unit, change)
+        if "document" in unit.content:
+            raise ValueError(gettext("it is a part of a document, which stays whole"))
+        if change.hit and unit.control_kind == REPEATED:
+            raise ValueError(gettext("it repeats another item of its page; move that one"))
+        if change.out or not (texts or image):
+            if not (change.out or change.hit):
+                raise ValueError(gettext("it is shown like this already"))
+            self._exchange(page, unit, None)
+            if not change.out:
+                self._add(-change.hit, unit)
+            return
+        if unit.control:
+            raise ValueError(
+                gettext("its right answer follows from what it shows; pull it out, and name an item you know "
+                        "under controls.known")
+            )  # fmt: skip
+        for mate in self._mates(page, unit) if image else [unit]:
+            shown = shown_texts(mate) | (texts if mate is unit else {})
+            new = self._changed(mate, image or self._images[unit.image], shown, change.hit)
+            if new.key in self._page_of:
+                raise ValueError(gettext("there is such an item already"))
+            if change.hit:
+                self._add(-change.hit, new)
+            else:
+                self._exchange(page, mate, new)
+
+    def _differences(self, unit: UnitSpec, change: HandChange) -> tuple[dict[str, str], Image | None]:
+        """Return the texts that a change alters, and the new image if it is another."""
+        before = shown_texts(unit)
+        for name, text in change.texts.items():
+            if name not in before:
+                about = {"name": name, "names": ", ".join(before) or gettext("none")}
+                raise ValueError(gettext("it has no text %(name)r; expected %(names)s") % about)
+            if not text and before[name]:
+                raise ValueError(gettext("the text %(name)r is empty") % {"name": name})
+        image = self._images.get(change.image) if change.image != unit.image else None
+        if change.image and change.image not in self._images:
+            raise ValueError(gettext("the dataset has no image %(image)r") % {"image": change.image})
+        if image is not None and "boxes" in unit.content and not image.boxes:
+            raise ValueError(gettext("image %(image)r has no labelled boxes") % {"image": image.name})
+        return {name: text for name, text in change.texts.items() if text != before[name]}, image
+
+    def _mates(self, page: int, unit: UnitSpec) -> list[UnitSpec]:
+        """Return the units that show one picture with ``unit``: those of its group, or of its screen."""
+        return [
+            other
+            for other in self._pages[page]
+            if other is unit
+            or (self._kind.grouped and other.image == unit.image and not other.control)
+            or (screen_of(unit) is not None and screen_of(other) == screen_of(unit))
+        ]
+
+    def _changed(self, unit: UnitSpec, image: Image, texts: dict[str, str], page: int) -> UnitSpec:
+        content = dict(unit.content)
+        of_image = texts_by_wording([image])
+        texts_by_name = {name: self._text(text, of_image) for name, text in texts.items()}
+        if "options" in content:
+            options = [text for name, text in texts_by_name.items() if name not in CAPTIONS]
+            content["options"] = [{"key": text.key, "text": text.text} for text in options]
+        if "boxes" in content:
+            content["boxes"] = [dict(box) for box in image.boxes]
+        if "text" in content:
+            offered = [phrase for phrase in content["collocations"] if phrase in texts["text"]]
+            content |= {"text": texts["text"], "collocations": offered}
+        if "fields" in content:
+            content["fields"] = {name: texts[name] for name in content["fields"]}
+        captions: dict[str, Any] = {name: texts_by_name[name] for name in CAPTIONS if name in texts}
+        key = content_key("by hand", self._design.seed, unit.key, page, image.name, texts)
+        shown = {"key": key, "image": image.name, "content": content, **captions}
+        new = replace(unit, filtered=False, audited=False, **shown)
+        return self._with_pair(new, image) if unit.pair else new
+
+    def _text(self, text: str, of_image: dict[str, Text]) -> Text:
+        known = of_image.get(text) or self._texts.get(text)
+        return known or self._new_texts.setdefault(text, Text(candidate_key(text), text))
+
+    def _with_pair(self, unit: UnitSpec, image: Image) -> UnitSpec:
+        """Give a changed unit a pair that credits only the systems that gave its texts for its image."""
+        assert unit.first is not None
+        assert unit.second is not None
+        before = self._pairs[unit.pair]
+        credited: dict[str, str | None] = {text.text: name for name, text in image.outputs}
+        kind = ""
+        if image.name == before.image:
+            credited |= {before.first.text: before.first_system, before.second.text: before.second_system}
+            kind = before.kind if (before.first, before.second) == (unit.first, unit.second) else ""
+        pair = Pair(
+            content_key("by hand", unit.key), kind, image.name, unit.first, unit.second,
+            credited.get(unit.first.text), credited.get(unit.second.text), tuple(text.key for text in image.references),
+        )  # fmt: skip
+        self._pairs[pair.key] = pair
+        return replace(unit, pair=pair.key, kind=kind)
+
+    def _add(self, page: int, unit: UnitSpec) -> None:
+        self._pages.setdefault(page, []).append(unit)
+        self._page_of[unit.key] = page
+        self._touched.add(page)
+
+    def _exchange(self, page: int, unit: UnitSpec, new: UnitSpec | None) -> None:
+        """Put ``new`` where ``unit`` is, also in its repetition; None removes both."""
+        units, self._pages[page] = self._pages[page], []
+        self._touched.add(page)
+        for other in units:
+            repeats = other.control_kind == REPEATED and other.content.get(REPEATS) == unit.key
+            if other is not unit and not repeats:
+                self._pages[page].append(other)
+                continue
+            del self._page_of[other.key]
+            if new is not None and repeats:
+                again: dict[str, Any] = {
+                    "key": content_key("by hand", other.key, new.key),
+                    "content": {**new.content, REPEATS: new.key},
+                }
+                control: dict[str, Any] = {"control": True, "control_kind": REPEATED, "kind": "", "pair": ""}
+                self._add(page, replace(new, **again, **control))
+            elif new is not None:
+                self._add(page, new)
+
+    def batch(self) -> Batch:
+        hits = tuple(self._hits())
+        if not hits:
+            raise DesignError(gettext("by_hand: no item is left on any page of work."), field="by_hand")
+        shown: dict[str, set[str]] = defaultdict(set)
+        for unit in (unit for hit in hits for unit in hit.units if unit.pair):
+            shown[unit.pair].add(unit.reference.key if unit.reference else "")
+        pairs = tuple(
+            _shown_pair(pair, shown[pair.key]) for pair in self._pairs.values() if pair.key in shown
+        )
+        sentence = (
+            f"Changed by hand after the draw: {len(self._design.by_hand)} changes, as by_hand names them."
+        )
+        notes = self._drawn.notes | {"sentences": [*self._drawn.notes.get("sentences", []), sentence]}
+        new_texts = tuple(self._new_texts.values())
+        return replace(self._drawn, hits=hits, pairs=pairs, notes=notes, new_texts=new_texts)
+
+    def _hits(self) -> Iterator[HITSpec]:
+        """Yield the pages in order, those written by hand last; a page without judged items goes."""
+        for page in sorted(self._pages, key=lambda page: (page < 0, abs(page))):
+            units = self._pages[page]
+            if page not in self._touched:
+                yield self._drawn.hits[page - 1]
+            elif not all(unit.control for unit in units):
+                parts = "hit", self._design.seed, self._kind.name, [unit.key for unit in units], "by hand"
+                yield HITSpec(key=content_key(*parts), units=tuple(units))
+
+
+def _shown_pair(pair: Pair, shown: set[str]) -> Pair:
+    """Return the pair with the references that it is still judged against, where units show them."""
+    return replace(pair, references=tuple(key for key in pair.references if key in shown) or pair.references)
