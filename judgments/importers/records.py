@@ -48,6 +48,7 @@ ADDRESS_LIMIT = 500
 RULE_LIMIT = 40
 MOST_SHOWN = 1_000  # characters of a cell with a problem
 MOST_CACHED = 10_000  # texts of a column
+MOST_SECONDS = 1_000_000_000  # thirty years
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
@@ -273,9 +274,9 @@ def _chance(value: object, info: ValidationInfo) -> float:
 
 
 def _seconds(value: Any, info: ValidationInfo) -> float:
-    expected = "a number of seconds from 0"
+    expected = f"a number of seconds from 0 to {MOST_SECONDS:,}"
     seconds = read_number(value, _textual(info), expected)
-    if seconds < 0:
+    if not 0 <= seconds <= MOST_SECONDS:
         raise BadValue(quoted(seconds), expected)
     return seconds
 

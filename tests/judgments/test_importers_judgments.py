@@ -208,7 +208,11 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
             {"submitted_at": "2026-01-01T09:59:59Z"},
             "submitted_at: found a time before accepted_at, expected one after it.",
         ),
-        ({"seconds": -1}, "seconds: found -1, expected a number of seconds from 0."),
+        ({"seconds": -1}, "seconds: found -1, expected a number of seconds from 0 to 1,000,000,000."),
+        (
+            {"wall_seconds": 10**20},  # no database stores it
+            "wall_seconds: found 100000000000000000000, expected a number of seconds from 0 to 1,000,000,000.",
+        ),
         ({"worker": ""}, "worker: found an empty text, expected a name."),
         ({"first_text": " "}, "first_text: found an empty text, expected a text."),
     ],
