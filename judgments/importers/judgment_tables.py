@@ -96,7 +96,12 @@ class TableJudgments(JudgmentSource):
 
     Workers named `anon-1`, `anon-2`, ... are anonymous, as in published totals. Memory holds a 64-bit digest per
     unit and worker, and one per unit.
+
+    Attributes:
+        columns: of the rows that an import leaves out.
     """
+
+    columns: tuple[str, ...] = JUDGMENT_COLUMNS
 
     def __init__(
         self, path: Path, records: RecordReader, *, protocol: str | None, encoding: str | None
@@ -215,11 +220,12 @@ class BadRows:
         source.refusals.bad_rows = self._add
         self._path = path
         self._notes = source.notes
-        self._lines = [csv_line(("line", "problem", *JUDGMENT_COLUMNS))]
+        self._columns = source.columns
+        self._lines = [csv_line(("line", "problem", *self._columns))]
 
     def _add(self, record: Record, problem: ImportProblem) -> None:
         self._notes.count("bad-row")
-        cells = (record.line, str(problem), *(record.values.get(column) for column in JUDGMENT_COLUMNS))
+        cells = (record.line, str(problem), *map(record.values.get, self._columns))
         self._lines.append(csv_line(guard_formula(as_cell(cell)) for cell in cells))
 
     def write(self) -> None:

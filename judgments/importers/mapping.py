@@ -418,6 +418,8 @@ class MappedJudgments(TableJudgments):
         how.check(path, NAMES)
         super().__init__(path, self._counted, protocol=protocol or how.protocol or None, encoding=encoding)
         self.how, self._worker_name = how, worker_name
+        of_mapping = tuple(name for name in NAMES if name in how.columns) + ("marks",) * how.merge
+        self.columns = tuple(dict.fromkeys(JUDGMENT_COLUMNS + of_mapping))
         self._reader = how.reader(read, alone=True)
         self._zone = parse_zone(how.zone, path) if how.zone else None
         self._images: Container[str] | None = None

@@ -90,13 +90,13 @@ def test_right_rows_come_in_and_the_others_are_offered_as_a_file_when_asked(
     designer: Client, dataset: Dataset
 ) -> None:
     address = judgments(designer, dataset).headers["Location"]
-    job = job_of(designer.post(address, GUESSED | {"good_rows": "on"}))
+    job = job_of(designer.post(address, GUESSED | {"column-3": "system", "good_rows": "on"}))
     assert list(Judgment.objects.values_list("value", flat=True)) == [3]
     download = reverse("admin:judgments_job_bad_rows", args=[job.pk])
     assert download in designer.get(reverse("admin:judgments_job_change", args=[job.pk])).content.decode()
     sent: Any = designer.get(download)
     (row,) = csv.DictReader(io.StringIO(b"".join(sent.streaming_content).decode()))
-    assert (row["line"], row["value"]) == ("3", "9")
+    assert (row["line"], row["value"], row["system"]) == ("3", "9", "y")
     designer.force_login(User.objects.create_superuser("other"))
     assert designer.get(download).status_code == 404
     assert designer.get(address).status_code == 302
