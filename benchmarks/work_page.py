@@ -16,18 +16,23 @@ answers whole HITs by keyboard without stopping to think. What it prints are the
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import django
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
-from tests import services
-from tests.browser.working import count_of, fetched
-from tests.conftest import CHROMIUM_FLAGS
-from tests.installations import Installation, Installations
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+django.setup()
+
+from tests import services  # noqa: E402
+from tests.browser.working import count_of, fetched  # noqa: E402
+from tests.conftest import CHROMIUM_FLAGS  # noqa: E402
+from tests.installations import Installation, Installations  # noqa: E402
 
 STUDIES = """
 from tests.annotation.casting import make_dataset, make_study
@@ -36,6 +41,52 @@ dataset = make_dataset(images=40)
 make_study(dataset, slug="triplet", judgments_per_unit=1000, units_per_hit=20,
            sampling={"pairs": {"MM": 30}, "references": 5})
 make_study(dataset, "relevance", slug="relevance", judgments_per_unit=1000, images_per_hit=6, captions_per_image=10)
+"""
+# four photographs of the demo in one, for its detail when it is small; as large as a camera's, with its noise
+PHOTOGRAPHS = """
+import io
+from pathlib import Path
+
+import numpy as np
+from django.core.files.base import ContentFile
+from PIL import Image
+
+from judgments.jobs import enqueue, run_job
+from tests.annotation.casting import make_dataset, make_study
+
+dataset = make_dataset("photographs", images=14, pictures=False)
+generator = np.random.default_rng(39)
+sizes = []
+paths = sorted(Path("demo/photos").glob("*.jpg"))
+for number, item in enumerate(dataset.items.all()):
+    photo = Image.new("RGB", (4000, 3000))
+    for quarter in range(4):
+        part = Image.open(paths[(4 * number + quarter) % len(paths)]).convert("RGB")
+        photo.paste(part.resize((2000, 1500), Image.Resampling.LANCZOS), (2000 * (quarter % 2), 1500 * (quarter // 2)))
+    pixels = np.asarray(photo)
+    noise = generator.normal(0, 6, pixels.shape[:2])[..., None]
+    stream = io.BytesIO()
+    Image.fromarray(np.clip(pixels + noise, 0, 255).astype("uint8")).save(stream, "JPEG", quality=90)
+    sizes.append(len(stream.getvalue()))
+    item.picture.save("photo.jpg", ContentFile(stream.getvalue()))
+make_study(dataset, "graded", slug="photographs", judgments_per_unit=1000, units_per_hit=12)
+print(f"{sum(sizes) / len(sizes) / 1e6:.1f} MB a photograph")
+"""
+SCALE = """
+import time
+
+from judgments.jobs import enqueue, run_job
+from judgments.models import Item
+from judgments.datasets.scaling import SIZES, scaled_path
+
+begun = time.perf_counter()
+run_job(enqueue(kind="scale_pictures", args={"dataset": "photographs"}).pk)
+took = (time.perf_counter() - begun) / Item.objects.exclude(scaled={}).count()
+for index, _ in enumerate(SIZES):
+    bytes_ = [scaled_path(str(item.picture), item.scaled["widths"][index]).stat().st_size / 1000
+              for item in Item.objects.exclude(scaled={})]
+    print(f"kB of size {index}: mean {sum(bytes_) / len(bytes_):.0f}, {min(bytes_):.0f} to {max(bytes_):.0f}")
+print(f"{took:.2f} s a photograph")
 """
 SIZE: ViewportSize = {"width": 1280, "height": 800}
 SMALL: ViewportSize = {"width": 390, "height": 844}
@@ -148,16 +199,18 @@ def on_the_server(server: dict[str, list[float]]) -> None:
     print(f"| all, per answer | {answers:.0f} answers | {total / answers:.2f} |")
 
 
-def cold_start(browser: Browser, site: Installation) -> None:
+def cold_start(browser: Browser, site: Installation, slugs: Sequence[str]) -> None:
     print("\n| page, profile | requests, own | kB, own | pictures, kB | FCP, ms | LCP, ms | CLS | TBT, ms |")
     print("|---|---|---|---|---|---|---|---|")
-    for slug in ("triplet", "relevance"):
+    for slug in slugs:
         joined = browser.new_context()
         join(joined, site, slug)
         cookies: Any = joined.cookies()
         for profile in ("desktop", "phone"):
             wide = profile == "desktop"
-            context = browser.new_context(viewport=SIZE if wide else SMALL)
+            context = browser.new_context(
+                viewport=SIZE if wide else SMALL, device_scale_factor=1 if wide else 2
+            )
             context.add_cookies(cookies)
             page = context.new_page()
             if not wide:
@@ -185,7 +238,9 @@ def cold_start(browser: Browser, site: Installation) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the page of work.")
-    parser.add_argument("--hits", type=int, default=5, help="HITs of each kind (default 5)")
+    parser.add_argument(
+        "--hits", type=int, default=5, help="HITs of each kind (default 5); 0: photographs alone"
+    )
     parser.add_argument(
         "--reading", type=float, default=0.0, help="seconds to read an item (default: the studies')"
     )
@@ -195,12 +250,17 @@ def main() -> None:
         maker = Installations(Path(folder), None)
         with maker.fresh("sqlite") as site:
             site.python(STUDIES)
+            print(site.python(PHOTOGRAPHS))
+            print(site.python(SCALE))
             site.start_server()
             browser = playwright.chromium.launch(
                 executable_path=services.chromium_path(), headless=True, args=CHROMIUM_FLAGS
             )
-            on_the_server(by_keyboard(browser, site, given.hits, reading))
-            cold_start(browser, site)
+            if given.hits:
+                on_the_server(by_keyboard(browser, site, given.hits, reading))
+            cold_start(
+                browser, site, ("photographs",) if not given.hits else ("triplet", "relevance", "photographs")
+            )
             browser.close()
         maker.close()
 

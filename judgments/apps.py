@@ -20,5 +20,6 @@ class JudgmentsConfig(AppConfig):
         register("import_template", "judgments.handlers.import_template", queue=HEAVY)
         register("import_candidates", "judgments.handlers.import_candidates", queue=HEAVY)
         register("import_rankings", "judgments.handlers.import_rankings", queue=HEAVY)
+        register("scale_pictures", "judgments.handlers.scale_pictures", queue=HEAVY, relied_on=True)
         register("generate_hits", "judgments.handlers.generate", queue=INTERACTIVE)
         register("figures", "judgments.handlers.figures", queue=INTERACTIVE)

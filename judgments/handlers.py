@@ -12,11 +12,12 @@ from common.errors import WrongState
 from judgments.access.roles import require_editor
 from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, uploads
+from judgments.datasets.scaling import is_scaled, scale_picture
 from judgments.datasets.understanding import Part
 from judgments.hit_templates import importing as templates
 from judgments.importers import ColumnMapping
 from judgments.jobs import Run
-from judgments.models import Job
+from judgments.models import Item, Job
 from judgments.studies.generation import draw_hits, store_hits
 from judgments.studies.studies import find_dataset, find_study
 
@@ -137,6 +138,18 @@ def import_template(run: Run, *, upload: str, source: str, slug: str, name: str)
             progress=run.progress,
         )
         result |= {"study": study.slug, "rows": checked.rows}
+
+
+def scale_pictures(run: Run, *, dataset: str) -> None:
+    """Scale the pictures that have no scaled ones yet; a run that was killed leaves fewer."""
+    items = list(find_dataset(dataset).items.exclude(picture="").only("picture", "scaled"))
+    missing = [item for item in items if not is_scaled(item)]
+    for done, item in enumerate(missing):
+        run.progress(done / len(missing), f"{done:,} of {len(missing):,} pictures")
+        picture = str(item.picture)
+        Item.objects.filter(pk=item.pk, picture=picture).update(scaled=scale_picture(picture))
+    with run.commit() as result:
+        result |= {"pictures": len(items), "scaled": len(missing)}
 
 
 def generate(run: Run, *, study: str) -> None:

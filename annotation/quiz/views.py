@@ -182,6 +182,7 @@ def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str,
         context |= {
             "kind": KINDS[sheet.design.protocol].for_design(sheet.design),
             "step": shown,
+            "now": shown.number,
             "has_pictures": shows_pictures(sheet.design, [shown]),
         }
     return context

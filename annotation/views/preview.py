@@ -144,6 +144,7 @@ def render_preview(
         design=design,
         picture_url=lambda page_unit: _picture_url(page_unit, items),
         answers={},
+        item_of=lambda page_unit: _item_of(page_unit, items),
     )
     context = sheet_context(design, steps) | {
         "study": {"name": design.name, "slug": design.slug},
@@ -168,10 +169,13 @@ def _with_source(unit: Unit | UnitSpec, items: Mapping[str, Item]) -> Unit | Uni
 
 
 def _picture_url(page_unit: PageUnit, items: Mapping[str, Item]) -> str:
+    item = _item_of(page_unit, items)
+    return preview_picture_url(item) if item else ""
+
+
+def _item_of(page_unit: PageUnit, items: Mapping[str, Item]) -> Item | None:
     unit: Unit | UnitSpec = page_unit.unit
-    if not isinstance(unit, UnitSpec):
-        return preview_picture_url(unit.item)
-    return preview_picture_url(items[unit.image]) if unit.image in items else ""
+    return items.get(unit.image) if isinstance(unit, UnitSpec) else unit.item
 
 
 @require_safe

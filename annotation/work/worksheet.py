@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 import mimetypes
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby, zip_longest
 from typing import Any
@@ -30,6 +32,7 @@ from common.incoming import limits
 from common.markup import render_markdown
 from common.rows import PreparedQuery, query_parameter
 from judgments.datasets.pictures import without_metadata
+from judgments.datasets.scaling import attributes_of, served_path, small_address
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.controls import REPEATED, REPEATS, order_with_twins_apart
 from judgments.drawing.material import UnitSpec, rng_for, screen_of, shuffled
@@ -48,6 +51,7 @@ WRITING_SIGNALS = (
 )  # fmt: skip
 MOST_SIGNAL = 1_000_000
 NUMBER_KEYS = "1234567890"
+UNITS_CACHED = 300  # seconds; then pictures may have been scaled
 
 
 def translated_text(text: str) -> str:
@@ -163,12 +167,12 @@ def units_of_hit(hit_id: int) -> list[Unit]:
 
 def cached_units_of(hit: HIT) -> list[Unit]:
     """Return the units of a HIT just read. Requests share them: change none."""
-    return list(_cached_units(hit.pk, hit.version))
+    return list(_cached_units(hit.pk, hit.version, int(time.time() // UNITS_CACHED)))
 
 
 # 4 MB of HITs of ten; a HIT is asked for twice by each of its workers, within minutes
 @lru_cache(maxsize=128)
-def _cached_units(hit_id: int, version: int) -> tuple[Unit, ...]:
+def _cached_units(hit_id: int, version: int, period: int) -> tuple[Unit, ...]:
     return tuple(units_of_hit(hit_id))
 
 
@@ -231,6 +235,14 @@ def preview_picture_url(item: Item) -> str:
     return reverse("annotation:preview-picture", args=[item.pk]) if item.picture else item.url
 
 
+def add_sizes(shown: dict[str, Any], item: Item | None) -> dict[str, Any]:
+    """Add what lets a browser choose a scaled picture and know its shape to the image of ``shown``."""
+    image = shown.get("image") or {}
+    if item is not None and item.picture and image.get("url") not in (None, "", item.url):
+        image |= attributes_of(item, image["url"])
+    return shown
+
+
 def item_at(assignment: Assignment, position: int) -> Item | None:
     if assignment.hit_id is None:
         return None
@@ -244,12 +256,18 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
 
 
 def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
-    """Return an uploaded picture without metadata, cached by this browser only; raise Http404 if missing."""
+    """Return an uploaded picture, cached by this browser only; raise Http404 if missing.
+
+    It is without metadata: the original, or what was scaled to the ``width`` of the address.
+    """
     if item is None or not item.picture:
         raise Http404("There is no such picture.")
     picture: FieldFile = item.picture
     try:
+        scaled = served_path(item, request.GET.get("width", ""))
         size, changed = picture.size, picture.storage.get_modified_time(picture.name or "")
+        if scaled:
+            size, changed = scaled.stat().st_size, datetime.fromtimestamp(scaled.stat().st_mtime, UTC)
     except FileNotFoundError:
         raise Http404("The picture's file is not there.") from None
     etag = quote_etag(f"bare-{size:x}-{int(changed.timestamp() * 1_000_000):x}")
@@ -258,6 +276,9 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
     unchanged = get_conditional_response(request, etag=etag, last_modified=int(changed.timestamp()))
     if unchanged is not None:
         response = unchanged
+    elif scaled:
+        response = HttpResponse(scaled.read_bytes(), content_type="image/webp")
+        response.headers["Content-Disposition"] = "inline"
     else:
         kind = mimetypes.guess_type(picture.name or "")[0] or ""
         # only known picture types are shown; others (an SVG can hold scripts) are sent as bytes
@@ -286,7 +307,9 @@ class WorkedExample:
 
 def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
     addresses = {
-        number: reverse("annotation:example-picture", args=[study.slug, number]) if item.picture else item.url
+        number: small_address(item, reverse("annotation:example-picture", args=[study.slug, number]))
+        if item.picture
+        else item.url
         for number, item in _example_items(study.dataset_id, design).items()
     }
     return _build_examples(design, addresses)
@@ -294,7 +317,9 @@ def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
 
 def preview_examples(dataset: Dataset, design: StudyDesign) -> list[WorkedExample]:
     items = _example_items(dataset.pk, design)
-    return _build_examples(design, {number: preview_picture_url(item) for number, item in items.items()})
+    return _build_examples(
+        design, {number: small_address(item, preview_picture_url(item)) for number, item in items.items()}
+    )
 
 
 def _build_examples(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExample]:
@@ -580,6 +605,7 @@ def steps_of(
     picture_url: Callable[[PageUnit], str],
     answers: Mapping[str, Mapping[str, Any]],
     missing: Collection[int] = (),
+    item_of: Callable[[PageUnit], Item | None] = lambda page_unit: page_unit.unit.item,
 ) -> list[Step]:
     steps = []
     kind = KINDS[design.protocol]
@@ -587,7 +613,9 @@ def steps_of(
         rows = tuple(
             Row(
                 position=page_unit.position,
-                shown=shown_unit(page_unit, design=design, picture_url=picture_url),
+                shown=add_sizes(
+                    shown_unit(page_unit, design=design, picture_url=picture_url), item_of(page_unit)
+                ),
                 value=saved.get(answer_key(kind)),
                 seconds=saved.get("seconds"),
                 wall_seconds=saved.get("wall_seconds"),

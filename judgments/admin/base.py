@@ -25,6 +25,7 @@ from unfold.admin import ModelAdmin
 
 from common.amounts import thousands
 from judgments.access.roles import may_view, visible_rows
+from judgments.datasets.scaling import small_address
 from judgments.models import Dataset, Item, Study
 
 PER_PAGE = 50
@@ -37,7 +38,7 @@ Row = TypeVar("Row", bound=Model)
 
 def picture_address(item: Item) -> str:
     if item.picture:
-        return reverse("annotation:preview-picture", args=[item.pk])
+        return small_address(item, reverse("annotation:preview-picture", args=[item.pk]))
     return item.url
 
 

@@ -89,6 +89,7 @@ class DatasetResource(OfDatasets):
     give_role = dataset_action(OPERATIONS["give-role"])
     take_role = dataset_action(OPERATIONS["take-role"])
     publish = dataset_action(OPERATIONS["publish"])
+    scale_pictures = dataset_action(OPERATIONS["scale-pictures"])
 
 
 class DatasetRoleSerializer(RowSerializer[DatasetRole]):

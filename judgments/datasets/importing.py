@@ -39,6 +39,7 @@ from judgments.importers.records import (
 )
 from judgments.importers.tables import ALL, Taken
 from judgments.importers.textio import ImportNotes
+from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, DatasetRole, Item, Output, PublishedPair, System
 from judgments.studies.generation import Progress, no_progress
@@ -197,7 +198,7 @@ def import_dataset(
                     raise DataConflict(
                         f"Another import added pictures to dataset {name!r} at the same time; look at what is there."
                     )
-                _attach_pictures(there, images, files, copy)
+                _attach_pictures(there, images, files, copy, user)
             return ImportSummary(
                 name,
                 True,
@@ -227,7 +228,7 @@ def import_dataset(
         dataset.save(update_fields=["fingerprint", "notes"])
         remember_mapping(dataset, "dataset", mapping)
         if images and copy:
-            _attach_pictures(dataset, images, files, copy)
+            _attach_pictures(dataset, images, files, copy, user)
         refresh_statistics(Item, Caption)
     return ImportSummary(
         name,
@@ -312,7 +313,9 @@ def _item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | InputR
     return item
 
 
-def _attach_pictures(dataset: Dataset, images: str, files: dict[str, str], copy: PictureCopy) -> None:
+def _attach_pictures(
+    dataset: Dataset, images: str, files: dict[str, str], copy: PictureCopy, user: User | None
+) -> None:
     items = list(dataset.items.order_by("position"))
     if is_address(images):
         for item in items:
@@ -323,6 +326,7 @@ def _attach_pictures(dataset: Dataset, images: str, files: dict[str, str], copy:
     for item in items:
         item.picture = copy.add(item.position, paths[item.name])
     Item.objects.bulk_update(items, ["picture"], batch_size=500)
+    enqueue(kind="scale_pictures", args={"dataset": dataset.name}, user=user)
 
 
 def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:

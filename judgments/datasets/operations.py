@@ -25,6 +25,7 @@ from judgments.access.roles import (
     share_dataset,
     take_dataset_role,
 )
+from judgments.jobs import enqueue
 from judgments.models import Dataset, DatasetRole
 from judgments.operations import PersonRequest
 
@@ -114,6 +115,12 @@ def _publish(*, dataset: Dataset, by: User | None, system: str) -> Promise:
     return format_lazy(gettext_lazy("System {system} is published."), system=system)
 
 
+def _scale(*, dataset: Dataset, by: User | None) -> Promise:
+    """Lets a job scale the pictures for the page of work that are not yet. The originals stay as they are."""
+    enqueue(kind="scale_pictures", args={"dataset": dataset.name}, user=by, once=True)
+    return format_lazy(gettext_lazy("The pictures of {dataset} are scaled by a job."), dataset=dataset.name)
+
+
 OPERATIONS = {
     operation.name: operation
     for operation in (
@@ -121,5 +128,6 @@ OPERATIONS = {
         DatasetOperation("give-role", "Give a role in a dataset", DatasetRoleRequest, "owner", _give),
         DatasetOperation("take-role", "Take a role in a dataset away", PersonRequest, "owner", _take),
         DatasetOperation("publish", "Publish a system", PublishRequest, "", _publish),
+        DatasetOperation("scale-pictures", "Scale a dataset's pictures", Parameters, "editor", _scale),
     )
 }

@@ -64,7 +64,7 @@ from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, P
 from judgments.studies.study_page import read_posted_parameters
 
 SAMPLE = 8  # images on a dataset's page
-IMPORTS = ["import_dataset", "import_candidates", "import_rankings", "import_judgments"]
+JOBS = ["import_dataset", "import_candidates", "import_rankings", "import_judgments", "scale_pictures"]
 FORMAT_TITLES = {
     "flickr8k": gettext_noop("Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them"),
     "coco": gettext_noop("MS COCO: one JSON document"),
@@ -756,7 +756,7 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
     """Use six queries, whatever the size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
-    jobs = visible_rows(Job.objects.filter(kind__in=IMPORTS), person).filter(
+    jobs = visible_rows(Job.objects.filter(kind__in=JOBS), person).filter(
         Q(args__dataset=dataset.name) | Q(args__name=dataset.name)
     )
     return {
@@ -765,6 +765,7 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
             n_images=count_of(Item.objects.all(), "dataset"),
             n_captions=count_of(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset"),
             n_pairs=count_of(PublishedPair.objects.all(), "dataset"),
+            n_unscaled=count_of(Item.objects.filter(scaled={}).exclude(picture=""), "dataset"),
         )[0],
         "systems": list(
             System.objects.visible_to(person)

@@ -155,6 +155,11 @@ class Item(models.Model):
     split = models.CharField(max_length=20, blank=True)
     url = models.URLField(max_length=500, blank=True)
     picture = models.FileField(upload_to=picture_path, max_length=300, blank=True)
+    scaled = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="The sizes in which its picture is served.",
+    )
     text = models.TextField(blank=True, help_text="The text that stands with the image (MC12 §3.2).")
     boxes = models.JSONField(
         default=list, blank=True, help_text="Labelled boxes: [{id, label, x, y, width, height}] (WG15 §3)."

@@ -27,6 +27,7 @@ JOB_TITLES = {
     "import_predictions": "Import of predicted distributions",
     "import_template": "Import of a HIT template",
     "import_judgments": "Import of judgments",
+    "scale_pictures": "Scaling of pictures",
     "generate_hits": "Generating pages of work",
     "rehearse": "Rehearsal",
     "sync_crowd": "Comparison with the crowd",

@@ -291,7 +291,7 @@ function startPage(form) {
     if (reply?.status !== 200) return null;
     const next = new DOMParser().parseFromString(await reply.text(), "text/html");
     const picture = next.querySelector("[data-work] img");
-    if (picture) new Image().src = picture.getAttribute("src");
+    if (picture) Object.assign(new Image(), { sizes: picture.sizes, srcset: picture.srcset, src: picture.getAttribute("src") });
     return next;
   }
 

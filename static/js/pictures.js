@@ -9,7 +9,7 @@ async function isOffline(image) {
   if (!navigator.onLine) return true;
   if (new URL(image.src).origin !== location.origin) return false;
   try {
-    await fetch(image.src, { method: "HEAD", cache: "no-store" });
+    await fetch(image.currentSrc || image.src, { method: "HEAD", cache: "no-store" });
     return false;
   } catch {
     return true;
@@ -37,8 +37,13 @@ function enlarge(image) {
   let factor = 1;
   let apart = 0;
   let dragged = false;
-  copy.src = image.currentSrc || image.src;
+  copy.src = image.currentSrc || image.src;  // until the original is there
   copy.alt = image.alt;
+  if (copy.src !== image.src) {
+    const original = new Image();
+    original.addEventListener("load", () => { copy.src = original.src; });
+    original.src = image.src;
+  }
   document.body.append(dialog);
   dialog.showModal();
 

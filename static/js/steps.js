@@ -2,6 +2,7 @@
 // that this script sends are in docs/adding-a-kind.md. All words come from the page.
 
 const IDLE_AFTER = 30000;     // milliseconds without input after which a person counts as away
+const AHEAD = 2;             // steps whose pictures are fetched before they are shown
 const DIGITS_WITHIN = 1000;  // milliseconds between the digits of one number
 const BY_ITSELF = "quorum:go-on";
 const KEYS = "quorum:keys";
@@ -133,9 +134,9 @@ function openPage(form) {
     form.dispatchEvent(new CustomEvent("quorum:left", { detail: { open } }));
   }
 
-  // fetch the other pictures one by one, those of the next steps first, in case the connection is lost later
+  // fetch the pictures of the next steps one by one, in case the connection is lost
   function loadNextPicture() {
-    const images = [...steps.slice(here), ...steps.slice(0, here)].flatMap((step) => [...step.querySelectorAll("img")]);
+    const images = steps.slice(here, here + 1 + AHEAD).flatMap((step) => [...step.querySelectorAll("img")]);
     if (images.some((image) => image.loading === "eager" && !image.complete)) return;
     const next = images.find((image) => image.loading === "lazy");
     if (!next) return;

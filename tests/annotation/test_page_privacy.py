@@ -1,5 +1,6 @@
 """Who sees which page and picture, what a page never tells, and what it never runs."""
 
+import io
 import re
 from typing import Any
 
@@ -8,13 +9,18 @@ from django.core.files.base import ContentFile
 from django.template.loader import render_to_string
 from django.test import Client
 from django.utils.html import escape
+from PIL import Image
 
 from annotation.models import Assignment, ProblemReport
 from annotation.views.common import WORKER_COOKIE
 from annotation.work import worksheet
+from common.errors import WrongState
 from judgments.access.roles import give_role
+from judgments.datasets.operations import OPERATIONS
+from judgments.datasets.scaling import scaled_path
 from judgments.design.reading import make_design
-from judgments.models import Caption, Item, Study, System, Unit
+from judgments.jobs import enqueue, run_job
+from judgments.models import Caption, Item, Job, Study, System, Unit
 from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study, picture_bytes
 from tests.annotation.posting import KINDS, submit, work_of
@@ -180,6 +186,56 @@ def test_a_file_that_is_no_picture_is_never_served_as_a_document() -> None:
 
 def picture_file(content: bytes = picture_bytes()) -> Any:
     return ContentFile(content)
+
+
+def shown_picture(html: str) -> dict[str, str]:
+    tag = re.findall(r"<img [^>]*>", html)[0]
+    return dict(re.findall(r'([a-z]+)="([^"]*)"', tag))
+
+
+def test_a_large_picture_is_served_scaled_to_its_worker_alone_and_opens_as_it_is(settings: Any) -> None:
+    dataset = make_dataset()
+    large = picture_bytes("teal", (2400, 1600))
+    for item in Item.objects.all():
+        item.picture.save("large.jpg", picture_file(large))
+    Item.objects.filter(position=7).update(picture="", url="https://pictures.example/x.jpg")
+    sentence = OPERATIONS["scale-pictures"].carry_out(dataset=dataset, by=None)
+    assert sentence == "The pictures of shapes are scaled by a job."
+    with pytest.raises(WrongState, match="under way already"):
+        OPERATIONS["scale-pictures"].carry_out(dataset=dataset, by=None)
+    assert run_job(Job.objects.get().pk)
+    assert Job.objects.get().result == {"pictures": 7, "scaled": 7}
+    study = make_study(dataset, "pairwise")
+    ada, eve = joined(study, "ada"), joined(study, "eve")
+    html, assignment = work_of(study, ada)
+    address = f"/pictures/{assignment.pk}/1/"
+    image = shown_picture(html)
+    assert (image["src"], image["width"], image["height"]) == (address, "2400", "1600")
+    assert image["srcset"] == f"{address}?width=720 720w, {address}?width=1280 1280w"
+    small = ada.client.get(f"{address}?width=720")
+    assert small["Content-Type"] == "image/webp"
+    assert "private" in small["Cache-Control"]
+    with Image.open(io.BytesIO(small.getvalue())) as picture:
+        assert picture.size == (720, 480)
+    headers = {"If-None-Match": small["ETag"]}
+    assert ada.client.get(f"{address}?width=720", headers=headers).status_code == 304
+    assert ada.client.get(f"{address}?width=1280", headers=headers).status_code == 200
+    assert eve.client.get(f"{address}?width=720").status_code == 404
+    assert Client().get(f"{address}?width=720").status_code == 401
+    for original in (address, f"{address}?width=9", f"{address}?width=../720"):
+        assert ada.client.get(original).getvalue() == large
+
+    # one lost file, one replaced picture: the originals are served, until the job makes these two again
+    first, second = shown_items(assignment)[0], Item.objects.exclude(picture="").last()
+    scaled_path(str(first.picture), 720).unlink()
+    assert ada.client.get(f"{address}?width=720").getvalue() == large
+    assert second is not None
+    second.picture.save("new.jpg", picture_file(large))
+    job = enqueue(kind="scale_pictures", args={"dataset": dataset.name})
+    assert run_job(job.pk)
+    job.refresh_from_db()
+    assert job.result == {"pictures": 7, "scaled": 2 if first.pk != second.pk else 1}
+    assert ada.client.get(f"{address}?width=720").getvalue() == small.getvalue()
 
 
 @pytest.mark.parametrize("protocol", KINDS)

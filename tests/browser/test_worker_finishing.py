@@ -122,6 +122,32 @@ def test_the_picture_is_enlarged_by_key_and_by_click_and_put_back(
     expect(page.locator("dialog.zoom")).to_have_count(0)
 
 
+PHOTOS = """
+from django.core.files.base import ContentFile
+from judgments.jobs import enqueue, run_job
+from tests.annotation.casting import make_dataset, make_study, picture_bytes
+
+dataset = make_dataset("photos", images=14, pictures=False)
+for item in dataset.items.all():
+    item.picture.save("photo.jpg", ContentFile(picture_bytes("teal", (1200, 800))))
+run_job(enqueue(kind="scale_pictures", args={"dataset": "photos"}).pk)
+make_study(dataset, "graded", slug="photos", units_per_hit=12)
+"""
+
+
+def test_pictures_are_scaled_for_a_phone_two_ahead_and_the_original_is_enlarged(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    site.python(PHOTOS)
+    page = new_page(fresh=True, viewport={"width": 390, "height": 844}, device_scale_factor=2)
+    urls, _ = open_cold(page, site, "photos", person)
+    assert [url.partition("?")[2] for url in urls if "/pictures/" in url] == ["width=720"] * 3
+    with page.expect_response(lambda reply: reply.url.endswith("/4/?width=720")):
+        page.keyboard.press("1")
+    page.keyboard.press("z")
+    expect(page.locator("dialog.zoom img")).to_have_js_property("naturalWidth", 1200)
+
+
 def test_a_page_of_triplets_is_finished_with_scripts_switched_off(
     new_page: NewPage, site: Installation, person: str
 ) -> None:

@@ -90,6 +90,10 @@ class TestUploading:
         dataset = Dataset.objects.get(name="zoo")
         assert [system.name for system in dataset.systems.all()] == ["parrot"]
         assert not dataset.items.filter(picture="").exists()
+        scaling = Job.objects.get(kind="scale_pictures")
+        assert scaling.created_by == Job.objects.get(kind="import_dataset").created_by
+        assert run_job(scaling.pk)
+        assert {item.scaled["width"] for item in dataset.items.all()} == {320}
 
     @pytest.mark.parametrize(
         "table",

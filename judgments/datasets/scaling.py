@@ -1,0 +1,187 @@
+"""Pictures scaled for the page of work: WebP in two sizes, beside the imported file, which stays as it is.
+
+They are a cache. ``Item.scaled`` says of which file they are; the page shows the original until they are there, and
+the view serves it where they are not.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from PIL import ExifTags, ImageCms, ImageOps
+from PIL import Image as PillowImage
+
+from judgments.datasets.pictures import FORMATS, PictureProblem, picture_format
+from judgments.models import Item
+
+# Pixels of the box that a picture is fitted into, and the bytes that are aimed at: a column of a phone, and of a
+# desktop, at two pixels a point.
+SIZES = (((720, 576), 60_000), ((1280, 1280), 180_000))
+QUALITIES = (80, 70, 55, 40)  # the first that keeps to the bytes
+METHOD = 4  # of 0 (fast) to 6 (small)
+LONGEST_PROFILE = 4_096  # bytes of a colour profile that are sent along
+COLOURED = {"RGB", "RGBA", "P"}
+MODES = {*COLOURED, "1", "L", "LA", "PA", "CMYK"}  # deeper ones lose too much
+TURNED = range(5, 9)  # orientations of EXIF with the sides exchanged
+# What the style sheet gives a picture at most (static/css/app.css): its column, and the ratio times its box's height.
+PHONE = "(max-width: 760px) min(100vw - 32px, {ratio} * max(200px, 34vh))"
+DESKTOP = "min(640px, {ratio} * min(480px, max(200px, 66vh)))"
+
+
+def scaled_path(picture: str, width: int) -> Path:
+    return Path(settings.MEDIA_ROOT) / "scaled" / f"{picture.removeprefix('pictures/')}.{width}.webp"
+
+
+def small_address(item: Item, address: str) -> str:
+    """Return where the smallest scaled picture is served, or the original's ``address`` if there is none."""
+    widths = _of_file(item).get("widths")
+    return f"{address}?width={widths[0]}" if widths else address
+
+
+def attributes_of(item: Item, address: str) -> dict[str, str]:
+    """Return width, height, srcset and sizes of an ``img``; none before the picture was looked at, or if it is broken.
+
+    Args:
+        address: of the view that serves the item's picture.
+    """
+    scaled = _of_file(item)
+    if "width" not in scaled:
+        return {}
+    width, height, widths = scaled["width"], scaled["height"], scaled["widths"]
+    attributes = {"width": str(width), "height": str(height)}
+    if widths:
+        sources = [f"{address}?width={scaled_width} {scaled_width}w" for scaled_width in widths]
+        if widths[-1] < _fitted((width, height), SIZES[-1][0])[0]:  # the original is the smaller one
+            sources.append(f"{address} {width}w")
+        attributes |= {
+            "srcset": ", ".join(sources),
+            "sizes": f"{PHONE}, {DESKTOP}".format(ratio=round(width / height, 3)),
+        }
+    return attributes
+
+
+def served_path(item: Item, width: str) -> Path | None:
+    """Return the file of a scaled picture; None if the original is to be served."""
+    widths = {str(one): one for one in _of_file(item).get("widths", ())}
+    if width not in widths or item.scaled["bytes"] != item.picture.size:
+        return None
+    path = scaled_path(str(item.picture), widths[width])
+    return path if path.is_file() else None
+
+
+def is_scaled(item: Item) -> bool:
+    """Return whether the picture was looked at, is still the same, and its scaled ones are there."""
+    scaled = _of_file(item)
+    try:
+        return (
+            bool(scaled)
+            and scaled["bytes"] == item.picture.size
+            and all(scaled_path(str(item.picture), width).is_file() for width in scaled["widths"])
+        )
+    except FileNotFoundError:
+        return False
+
+
+def _of_file(item: Item) -> dict[str, Any]:
+    """Return what is known of the item's picture; nothing if that is another file by now."""
+    return item.scaled if item.picture and item.scaled.get("picture") == str(item.picture) else {}
+
+
+def scale_picture(picture: str) -> dict[str, Any]:
+    """Write the scaled pictures of a file of the media folder, and return the value for ``Item.scaled``.
+
+    Animations, pictures of more than 8 bits a channel and broken ones are left to their originals; so is a size that is
+    small enough as it is, or would be no smaller.
+
+    Returns:
+        ``picture``, its ``bytes``, ``width`` and ``height`` in pixels as it is seen, and the ``widths`` there are.
+    """
+    original = Path(settings.MEDIA_ROOT) / picture
+    scaled: dict[str, Any] = {"picture": picture, "bytes": 0, "widths": []}
+    try:
+        scaled["bytes"] = original.stat().st_size
+        picture_format(original)
+        with PillowImage.open(original, formats=list(FORMATS)) as opened:
+            photograph = opened.format in ("JPEG", "MPO")
+            turned = photograph and opened.getexif().get(ExifTags.Base.Orientation) in TURNED
+            size = opened.size[::-1] if turned else opened.size
+            scaled |= {"width": size[0], "height": size[1]}
+            animated = not photograph and getattr(opened, "is_animated", False)
+            if animated or opened.mode not in MODES:
+                return scaled
+            largest = _fitted(size, SIZES[-1][0])
+            opened.draft(
+                None, largest[::-1] if turned else largest
+            )  # a JPEG is decoded no larger than needed
+            profile = opened.info.get("icc_profile", b"")
+            upright = (
+                ImageOps.exif_transpose(opened) if photograph else opened
+            )  # others are served without EXIF
+            sent = opened.mode in COLOURED and len(profile) <= LONGEST_PROFILE
+            options = {"icc_profile": profile} if sent else {}
+            pixels = _in_colour(upright, b"" if sent else profile)
+            for box, most in SIZES:
+                target = _fitted(size, box)
+                if target == size and scaled["bytes"] <= most:  # small enough as it is
+                    break
+                data = _encoded(
+                    pixels.resize(target, PillowImage.Resampling.LANCZOS, reducing_gap=3.0),
+                    most,
+                    drawn=not photograph,
+                    **options,
+                )
+                if target[0] not in scaled["widths"] and len(data) < scaled["bytes"]:
+                    _write(scaled_path(picture, target[0]), data)
+                    scaled["widths"].append(target[0])
+    except (PictureProblem, PillowImage.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError):
+        scaled["widths"] = []  # the browser shows what it can of it
+    return scaled
+
+
+def _fitted(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
+    factor = min(1.0, box[0] / size[0], box[1] / size[1])
+    return max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
+
+
+def _in_colour(picture: PillowImage.Image, profile: bytes) -> PillowImage.Image:
+    """Return RGB or, if it is transparent, RGBA; from a profile to sRGB."""
+    if profile:
+        try:
+            source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+            converted = ImageCms.profileToProfile(
+                picture, source, ImageCms.createProfile("sRGB"), outputMode="RGB"
+            )
+            picture = converted or picture
+        except (ImageCms.PyCMSError, OSError, ValueError):  # a profile of something else
+            pass
+    return picture.convert("RGBA" if picture.has_transparency_data else "RGB")
+
+
+def _encoded(picture: PillowImage.Image, most: int, *, drawn: bool, **options: Any) -> bytes:
+    data = b""
+    for quality in QUALITIES:
+        data = _webp(picture, quality=quality, **options)
+        if len(data) <= most:
+            break
+    if drawn:  # letters and lines stay sharp where that takes no more
+        exact = _webp(picture, lossless=True, **options)
+        data = exact if len(exact) <= max(len(data), most // 2) else data
+    return data
+
+
+def _webp(picture: PillowImage.Image, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    picture.save(stream, "WEBP", method=METHOD, **options)
+    return stream.getvalue()
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    draft.touch(mode=0o600)
+    draft.write_bytes(data)
+    draft.replace(path)
