@@ -1,6 +1,6 @@
 """Look at pictures from outside before they are decoded, copy them, and serve them without metadata.
 
-Cameras and phones write where and when a picture was taken. Pixels are not encoded again. The imported file stays as
+Cameras and phones write where and when a picture was taken. Pixels are not encoded again here. The imported file stays as
 it is; only what is served changes.
 """
 
@@ -198,6 +198,12 @@ def picture_format(path: Path) -> str:
             % {"path": path, "listed": ", ".join(FORMATS)}
         )
     return name
+
+
+def open_picture(path: Path) -> PillowImage.Image:
+    """Open a picture to be decoded. Raise as ``picture_format`` does."""
+    picture_format(path)
+    return PillowImage.open(path, formats=list(FORMATS))
 
 
 def is_address(images: str) -> bool:

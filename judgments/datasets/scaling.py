@@ -15,7 +15,7 @@ from django.conf import settings
 from PIL import ExifTags, ImageCms, ImageOps
 from PIL import Image as PillowImage
 
-from judgments.datasets.pictures import FORMATS, PictureProblem, picture_format
+from judgments.datasets.pictures import PictureProblem, open_picture
 from judgments.models import Item
 
 # Pixels of the box that a picture is fitted into, and the bytes that are aimed at: a column of a phone, and of a
@@ -104,8 +104,7 @@ def scale_picture(picture: str) -> dict[str, Any]:
     scaled: dict[str, Any] = {"picture": picture, "bytes": 0, "widths": []}
     try:
         scaled["bytes"] = original.stat().st_size
-        picture_format(original)
-        with PillowImage.open(original, formats=list(FORMATS)) as opened:
+        with open_picture(original) as opened:
             photograph = opened.format in ("JPEG", "MPO")
             turned = photograph and opened.getexif().get(ExifTags.Base.Orientation) in TURNED
             size = opened.size[::-1] if turned else opened.size
