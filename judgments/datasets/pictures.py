@@ -1,7 +1,7 @@
 """Look at pictures from outside before they are decoded, copy them, and serve them without metadata.
 
-Cameras and phones write where and when a picture was taken. Pixels are not encoded again here. The imported file stays as
-it is; only what is served changes.
+Cameras and phones write where and when a picture was taken. Pixels are not encoded again here. The imported file stays
+as it is; only what is served changes.
 """
 
 from __future__ import annotations
