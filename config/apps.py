@@ -20,8 +20,11 @@ class ConfigConfig(AppConfig):
         from config import checks  # noqa: F401 - registers them
         from config.commands import register_commands
         from config.second_factor.devices import note_login
+        from judgments.jobs import HEAVY
+        from judgments.jobs import register as register_job
 
         register_commands()
+        register_job("compile", "config.compiling.compile_in_background", queue=HEAVY)
         user_logged_in.connect(note_login)
 
 

@@ -1,7 +1,13 @@
 """Examples that compile the kernels of metrics, statistics and ranking systems.
 
-`python -m config.compiling` compiles all kernels ahead of their first use (`evaluation.numeric.arrays`).
+`python -m config.compiling` compiles all kernels ahead of their first use (`evaluation.numeric.arrays`); after
+`quorum run` a job does.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +25,9 @@ from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta.pairwise import pairwise_accuracy
 from evaluation.statistics.significance import bootstrap_interval, randomization_test
 
+if TYPE_CHECKING:
+    from judgments.jobs import Run
+
 _CANDIDATES = ["a dog runs over the grass", "two cats sleep"]
 _REFERENCES = [["a dog is running on grass", "the dog runs"], ["two cats sleeping", "cats asleep on a bed"]]
 _LABELS = [["dog", "grass"], ["cat", "bed"]]
@@ -26,19 +35,28 @@ _FIRST, _SECOND = np.array([3.0, 1.0, 2.0, 2.0]), np.array([2.0, 1.0, 3.0, 1.0])
 _ANSWERS = np.array([_FIRST, _SECOND])  # of two raters
 
 
-def compile_kernels() -> None:
-    compile_metrics()
-    TagRank.of([[["dog", "runs"]], [["cat", "sleeps"]]])
+def compile_kernels(progress: Callable[[float, str], None] = lambda share, message: None) -> None:
+    progress(0.0, "statistics")
     compile_statistics()
+    TagRank.of([[["dog", "runs"]], [["cat", "sleeps"]]])
+    for number, name in enumerate(METRICS):
+        progress(0.2 + 0.8 * number / len(METRICS), f"metric {name}")
+        compile_metrics([name])
 
 
-def compile_metrics() -> Scores:
+def compile_in_background(run: Run) -> None:
+    compile_kernels(run.progress)
+    with run.commit():
+        pass
+
+
+def compile_metrics(names: Sequence[str] = tuple(METRICS)) -> Scores:
     content_selection([[0, 1], [0]], [[[0], [0, 1]], [[1]]])
     bigram_ranks(_LABELS, BigramPrior.fit(_LABELS))
     bleu_pre_matrix(_CANDIDATES, _REFERENCES)
     bleu_pre_pairs(_CANDIDATES, _REFERENCES, [np.array([0]), np.array([1])])
     stages = STAGE_CHOICES[stages_there() - 1]  # without METEOR's tables, its shorter form
-    wanted = [f"{name}|stages:{stages}" if name == "meteor" else name for name in METRICS]
+    wanted = [f"{name}|stages:{stages}" if name == "meteor" else name for name in names]
     return score(_CANDIDATES, _REFERENCES, metrics=wanted)
 
 

@@ -50,7 +50,8 @@ def main() -> None:
         run.start(services, run.WEB, installation)
         run.wait_for_answer(address, services)
         run.wait_for_answer(site, services)
-        run.start(services, run.WORKER, installation)
+        for name in (run.WORKER, run.HEAVY):
+            run.start(services, name, installation)
         crowd = publish(environment)
         say(
             BANNER.format(

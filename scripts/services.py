@@ -188,6 +188,7 @@ def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] 
             installation.python,
             "manage.py",
             "prepare",
+            "--later",
             "--output",
             path,
             *([] if demo else ["--no-demo"]),

@@ -200,7 +200,7 @@ def test_a_web_process_starts_without_what_few_requests_need(tmp_path: Path) -> 
 
 
 # Commands that compute with kernels, or with columns, from their first line on.
-COMPUTING = {"leave_one_out", "prepare", "rank_captions", "score"}
+COMPUTING = {"leave_one_out", "rank_captions", "score"}
 DESIGNING = {"create_study", "create_token", "diff_designs", "export_study"}
 
 

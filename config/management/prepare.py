@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from django.core.management.base import CommandParser
 from django.db import OperationalError
 
 from common.commands import QuorumCommand
-from config.compiling import compile_kernels
 from evaluation.numeric.signatures import quorum_version
+from judgments.jobs import enqueue
 
 
 class Prepare(QuorumCommand):
@@ -30,6 +31,11 @@ class Prepare(QuorumCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
         parser.add_argument("--output", metavar="PATH", help="write the admin account as JSON to PATH")
+        parser.add_argument(
+            "--later",
+            action="store_true",
+            help="leave compiling, and the demo's results, to the background worker",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         notes = settings.DATA_DIR / "prepared"
@@ -37,9 +43,9 @@ class Prepare(QuorumCommand):
         # web server and worker may start together for the first time; the end of the process gives the lock back
         with (notes / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            self._prepare(options["no_demo"], options["output"])
+            self._prepare(options["no_demo"], options["output"], options["later"])
 
-    def _prepare(self, no_demo: bool, output: str | None) -> None:
+    def _prepare(self, no_demo: bool, output: str | None, later: bool) -> None:
         try:
             call_command("check", tags=["database"], databases=["default"], stdout=io.StringIO())
             call_command("migrate", interactive=False, verbosity=0)
@@ -48,10 +54,18 @@ class Prepare(QuorumCommand):
             raise SystemExit(1) from error
         collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
         self._once("static-files", _fingerprint(), self._collect, lost=not collected)
-        self._once("metrics", quorum_version(), self._announce_compiling)
-        compile_kernels()  # a second where it is done; other sources, another numba or an empty cache need it again
+        if not later:
+            self._once("metrics", quorum_version(), self._announce_compiling)
+            from config.compiling import compile_kernels  # loads the compiler
+
+            compile_kernels()  # a second where it is done; other sources, another numba or an empty cache need it
         if not no_demo:
-            self._once("demo", "loaded", self._load_demo)
+            self._once("demo", "loaded", partial(self._load_demo, later))
+        if later:
+            self.stdout.write(
+                "Compiling metrics and statistics in the background; the admin's first page shows how far."
+            )
+            enqueue(kind="compile")
         printed = io.StringIO()
         call_command("ensure_admin", stdout=printed)
         if output:
@@ -76,9 +90,9 @@ class Prepare(QuorumCommand):
     def _announce_compiling(self) -> None:
         self.stdout.write("Compiling metrics and statistics, which takes a minute once ...")
 
-    def _load_demo(self) -> None:
+    def _load_demo(self, later: bool) -> None:
         self.stdout.write("Loading the demo ...")
-        call_command("load_demo", stdout=io.StringIO())
+        call_command("load_demo", later=later, stdout=io.StringIO())
 
 
 def _fingerprint() -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import sys
+from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import read_toml
+from judgments.jobs import enqueue
 from judgments.models import Study
 from judgments.studies.generation import Progress, generate_hits
 from judgments.studies.studies import create_study
@@ -25,22 +28,31 @@ FOLDER = Path(settings.BASE_DIR) / "demo"
 DATASET = "demo"
 OPENED = ("triplet", "pairwise", "relevance", "graded")
 FINISHED = "triplet-finished"
+RESULTS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    (Analysis.What.AGGREGATION, "aggregate", aggregate_study),
+    (Analysis.What.META_EVALUATION, "evaluate", evaluate_study),
+)
 
 
 class LoadDemo(QuorumCommand):
     help = "Load the demo: 35 photographs, two systems, four open studies and a finished, simulated one."
     example = "manage.py load_demo"
 
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--later", action="store_true", help="leave the finished study's results to the background worker"
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         with progress_bar() as progress:
-            studies = load_demo(progress)
+            studies = load_demo(progress, later=options["later"])
         for study in studies:
             note = " (simulated)" if study.simulated else ""
             self.say(f"{study.slug}: {study.state}{note}")
 
 
-def load_demo(progress: Progress) -> list[Study]:
-    """Import data and create studies; return them, open ones first."""
+def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
+    """Import data and create studies; return them, open ones first. ``later`` leaves results to jobs."""
     progress(0.05, "photographs and captions")
     import_dataset(
         format="jsonl",
@@ -64,10 +76,11 @@ def load_demo(progress: Progress) -> list[Study]:
         rehearse(study=finished, crowd=Crowd(workers=12, spammers=0.15, seed=7))
     progress(0.8, "its consensus, agreement and metrics")
     done = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
-    if Analysis.What.AGGREGATION not in done:
-        aggregate_study(study=finished)
-    if Analysis.What.META_EVALUATION not in done:
-        evaluate_study(study=finished)
+    for what, kind, compute in RESULTS:
+        if what not in done and later:
+            enqueue(kind=kind, args={"study": finished.slug})
+        elif what not in done:
+            compute(study=finished)
     return [*studies, finished]
 
 

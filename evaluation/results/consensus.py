@@ -469,10 +469,10 @@ def components_sentence(components: Mapping[str, Any]) -> str:
     shares = [f"{100 * components[name] / total:.0f} %" for name in ("item", "rater", "residual")]
     errors = {"error": components["standard_error"], **components["twice"]}
     return _(
-        "Of the variance of answers %(item)s lies between images, %(rater)s between people and %(residual)s beyond "
-        "both. The mean answer has a standard error of %(error)s; it would be %(items)s with twice as many images, "
+        "Of the variance of answers %(item)s lies between items, %(rater)s between people and %(residual)s beyond "
+        "both. The mean answer has a standard error of %(error)s; it would be %(items)s with twice as many items, "
         "%(raters)s with twice as many people, and %(judgments)s with twice as many answers of these people on these "
-        "images."
+        "items."
     ) % {
         **dict(zip(("item", "rater", "residual"), shares, strict=True)),
         **{name: f"{value:.2g}".removeprefix("0") or "0" for name, value in errors.items()},

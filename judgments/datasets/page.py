@@ -92,6 +92,17 @@ ROLE_WORDS = {
     SYSTEM: gettext_lazy("captions of a system"),
     LEFT_OUT: gettext_lazy("left out"),
 }
+ROLES_BESIDE_TEXTS = ROLE_WORDS | {
+    PEOPLE: gettext_lazy("references by people"),
+    SYSTEM: gettext_lazy("what a system wrote"),
+}
+ROLES_OF_TEXTS = {PEOPLE: gettext_lazy("source texts"), LEFT_OUT: ROLE_WORDS[LEFT_OUT]}
+
+
+def role_words(part: Part) -> dict[str, Any]:
+    return ROLES_OF_TEXTS if part.sources else ROLES_BESIDE_TEXTS if part.texts else ROLE_WORDS
+
+
 short_name = RegexValidator(
     r"^[-a-zA-Z0-9_]+\Z",
     gettext_lazy("Only letters from a to z, digits, hyphens and underscores can be used, such as my-photos."),
@@ -202,7 +213,7 @@ class DatasetForm(FilesForm):
         self.fields["files"] = FilesField(
             label=gettext_lazy("Files"),
             help_text=gettext_lazy(
-                "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, together: several files, a zip, or both."
+                "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, if any: several files, a zip, or both."
             ),
         )
         self.fields["encoding"] = encoding_field(gettext("Find it out"))
@@ -235,7 +246,7 @@ class UnderstoodForm(forms.Form):
         for number, part in enumerate(understood.parts):
             self.fields[f"role-{number}"] = forms.ChoiceField(
                 label=gettext_lazy("These are"),
-                choices=list(ROLE_WORDS.items()),
+                choices=list(role_words(part).items()),
                 initial=part.role,
                 widget=UnfoldAdminSelectWidget,
             )
@@ -487,7 +498,7 @@ class DatasetAdmin(QuorumAdmin):
             request,
             form,
             gettext("Upload your data"),
-            lead=gettext("Captions by people, the pictures, and what systems say of them."),
+            lead=gettext("Pictures or source texts, what systems wrote about them, and what people did."),
         )
 
     def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
@@ -756,6 +767,10 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
     """Use six queries, whatever the size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
+    shown = [
+        {"item": item, "picture": picture_address(item), "captions": list(item.references.all())[:3]}
+        for item in sample
+    ]
     jobs = visible_rows(Job.objects.filter(kind__in=JOBS), person).filter(
         Q(args__dataset=dataset.name) | Q(args__name=dataset.name)
     )
@@ -777,9 +792,7 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
             )
         ),
         "studies": list(Study.objects.visible_to(person).filter(dataset=dataset)[:20]),
-        "sample": [
-            {"item": item, "picture": picture_address(item), "captions": list(item.references.all())[:3]}
-            for item in sample
-        ],
+        "sample": shown,
+        "of_texts": bool(shown) and all(row["item"].text and not row["picture"] for row in shown),
         "jobs": [job for job in jobs[:5] if job.is_under_way or job.error],
     }

@@ -17,7 +17,7 @@ from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, rea
 from judgments.importers.mapping import NAMES, first_rows, guessed
 from judgments.importers.published_sets import TOKEN_FILE
 from judgments.importers.records import Columns, Record
-from judgments.importers.tables import CANDIDATE_COLUMNS, DATASET_COLUMNS, Taken
+from judgments.importers.tables import CANDIDATE_COLUMNS, DATASET_COLUMNS, Taken, numbering_items
 from judgments.importers.textio import ImportNotes, as_cell, likely_encoding, read_head
 from judgments.studies.generation import Progress, no_progress
 
@@ -35,6 +35,15 @@ WANTED: dict[str, tuple[str, ...]] = {
     "dataset": (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, "system"),
     "import_candidates": CANDIDATE_COLUMNS.required + CANDIDATE_COLUMNS.optional,
     "import_judgments": tuple(name for name in NAMES if name not in ("systems", "answers", "study")),
+}
+
+
+# What a page calls our columns; the others say it themselves.
+COLUMN_WORDS = {
+    "image": gettext_noop("item: the picture's file name, or an id"),
+    "caption": gettext_noop("caption, or what a system wrote"),
+    "text": gettext_noop("source text"),
+    "system": gettext_noop("name of the system"),
 }
 
 
@@ -73,9 +82,11 @@ def table_of(
     rows = first_rows(how, TABLE_FORMATS.get(format, read_table), path, encoding or None)
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
     wanted = [name for name in WANTED[use] if name not in how.columns]
-    known = offered if offered and set(offered.values()) <= set(names) else guessed(names, wanted)
+    known = dict(offered) if offered and set(offered.values()) <= set(names) else guessed(names, wanted)
+    if use != "import_judgments" and OF_A_SYSTEM.fullmatch(known.get("system", "")):
+        del known["system"]  # what it wrote, not which it is
     cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
-    return Table(names, cells, dict(known))
+    return Table(names, cells, known)
 
 
 PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
@@ -125,6 +136,8 @@ ABOUT = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score
 
 OF_PEOPLE = re.compile(r"((ref|reference|caption|gold|human|people|description)s?[ _-]*)+\d*", re.I)
 
+OF_A_SYSTEM = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
+
 SAYS_PEOPLE = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
 
 SAYS_SYSTEM = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
@@ -166,6 +179,7 @@ class Part:
         images, captions: counts, as far as the file was read.
         rows: the first ones, as image and caption.
         unused: columns of a table with a column caption that nothing reads.
+        texts: whether its table has source texts; ``sources``: whether it is these that are shown.
         columns_named: our column -> the file's. fixes: line -> column of the file -> correction.
     """
 
@@ -180,6 +194,8 @@ class Part:
     captions: int = 0
     rows: tuple[tuple[str, str], ...] = ()
     unused: tuple[str, ...] = ()
+    texts: bool = False
+    sources: bool = False
     columns_named: Mapping[str, str] = field(default_factory=dict)
     fixes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -192,6 +208,13 @@ class Part:
     @property
     def taken(self) -> Taken:
         return Taken(self.only, tuple(self.columns), self.role == IMAGES)
+
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """Return what the items are called here, and what is said of them."""
+        if self.sources:
+            return gettext("Item"), gettext("Source text")
+        return (gettext("Item"), gettext("Output")) if self.texts else (gettext("Image"), gettext("Caption"))
 
     @property
     def format_words(self) -> str:
@@ -240,6 +263,10 @@ class Understood:
     uploaded: list[str] = field(default_factory=list)
     encoding: str = ""
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def has_texts(self) -> bool:
+        return any(part.texts for part in self.parts)
 
 
 def as_understood(values: Mapping[str, Any]) -> Understood:
@@ -398,6 +425,7 @@ def _table_parts(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[li
     records = TABLE_FORMATS[table.format]
     if table.mapping is not None:
         records = table.mapping.reader(records)
+    records = numbering_items(records)
     tallies: defaultdict[tuple[str, str], _Tally] = defaultdict(_Tally)
     images: set[str] = set()
     columns: list[str] = []
@@ -413,6 +441,7 @@ def _table_parts(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[li
     if not tallies:
         expected = "a column caption, or a column for each system" if columns else "at least one row"
         raise ImportProblem(file, None, None, "no captions", expected)
+    table = replace(table, texts="text" in columns)
     if _is_wide(columns):
         wide = [column for _, column in tallies if column]
         people = [column for column in wide if OF_PEOPLE.fullmatch(column)]
@@ -425,7 +454,7 @@ def _table_parts(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[li
             whole = _joined([tallies["", column] for column in people])
             parts.insert(0, whole.part(table, columns=tuple(people)))
         elif "text" in columns:
-            parts.insert(0, tallies["", ""].part(table))
+            parts.insert(0, tallies["", ""].part(table, sources=True))
         return parts, images
     unused = tuple(column for column in columns if column not in ABOUT)[:MOST_SYSTEMS]
     systems = [system for system, _ in tallies]

@@ -26,7 +26,15 @@ from common.files import remove_leftovers
 from common.incoming import BeyondHead, check_head, load_json
 from common.incoming.archives import LONGEST_NAME, UploadRefused, check_archive, is_archive, unpack
 from judgments.datasets.importing import last_mapping
-from judgments.datasets.understanding import REQUIRED, WANTED, Table, Understood, table_of, understand
+from judgments.datasets.understanding import (
+    COLUMN_WORDS,
+    REQUIRED,
+    WANTED,
+    Table,
+    Understood,
+    table_of,
+    understand,
+)
 from judgments.importers import TABLE_FORMATS, ImportProblem, read_layouts
 from judgments.importers.mapping import parse_pairs
 from judgments.importers.textio import ImportProblems
@@ -337,10 +345,17 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """Return what a page shows of a table: its columns, each with the names that it may have here, and its rows."""
     before = args.get("mapping") or {}
     names = {source: mine for mine, source in table.chosen.items()}
+
+    def words(name: str) -> str:
+        return name if kind == "import_judgments" or name not in COLUMN_WORDS else gettext(COLUMN_WORDS[name])
+
     return {
         "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
         "rows": table.rows,
-        "wanted": WANTED.get(kind, ()),
+        "unnamed": gettext("not used")
+        if kind != "dataset" or "caption" in table.chosen
+        else gettext("a text of a system, or of people"),
+        "wanted": [(name, words(name)) for name in WANTED.get(kind, ())],
         "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
         "zone": before.get("zone", ""),
     }

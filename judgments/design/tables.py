@@ -55,11 +55,11 @@ class Sampling(Part):
         description="Equal texts are judged once.",
         json_schema_extra={
             "words": {
-                "outputs": "What each system gave for the image itself",
+                "outputs": "What each system gave for it",
                 "top-k": "The first k of systems' ranked lists (Hodosh et al. 2013)",
-                "references": "People's captions of the image, with captions of other images as foils",
+                "references": "People's captions of it, with captions of others as foils",
                 "list": "The pairs listed below",
-                "crossed": "Every text of the split with every image",
+                "crossed": "Every text of the split with each of them",
             }
         },
     )

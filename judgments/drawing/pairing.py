@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations, groupby
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 DEFAULT_PER_KIND = 100
+
+MOST_BY_DEFAULT = 1000  # pairs of systems; V15 draws as many of each kind
 
 HELD_BACK = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}  # references that are candidates themselves, at least
 
@@ -71,15 +74,17 @@ def draw_pairs(
     references: str | int,
     source: str,
     seed: int,
+    bare: bool = False,
     only: Sequence[str] = (),
 ) -> DrawnPairs:
     """Draw the candidate pairs of a study, ``wanted`` of each kind.
 
     Args:
-        wanted: kind -> number; empty means ``DEFAULT_PER_KIND`` of each, or as many as there are.
+        wanted: kind -> number; empty means ``default_count`` of each, or as many as there are.
         references: references per pair, or ``"all"``. Pairs with fewer are passed over.
         source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers published
             ones.
+        bare: whether images without references give pairs too, as nobody sees those.
         only: ids of pairs to keep of those drawn, or of all published ones. Empty: all.
 
     Raises:
@@ -98,7 +103,7 @@ def draw_pairs(
             material, published=tuple(pair for pair in material.published if pair.key in set(only))
         )
         wanted = dict(Counter(pair.kind for pair in material.published))
-    draw = _Draw(material, images, wanted, use_published, seed)
+    draw = _Draw(material, images, wanted, use_published, seed, bare)
     least = 0 if references == "all" else int(references)
     drawn = draw.of_each_kind(least)
     if not (only and use_published):  # of those, what is lacking is named below
@@ -129,12 +134,19 @@ def count_pairs(
     references: str | int,
     source: str,
     seed: int,
+    bare: bool = False,
 ) -> dict[str, int]:
     """Return how many pairs of each kind ``draw_pairs`` can draw, up to ``wanted``."""
     published = source == "published" or (source == "auto" and bool(material.published))
-    draw = _Draw(material, images, wanted, published, seed)
+    draw = _Draw(material, images, wanted, published, seed, bare)
     drawn = draw.of_each_kind(0 if references == "all" else int(references))
     return {kind: draw.available_count(drawn, kind) if kind in drawn.of_kind else 0 for kind in wanted}
+
+
+def contests_of_systems(images: Sequence[Image]) -> int:
+    """Return how many pairs let each two systems meet on every image, up to ``MOST_BY_DEFAULT`` or one an image."""
+    systems = {name for image in images for name, _ in image.outputs}
+    return min(len(images) * comb(len(systems), 2), max(MOST_BY_DEFAULT, len(images)))
 
 
 def not_drawn(lacking: Collection[str], what: str) -> DesignError:
@@ -168,6 +180,7 @@ class _Drawn:
     """The pairs drawn; ``passed_over`` counts those with fewer than ``least`` references."""
 
     least: int
+    bare: bool = False
     of_kind: dict[str, list[Pair]] = field(default_factory=dict)
     compared: set[Comparison] = field(default_factory=set)
     passed_over: int = 0
@@ -192,11 +205,12 @@ class _Draw:
     wanted: dict[str, int]
     published: bool
     seed: int
+    bare: bool
 
     def of_each_kind(self, least: int) -> _Drawn:
-        drawn = _Drawn(least)
+        drawn = _Drawn(least, self.bare)
         for kind in PAIR_KINDS:
-            count = self.wanted.get(kind, 0) if self.wanted else DEFAULT_PER_KIND
+            count = self.wanted.get(kind, 0) if self.wanted else self.default_count(kind)
             if not count:
                 continue
             rng = rng_for(self.seed, f"pairs {kind}")
@@ -206,6 +220,12 @@ class _Draw:
                 else _draw_new(self.images, kind, count, drawn, rng)
             )
         return drawn
+
+    def default_count(self, kind: str) -> int:
+        contests = (
+            contests_of_systems(self.images) if kind == "MM" and self.bare and not self.published else 0
+        )
+        return max(DEFAULT_PER_KIND, contests)
 
     def available_count(self, drawn: _Drawn, kind: str) -> int:
         """Return the available number of pairs of the kind, including unusable published ones."""
@@ -409,7 +429,7 @@ def _next_pair(
             so_far.passed_over += 1
             continue
         pair = _as_pair(image, kind, option, rng)
-        if pair.references and so_far.accept(pair):
+        if (pair.references or (so_far.bare and not image.references)) and so_far.accept(pair):
             used.update(machines)
             return pair
     return None

@@ -33,6 +33,7 @@ from judgments.importers.tables import (
     TableCandidates,
     TableDataset,
     Taken,
+    numbering_items,
     read_json_list,
     read_pairs,
     read_parquet,
@@ -144,9 +145,9 @@ def _table(format: str, path: Path, mapping: ColumnMapping | None) -> RecordRead
     if format not in TABLE_FORMATS:
         raise _fixed_columns(format, path)
     if mapping is None:
-        return TABLE_FORMATS[format]
+        return numbering_items(TABLE_FORMATS[format])
     mapping.check(path, (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional))
-    return mapping.reader(TABLE_FORMATS[format])
+    return numbering_items(mapping.reader(TABLE_FORMATS[format]))
 
 
 def _fixed_columns(format: str, path: Path) -> ImportProblem:

@@ -247,6 +247,29 @@ class CaptionRegister:
         return True
 
 
+def numbering_items(read: RecordReader) -> RecordReader:
+    """Return a reader that names the items of a table without a column `image` by their source texts.
+
+    Items are ``text-1``, ``text-2``, ... in the order of the file. Rows of several systems with equal texts are
+    about one item; what a system has again is another.
+    """
+
+    def records(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+        required = tuple(name for name in wanted.required if name != "image")
+        several = replace(wanted, required=required, optional=(*wanted.optional, "image", "text", "system"))
+        numbers: dict[tuple[str, int], str] = {}
+        repeated: Counter[tuple[str, str]] = Counter()
+        for record in read(path, several, notes, encoding):
+            if "image" not in record.values and record.get("text") is not None:
+                text, system = str(record.get("text")), str(record.get("system") or "")
+                repeated[text, system] += 1
+                name = numbers.setdefault((text, repeated[text, system]), f"text-{len(numbers) + 1}")
+                record = replace(record, values={**record.values, "image": name})
+            yield record
+
+    return records
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """The part of a table that is one system's captions, or people's.

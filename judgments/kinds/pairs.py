@@ -353,6 +353,7 @@ class PairKind(ChoiceKind):
         wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
         drawing: dict[str, Any] = {
             "references": design.sampling.references,
+            "bare": self.page.shows_picture,
             "source": design.sampling.source,
             "seed": design.seed,
         }

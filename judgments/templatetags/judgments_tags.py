@@ -19,6 +19,7 @@ from judgments.kinds.spans.kind import SEVERITY_WORDS
 from judgments.models import Job, Study
 
 JOB_TITLES = {
+    "compile": "Compiling metrics and statistics, once",
     "understand_upload": "Look at an upload",
     "import_dataset": "Import of a dataset",
     "import_candidates": "Import of candidates",

@@ -1,8 +1,10 @@
 """A preset cut to what its dataset has: own data never opens in error, and what was cut is said."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
@@ -10,16 +12,18 @@ from judgments.design.editing.fitting import fit_to_dataset, holdings_of
 from judgments.design.editing.form import starting_values
 from judgments.design.reading import PRESETS, make_design
 from judgments.models import Dataset, Item, Job, System
-from judgments.studies.generation import plan_study
+from judgments.studies.generation import generate_hits, plan_study
+from judgments.studies.studies import create_study
 from tests.judgments.desk import do, page, words
+from tests.judgments.test_columns_page import job_of
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
 NEW = "admin:judgments_study_add"
 
 
-def cut(preset: str, dataset: Dataset) -> tuple[dict[str, Any], list[str]]:
-    return fit_to_dataset(starting_values(preset=preset), dataset, maker=None)
+def cut(preset: str, dataset: Dataset, maker: int | None = None) -> tuple[dict[str, Any], list[str]]:
+    return fit_to_dataset(starting_values(preset=preset), dataset, maker=maker)
 
 
 @pytest.mark.parametrize("shape", ["two systems", "people alone", "other splits"])
@@ -61,7 +65,7 @@ def test_the_form_begins_filled_cut_and_named(designer: Client) -> None:
 def test_a_card_says_what_the_dataset_lacks_and_leads_nowhere(designer: Client) -> None:
     make_dataset()
     shown = designer.get(reverse(NEW))
-    assert "It needs images with labelled boxes and a caption, and this dataset has none." in words(shown)
+    assert "It needs pictures with labelled boxes and a caption: 0 of 12 items have it." in words(shown)
     assert "preset=wang-gaizauskas-2015-grounding" not in shown.content.decode()
     assert "preset=vedantam-2015-pairwise&amp;dataset=animals" in shown.content.decode()
 
@@ -76,3 +80,58 @@ def test_an_impossible_design_is_one_message_and_a_button_cuts_it_to_the_data(de
     assert int(shown.context["form"]["sampling-pairs-MM"].value()) < 5000
     study.refresh_from_db()
     assert study.design["sampling"]["pairs"] == {"MM": 5000}  # until it is saved
+
+
+TEXTS = "\n".join(
+    f"Sentence {number}.,First {number}.,Second {number}.,Third {number}." for number in range(36)
+)
+WIDE = f"source,system_a,system_b,system_c\n{TEXTS}\n"
+LONG = "source,system,output\n" + "".join(
+    f"Sentence {number}.,{system},{system} {number}.\n" for number in range(36) for system in "abc"
+)
+
+
+@pytest.fixture(params=[WIDE, LONG], ids=["a column a system", "a row a text"])
+def texts(request: pytest.FixtureRequest, designer: Client, settings: Any, tmp_path: Path) -> Dataset:
+    """Source texts without pictures, references and names, as one uploads them."""
+    settings.DATA_DIR = tmp_path
+    add = reverse("admin:judgments_dataset_add")
+    page = designer.post(add, {"files": [SimpleUploadedFile("own.csv", request.param.encode())]})
+    assert "source text" in words(page)
+    form, (_, _, table) = page.context["form"], page.context["tables"][0]
+    sent = {name: form[name].value() for name in form.fields if form[name].value()}
+    columns = {f"column-0-{number}": column["chosen"] for number, column in enumerate(table["columns"])}
+    job = job_of(designer.post(add, sent | columns | {"upload": page.context["upload"]}))
+    assert job.state == Job.State.DONE, job.error
+    return Dataset.objects.get()
+
+
+def test_three_systems_on_own_texts_meet_on_every_text(texts: Dataset) -> None:
+    owner = texts.roles.get().user
+    values, said = cut("vedantam-2015-pairwise", texts, owner.pk)
+    assert values["question"] == "Which is the better text?"
+    assert any("the dataset has no pictures" in one for one in said)
+    study = create_study(design=make_design(values | {"name": "Own", "slug": "own"}), user=owner)
+    generate_hits(study=study)
+    rows = study.units.values_list("item__text", "pair__first_system__name", "pair__second_system__name")
+    assert len({(text, frozenset(systems)) for text, *systems in rows}) == len(rows) == 36 * 3
+
+
+@pytest.mark.parametrize(
+    ("preset", "units"),
+    [
+        ("our-slider", 108), ("our-best-worst", 36), ("hodosh-2013-relevance", 108), ("freitag-2021-mqm", 108),
+        ("kocmi-2024-esa", 108),
+    ],
+)  # fmt: skip
+def test_other_protocols_judge_every_text(texts: Dataset, preset: str, units: int) -> None:
+    owner = texts.roles.get().user
+    values, _ = cut(preset, texts, owner.pk)
+    design = make_design(values | {"name": "Own", "slug": "own"})
+    assert plan_study(design, texts, maker=owner.pk).units == units
+
+
+def test_what_needs_pictures_is_not_offered_for_texts(designer: Client, texts: Dataset) -> None:
+    shown = words(designer.get(reverse(NEW)))
+    assert "It needs a picture for each item: 0 of 36 items have it." in shown
+    assert "It needs people's captions to compare with: 0 of 36 items have it." in shown

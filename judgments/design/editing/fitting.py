@@ -14,12 +14,13 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from common.amounts import thousands
 from common.errors import DesignError
 from judgments.access.roles import Person
-from judgments.design.reading import Preset, make_design
+from judgments.design.reading import PRESETS, Preset, make_design
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import StudyDesign
+from judgments.design.wordings import CAPTION
 from judgments.drawing.controls import divide_images
 from judgments.drawing.material import Material
-from judgments.drawing.pairing import DEFAULT_PER_KIND, count_pairs
+from judgments.drawing.pairing import DEFAULT_PER_KIND, contests_of_systems, count_pairs
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Item, Output, System
 from judgments.studies.generation import load_material, set_aside
@@ -51,27 +52,35 @@ class Holdings:
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
         two_captions = self.captions > self.captioned
         if shows_text and self.texts < self.images:
-            return gettext("It needs a text for each item, and this dataset has none for some.")
+            return self._short(gettext("It needs a source text for each item"), self.texts)
         if "texts" in kind.needs and not self.texts:
-            return gettext("It needs a text with each image, and this dataset has none.")
+            return self._short(gettext("It needs a text with each picture"), self.texts)
         if "boxes" in kind.needs and not (self.boxes and self.captions):
-            return gettext("It needs images with labelled boxes and a caption, and this dataset has none.")
+            return self._short(gettext("It needs pictures with labelled boxes and a caption"), self.boxes)
+        can_show_text = "text" in kind.wordings and not kind.no_source and self.texts == self.images
+        if kind.page.shows_picture and not (self.pictures or can_show_text or shows_text):
+            return self._short(gettext("It needs a picture for each item"), self.pictures)
         if self.systems < kind.least_options:
-            return gettext("It needs %(least)d systems or more, and this dataset has %(systems)d.") % {
+            return gettext("It needs %(least)d systems or more: there are %(systems)d.") % {
                 "least": kind.least_options,
                 "systems": self.systems,
             }
         if kind.compares_pairs and not (
             self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
         ):
-            return gettext(
-                "It needs two captions of an image, by people or systems, and this dataset has none."
-            )
+            return self._short(gettext("It needs two captions for each item, by people or systems"), 0)
         if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
-            return gettext("It needs people's captions to compare with, and this dataset has none.")
+            return self._short(gettext("It needs people's captions to compare with"), self.captioned)
         if kind.judges_one_caption and not (self.systems or self.captions):
-            return gettext("It needs captions, and this dataset has none.")
+            return self._short(gettext("It needs captions, by people or systems"), 0)
         return ""
+
+    def _short(self, needs: str, there: int) -> str:
+        return ngettext(
+            "%(needs)s: %(there)s of %(n)s item has it.",
+            "%(needs)s: %(there)s of %(n)s items have it.",
+            self.images,
+        ) % {"needs": needs, "there": thousands(there), "n": thousands(self.images)}
 
 
 def holdings_of(dataset: Dataset, person: Person) -> Holdings:
@@ -87,6 +96,12 @@ def holdings_of(dataset: Dataset, person: Person) -> Holdings:
     systems = System.objects.filter(dataset=dataset, human=False).open_to(person.pk)
     with_outputs = Output.objects.filter(system__in=systems).order_by().values("system").distinct()
     return Holdings(**items, **captions, systems=with_outputs.count(), pairs=dataset.published_pairs.count())
+
+
+def shows_texts_alone(dataset: Dataset) -> bool:
+    """Return whether each item has a source text, and none a picture."""
+    items = dataset.items.order_by()
+    return items.exists() and not items.filter(~Q(picture="") | ~Q(url="") | Q(text="")).exists()
 
 
 def fit_to_dataset(
@@ -109,6 +124,7 @@ class _Fitting:
 
     def result(self) -> tuple[dict[str, Any], list[str]]:
         self.fit_requirements()
+        self.fit_source()
         few = self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
         with suppress(DesignError):  # what is wrong by itself is said beside its field
             if few:
@@ -137,6 +153,29 @@ class _Fitting:
                 "no record of approved work here. They are under “People”."
             )
             % {"title": gettext(preset.title)}
+        )
+
+    def fit_source(self) -> None:
+        """Show source texts where there are no pictures, and ask about texts."""
+        kind = KINDS[self.values["protocol"]]
+        if not (kind.page.shows_picture and "text" in kind.wordings and not kind.no_source):
+            return
+        if (
+            self.values["judged"] != CAPTION
+            or self.values["source"]["show"]
+            or not shows_texts_alone(self.dataset)
+        ):
+            return
+        self.values["judged"] = "text"
+        if self.values["preset"] in PRESETS:
+            self.values["instructions"] = ""  # about captions and images
+        self.values["source"] = self.values["source"] | {"show": True}
+        self.values["question"] = kind.question_for(self.values)
+        self.sentences.append(
+            gettext(
+                "Participants see the source texts: the dataset has no pictures. What they judge is called a text; "
+                "“What is judged” makes it a translation or a summary."
+            )
         )
 
     def to_material(self) -> None:
@@ -172,19 +211,20 @@ class _Fitting:
         rest = set_aside(design, material).rest
         images = divide_images(design, rest).judged
         sampling = self.values["sampling"]
+        bare = KINDS[design.protocol].page.shows_picture
         requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
         wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
         if not rest.published or sampling["source"] == "references":
             # one of each kind for an image, so that no kind outweighs the others
             wanted = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
-        references, source = design.sampling.references, design.sampling.source
-        there = count_pairs(
-            rest, images, wanted=wanted, references=references, source=source, seed=design.seed
-        )
+            if "MM" in wanted and bare:  # but systems, which meet on all images
+                contests = contests_of_systems(images)
+                wanted["MM"] = min(requested.get("MM", contests), contests)
+        references = design.sampling.references
+        drawing: dict[str, Any] = {"source": design.sampling.source, "seed": design.seed, "bare": bare}
+        there = count_pairs(rest, images, wanted=wanted, references=references, **drawing)
         if references != "all" and sum(there.values()) < sum(wanted.values()):
-            whole = count_pairs(
-                rest, images, wanted=wanted, references="all", source=source, seed=design.seed
-            )
+            whole = count_pairs(rest, images, wanted=wanted, references="all", **drawing)
             if sum(whole.values()) > sum(there.values()):
                 there, sampling["references"] = whole, "all"
                 self.sentences.append(
@@ -202,7 +242,9 @@ class _Fitting:
         }
         cut = [name for name, count in requested.items() if there[name] < count]
         if cut:
-            listed = "; ".join(f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested)
+            listed = "; ".join(
+                f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if there[name]
+            )
             of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
             self.sentences.append(
                 gettext("Pairs: %(listed)s. The preset asks for %(of)s of each kind.")
@@ -266,6 +308,8 @@ class _Fitting:
             except DesignError as error:
                 if error.field.startswith("controls") and design.controls.per_hit:
                     self.values["controls"]["per_hit"] = 0
+                    if not design.filter.bleu_pre:
+                        self.values["filter"]["fill_to"] = 0  # groups need not look alike
                     self.sentences.append(
                         gettext(
                             "There are no check questions: the dataset has too few captions to make them of."

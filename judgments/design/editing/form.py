@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms import BoundField
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from unfold.widgets import (
@@ -417,6 +417,7 @@ class DesignForm(forms.Form):
         # a design leaves these tables out where they say what is usual
         base = {**{table: usual.model_dump(mode="json") for table, usual in USUAL.items()}, **base}
         base["access"] = Access().model_dump() | base["access"]
+        base["answers"] = {"worst": True} | base["answers"]  # left out where it is so
         self.base = base
         self.kind = KINDS[base["protocol"]]
         self.sections = sections_for(self.kind)
@@ -425,6 +426,8 @@ class DesignForm(forms.Form):
         for section in self.sections:
             for key, schema in section.fields.items():
                 field = _form_field(key, schema, datasets)
+                if key in OF_SOURCE_TEXTS:
+                    field.label = label_of(key, schema, base)
                 if key in ours:
                     chosen = gettext("Quorum chose the value, as the paper gives none.")
                     field.help_text = f"{field.help_text} {chosen}".strip()
@@ -612,6 +615,24 @@ def _put(values: dict[str, Any], key: str, answer: Any) -> None:
         values.pop(last, None)
     else:
         values[last] = answer
+
+
+# Labels where participants see a source text instead of a picture.
+OF_SOURCE_TEXTS = {
+    "sampling.images": gettext_noop("Source texts"),
+    "sampling.references": gettext_noop("References of each source text"),
+    "sampling.pairs_from": gettext_noop("Texts judged with a source text"),
+    "sampling.foils": gettext_noop("Foils with each source text"),
+    "sampling.options": gettext_noop("Texts shown together"),
+    "sampling.appearances": gettext_noop("Items each text stands in"),
+    "images_per_hit": gettext_noop("Source texts on a page of work"),
+    "captions_per_image": gettext_noop("Texts under a source text"),
+}
+
+
+def label_of(key: str, field: FieldInfo, values: dict[str, Any]) -> str:
+    words = OF_SOURCE_TEXTS if value_at(values, "source.show") else {}
+    return gettext(words.get(key, (field.title or "").removesuffix(IN_CENTS)))
 
 
 def value_at(values: dict[str, Any], key: str) -> Any:

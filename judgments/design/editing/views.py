@@ -30,7 +30,6 @@ from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.fitting import fit_to_dataset, holdings_of
 from judgments.design.editing.form import (
     DESIGN_STEPS,
-    IN_CENTS,
     IN_SIGHT,
     DesignForm,
     StudyFileForm,
@@ -38,6 +37,7 @@ from judgments.design.editing.form import (
     field_of_key,
     html_name,
     is_money,
+    label_of,
     sections_for,
     starting_values,
     value_at,
@@ -79,6 +79,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.design.tables import Plan
 from judgments.drawing.material import content_key
 from judgments.kinds import KINDS
+from judgments.kinds.base import with_wording
 from judgments.models import Dataset, SavedPreset, Study
 from judgments.operations import duplicate, generate, save_preset
 from judgments.studies.generation import plan_study
@@ -577,7 +578,7 @@ def _asked_start(
 
 def _form_context(editor: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
     return editor.context | {
-        "form_kind": KINDS[editor.base["protocol"]],
+        "form_kind": with_wording(KINDS[editor.base["protocol"]], editor.base["judged"], ()),
         "preset": {**saved, **PRESETS}.get(editor.base.get("preset", "")),
         "preset_ships": editor.base.get("preset", "") in PRESETS,
         "presets": PRESETS,
@@ -630,7 +631,7 @@ def _describe_design(design: StudyDesign) -> list[tuple[str, list[tuple[str, str
             continue
         rows = [
             (
-                gettext((field.title or "").removesuffix(IN_CENTS)),
+                label_of(key, field, values),
                 _as_read(key, value_at(values, key), design.currency),
             )
             for key, field in section.fields.items()
