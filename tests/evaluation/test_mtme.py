@@ -222,8 +222,10 @@ def test_the_best_of_several_is_the_share_of_its_showings(
     answers: list[dict[str, int]], means: dict[str, list[float]], tmp_path: Path
 ) -> None:
     study = made("best-worst")
-    texts = [CAPTIONS[name]["b oat.jpg"] for name in ("good one", "v1.5/b", "ref1")] + ["of nobody"]
+    texts = [CAPTIONS[name]["b oat.jpg"] for name in ("good one", "v1.5/b", "ref1")]
     options = [{"key": candidate(study.dataset, text).key, "text": text} for text in texts]
+    options[1]["key"] = "d1"  # an import's own id
+    options.append({"key": "d2", "text": "in no dataset"})
     hit = study.hit("h1", [study.unit("u1", "b oat.jpg", content={"options": options})])
     for worker, answer in zip(("alma", "bela", "clara"), answers, strict=True):
         study.answer(hit, worker, [answer])

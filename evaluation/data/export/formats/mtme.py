@@ -29,6 +29,7 @@ from evaluation.errors import ExportError
 from evaluation.metrics import score
 from evaluation.models import DEFAULT_METRICS
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from judgments.drawing.material import candidate_key
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import MQM, Mqm
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
@@ -36,6 +37,7 @@ from judgments.studies.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
 CELLS, SCORES = "cells", "scores"  # file suffixes of the two stages' parts
+NO_CAPTION = -1  # of a text that no system wrote
 NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
 SOURCE_ERROR = "source issue"
 
@@ -295,7 +297,9 @@ def _cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = list(Unit.objects.filter(pk__in=answers).select_related("item", "study"))
-    keys = {option["key"] for unit in units for option in unit.content["options"]}
+    options = [option for unit in units for option in unit.content["options"]]
+    # an import may have ids of its own, and texts that no system wrote
+    keys = {key for option in options for key in (option["key"], candidate_key(option["text"]))}
     datasets = {unit.study.dataset_id for unit in units}
     captions = dict(Caption.objects.filter(dataset__in=datasets, key__in=keys).values_list("key", "pk"))
     for unit in units:
@@ -303,7 +307,8 @@ def _cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]
         codes = [KINDS[unit.study.protocol].aggregation.codes(unit, answer) for answer in answers[unit.pk]]
         for option in unit.content["options"]:
             points = [code[option["key"]] for code in codes]
-            systems = np.flatnonzero(board.caption[:, segment] == captions[option["key"]]).tolist()
+            caption = captions.get(option["key"], captions.get(candidate_key(option["text"]), NO_CAPTION))
+            systems = np.flatnonzero(board.caption[:, segment] == caption).tolist()
             cells += [(system, segment, sum(points), len(points)) for system in systems]
             left_out += 0 if systems else len(points)
     return cells, left_out
