@@ -109,7 +109,8 @@ class Aggregate(OperationCommand):
         }
         for name, figure in undefined.items():
             if figure["reason"]:
-                self.say(f"{name} is undefined: {figure['reason']}.")
+                of_interval = "" if figure["value"] is None else "'s interval"
+                self.say(f"{name}{of_interval} is undefined: {figure['reason']}.")
         model = result.get("dawid_skene", {})
         if model and not model["reason"]:
             self.say(
