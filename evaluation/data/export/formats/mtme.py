@@ -357,7 +357,8 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
     """Write ``STEM.rater1.seg.rating`` and so on: system, tab, the errors of a segment's first judge, second,
     ...
 
-    Offsets refer to lines with single blanks, as mt-metrics-eval reads them. Omissions have null offsets.
+    Offsets refer to lines with single blanks, as mt-metrics-eval reads them. What is missing, or wrong in the source,
+    is an empty mark at the source's beginning, as the reader wants numbers.
     """
     answers = dict(loaders.counted_answers(work.study, work.moment))
     mqm = MQM.with_weights(design_of(work.study).spans.weights_by_category)
@@ -386,9 +387,9 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
 
 def _errors(text: str, spans: Sequence[Mapping[str, Any]], mqm: Mqm) -> list[dict[str, Any]]:
 
-    def line_offset(offset: int | None) -> int | None:
+    def line_offset(offset: int | None) -> int:
         # The mark keeps a blank before the offset, which joining the lines would drop.
-        return None if offset is None else len(_on_one_line(f"{text[:offset]}|")) - 1
+        return 0 if offset is None else len(_on_one_line(f"{text[:offset]}|")) - 1
 
     return [
         {
@@ -397,7 +398,7 @@ def _errors(text: str, spans: Sequence[Mapping[str, Any]], mqm: Mqm) -> list[dic
             "category": span.get("category", ""),
             "severity": span["severity"],
             "score": mqm.weight(span),
-            "is_source_error": span.get("category") == SOURCE_ERROR,
+            "is_source_error": span["start"] is None or span.get("category") == SOURCE_ERROR,
         }
         for span in spans
     ]
