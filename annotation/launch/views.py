@@ -39,7 +39,7 @@ from judgments.access.permissions import staff_of, study_for
 from judgments.access.roles import Right, rights_of
 from judgments.admin.base import public_address, signed_in
 from judgments.cached_figures import cached_figures
-from judgments.design.editing.form import html_name
+from judgments.design.editing.form import html_name, in_labels
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
@@ -186,21 +186,22 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
     if study.state == Study.State.OPEN:
         return
     for obstacle in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
+        words = in_labels(obstacle.sentence, launch.design.protocol)
         if obstacle.about == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:
-                sentence = _("%(words)s That freezes the design.") % {"words": obstacle.sentence}
+                sentence = _("%(words)s That freezes the design.") % {"words": words}
                 yield launch.point(_("Pages of work"), blocks, sentence)
         elif obstacle.about == "state" and study.source == Study.Source.DESIGNED:
             yield launch.point(
                 _("Registration"),
                 blocks,
-                obstacle.sentence,
+                words,
                 page="register",
                 link_words=_("Register the plan"),
             )
         else:
             title, key, link_words = MENDED_AT.get(obstacle.about, MENDED_AT["crowd"])
-            yield launch.point(_(title), blocks, obstacle.sentence, key=key, link_words=_(link_words))
+            yield launch.point(_(title), blocks, words, key=key, link_words=_(link_words))
 
 
 def _texts(launch: Launch) -> Iterable[Point]:

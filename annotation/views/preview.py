@@ -151,6 +151,8 @@ def render_preview(
         "left_words": spell_left(design.crowd.lease_minutes * 60),
         "examples": examples,
         "preview": True,
+        # in the frame beside a form, which says itself that it is a preview
+        "in_frame": request.headers.get("Sec-Fetch-Dest") == "iframe",
     }
     return render(request, "annotation/work.html", context)
 

@@ -59,7 +59,7 @@ from judgments.cached_figures import (
 )
 from judgments.design.editing import views
 from judgments.design.editing import views as design_page
-from judgments.design.editing.form import field_of_key
+from judgments.design.editing.form import field_of_key, in_labels
 from judgments.drawing.controls import ControlPool
 from judgments.hit_templates import page as hit_templates_page
 from judgments.kinds import KINDS
@@ -339,12 +339,13 @@ class StudyAdmin(QuorumAdmin):
                 )
             answer = step.run(request, study)
         except QuorumError as error:
+            refusal = in_labels(str(error), study.design.get("protocol", ""))
             if step.beside:
-                store_refusal(request, study, step.name, str(error))
+                store_refusal(request, study, step.name, refusal)
                 return self._back(request, study, f"#{step.name}")
             if step.refused_at is not None and isinstance(error, DesignError) and error.field:
                 return HttpResponseRedirect(step.refused_at(study, error.field))
-            messages.error(request, str(error))
+            messages.error(request, refusal)
             return self._back(request, study)
         if step.permission != Right.VIEW:
             self.log_change(request, study, step.label)
@@ -486,7 +487,7 @@ def plan_of(study: Study) -> Context:
             plan = DesignError(str(error))
     return {
         "design": design,
-        "problem": str(plan),
+        "problem": in_labels(str(plan), design.protocol),
         "problem_link": place_of_problem(study, plan.field),
         "step_waits": generate.name,
     }

@@ -285,8 +285,7 @@ def refuse_opening(*, study: Study) -> None:
     """Raise WrongState if the study's own state or plan prevents opening."""
     if study.state == Study.State.DRAFT:
         raise WrongState(
-            gettext("Study %(slug)r is a draft; generate its HITs first (generate_hits %(slug)s).")
-            % {"slug": study.slug}
+            gettext("Study %(slug)r is a draft; generate its pages of work first.") % {"slug": study.slug}
         )
     if study.source == Study.Source.IMPORTED:
         raise WrongState(
@@ -296,7 +295,7 @@ def refuse_opening(*, study: Study) -> None:
         raise WrongState(
             gettext(
                 "The study file of %(slug)r holds a plan that is not registered yet; register it "
-                "before the study opens (register %(slug)s)."
+                "before the study opens."
             )
             % {"slug": study.slug}
         )

@@ -4,11 +4,13 @@
 const CHECK_AFTER = 500; // milliseconds without a change before the form is checked
 const RETRY_AFTER = 5000; // milliseconds until the next check if the server did not answer
 const MOST_TRIES = 5;
+const TALLEST = 1600; // pixels of the preview
 const desk = document.querySelector("[data-desk]");
 const find = (name) => desk.querySelector(`[data-${name}]`);
 const state = find("desk-state");
 const file = find("toml");
 const fileState = find("toml-state");
+const frame = find("preview");
 
 const generate = document.querySelector('form[action$="/do/generate/"] button');
 
@@ -112,7 +114,6 @@ function updateMarks() {
 }
 
 function showPreview(address) {
-  const frame = find("preview");
   if (frame.getAttribute("src") === address) return;
   find("preview-room").hidden = false;
   find("preview-none").hidden = true;
@@ -123,6 +124,28 @@ function showPreview(address) {
   if (frame.src) frame.contentWindow.location.replace(address);
   frame.setAttribute("src", address);
 }
+
+// as tall as the page in it, so that it has no scroll bar of its own; what is measured by the window may grow with it, so not for ever
+function fitFrame() {
+  const inside = frame.contentDocument?.documentElement;
+  if (!inside) return;
+  const tall = Math.min(TALLEST, inside.scrollHeight);
+  if (tall > frame.clientHeight) frame.style.setProperty("--tall", tall);
+}
+frame.addEventListener("load", () => {
+  frame.style.removeProperty("--tall");
+  fitFrame();
+  const inside = frame.contentDocument?.body;
+  if (inside) new frame.contentWindow.ResizeObserver(fitFrame).observe(inside);
+});
+for (const choice of desk.querySelectorAll('[name="_width"]')) {
+  choice.addEventListener("change", () => {
+    frame.style.removeProperty("--tall");
+    fitFrame();
+  });
+}
+if (frame.contentDocument?.readyState === "complete") fitFrame();
+new ResizeObserver(([room]) => frame.style.setProperty("--room", Math.floor(room.contentRect.height))).observe(find("preview-room"));
 
 async function fetchNumbers(address) {
   const room = find("numbers");
@@ -138,6 +161,8 @@ async function fetchNumbers(address) {
     if (!answer.ok) throw new Error();
     room.innerHTML = await answer.text();
     room.dataset.shown = address;
+    const settings = room.querySelector("[data-settings]");
+    if (settings) find("summary").replaceChildren(...settings.children);
     clearNotes("[data-counted]");
     for (const one of room.querySelectorAll("[data-note-for]")) addNote(one.dataset.noteFor, one.dataset.words, true);
     find("fit").hidden = room.querySelector("[data-misfit]") === null;

@@ -264,7 +264,7 @@ def test_discarding_and_letting_people_in_at_the_same_moment_follow_one_another(
     assert found["broken"] == []
     races = found["races"]
     assert races["discarded"]["first"] == "done"
-    assert "is a draft; generate its HITs first" in races["discarded"]["second"]
+    assert "is a draft; generate its pages of work first" in races["discarded"]["second"]
     assert (races["discarded"]["state"], races["discarded"]["hits"], races["discarded"]["taken"]) == (
         "draft", False, 0,
     )  # fmt: skip

@@ -5,10 +5,12 @@ Labels and help are those of the design's fields. Each step has fields in sight 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from django import forms
@@ -46,6 +48,7 @@ from judgments.design.reading import (
     line_of,
     make_design,
     problems_in,
+    slugify_name,
     toml_values,
 )
 from judgments.design.requirements import QUIZ_PRESETS, REQUIREMENT_PRESETS, Workers
@@ -227,16 +230,16 @@ def _keys_used(section: Section, kind: Kind) -> list[str]:
     for key in section.keys.split():
         table = key.removesuffix(".*")
         if all(is_used(kind) for name, is_used in USED_BY.items() if f"{table}.".startswith(f"{name}.")):
-            keys += [key] if table == key else [f"{table}.{name}" for name in _fields_in(field_of(table))]
+            keys += [key] if table == key else [f"{table}.{name}" for name in fields_in(field_of(table))]
     return keys
 
 
-def _fields_in(field: FieldInfo) -> dict[str, FieldInfo]:
+def fields_in(field: FieldInfo) -> dict[str, FieldInfo]:
     """Return the fields of a table, or of the keys that a mapping lists with titles and descriptions."""
     if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
         return field.annotation.model_fields
     members = {}
-    for name, (title, description) in _extra(field).get("keys", {}).items():
+    for name, (title, description) in extra_of(field).get("keys", {}).items():
         members[name] = FieldInfo.from_annotation(get_args(field.annotation)[1])
         members[name].title, members[name].description = title, description
     return members
@@ -247,11 +250,11 @@ def field_of(key: str) -> FieldInfo:
     fields = StudyDesign.model_fields
     for name in key.split("."):
         field = fields[name]
-        fields = _fields_in(field)
+        fields = fields_in(field)
     return field
 
 
-def _extra(field: FieldInfo) -> dict[str, Any]:
+def extra_of(field: FieldInfo) -> dict[str, Any]:
     """Return a field's settings besides title and description.
 
     ``words`` are those of the choices, by value; ``radio`` asks for radio buttons; ``rows`` is the height; ``keys``
@@ -363,6 +366,75 @@ def field_of_key(key: str, design: StudyDesign) -> str:
     return name if name in form.fields else ""
 
 
+QUOTED = re.compile(r"""(['"])([\w-]*)\1""")
+TRUTH = re.compile(r"\b(true|false)\b")
+TABLE = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")  # what is said of a whole table
+ROW = r"((?:\.\d+)?(?:\.[a-z_]+)*)"  # what may follow the key of a list: the number of its row and a column
+
+
+def in_labels(sentence: str, protocol: str = "") -> str:
+    """Put the labels of the form where a sentence names keys of a study file, and the words of their choices.
+
+    Args:
+        protocol: whose form it is; without one, labels are those that all kinds share.
+    """
+    fields, pattern = _fields_by_name(protocol)
+    mentioned: list[FieldInfo] = []
+
+    def label(match: re.Match[str]) -> str:
+        field = fields[match[1] or match[3]]
+        mentioned.append(field)
+        words = f"“{gettext(field.title or '')}”"
+        number, _, column = (match[2] or "").lstrip(".").partition(".")
+        if number.isdecimal():
+            words += gettext(", row %(number)d") % {"number": int(number) + 1}
+            title = next((inner.title for name, inner in _columns(field).items() if name == column), "")
+            words += f", “{gettext(title)}”" if title else ""
+        return words
+
+    sentence = TABLE.sub("", pattern.sub(label, sentence))
+    choices = {
+        str(value): words for field in mentioned for value, words in extra_of(field).get("words", {}).items()
+    }
+    sentence = QUOTED.sub(
+        lambda match: f"“{gettext(choices[match[2]])}”" if match[2] in choices else match[0], sentence
+    )
+    if any(field.annotation is bool for field in mentioned):
+        sentence = TRUTH.sub(lambda match: gettext("yes") if match[1] == "true" else gettext("no"), sentence)
+    return sentence
+
+
+@cache
+def _fields_by_name(protocol: str) -> tuple[dict[str, FieldInfo], re.Pattern[str]]:
+    """Return the fields by key, and the pattern of keys in a sentence: a word alone is one only where it begins."""
+    fields = dict(_all_fields("", StudyDesign.model_fields))
+    if protocol in KINDS:
+        fields |= {
+            key: field for section in sections_for(KINDS[protocol]) for key, field in section.fields.items()
+        }
+    last_parts = [key.rpartition(".")[2] for key in fields]
+    for key, last in zip(list(fields), last_parts, strict=True):
+        if "_" in last and last_parts.count(last) == 1:
+            fields.setdefault(last, fields[key])
+    names = sorted(fields, key=len, reverse=True)
+    anywhere = "|".join(re.escape(name) for name in names if "." in name or "_" in name)
+    first = "|".join(re.escape(name) for name in names)
+    return fields, re.compile(rf"(?<![\w.])({anywhere})\b{ROW}|^({first})\b(?=[ :])")
+
+
+def _all_fields(table: str, fields: dict[str, FieldInfo]) -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in fields.items():
+        if field.title:
+            yield f"{table}{name}", field
+        yield from _all_fields(f"{table}{name}.", fields_in(field))
+
+
+def _columns(field: FieldInfo) -> dict[str, FieldInfo]:
+    members = get_args(field.annotation) if get_origin(field.annotation) is tuple else ()
+    tables = [member for member in members if isinstance(member, type) and issubclass(member, BaseModel)]
+    return tables[0].model_fields if tables else {}
+
+
 def describe_value(key: str, value: Any) -> str:
     """Format as the form does; a dash if empty."""
     if isinstance(value, bool):
@@ -380,7 +452,7 @@ def describe_value(key: str, value: Any) -> str:
         if isinstance(shown, PairsField):
             return str(shown.prepare_value(value))
         return ", ".join(describe_value(key, entry) for entry in value)
-    choices: dict[Any, str] = {"all": "all"} | _extra(field_of(key)).get("words", {})
+    choices: dict[Any, str] = {"all": "all"} | extra_of(field_of(key)).get("words", {})
     return gettext(choices[value]) if value in choices else str(value)
 
 
@@ -495,7 +567,7 @@ class DesignForm(forms.Form):
             field = self._field_of(problem.field)
             # what the field itself refused was replaced by the value it had before
             if field not in self.errors:
-                self.add_error(field, str(problem))
+                self.add_error(field, in_labels(str(problem), self.kind.name))
         if not self.errors:
             self.design = make_design(self.values)
         if not {"crowd-backend", "crowd-currency", "panel-preset"} & self.errors.keys():
@@ -518,13 +590,14 @@ class DesignForm(forms.Form):
             values = self.values
         else:
             return None
-        stand_ins = {
-            key: word
-            for key, word in (("name", "A study without a name"), ("slug", "a-study-without-a-name"))
-            if not values.get(key) or key in self.errors
-        }
+        name = values.get("name")
+        if not name or "name" in self.errors:
+            name = "A study without a name"
+        slug = values.get("slug")
+        if not slug or "slug" in self.errors:
+            slug = slugify_name(name)
         try:
-            return make_design(values | stand_ins)
+            return make_design(values | {"name": name, "slug": slug})
         except DesignError:
             return None
 
@@ -644,7 +717,7 @@ def value_at(values: dict[str, Any], key: str) -> Any:
 
 def _form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
     """Return the form's field for a key, by the type and limits of the design's field."""
-    extra, limits, kind = _extra(field), _limits(field), field.annotation
+    extra, limits, kind = extra_of(field), _limits(field), field.annotation
     options: dict[str, Any] = {
         "label": gettext(field.title or ""),
         "help_text": gettext(field.description or ""),
@@ -691,7 +764,7 @@ def _form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
 def _list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
     if get_origin(field.annotation) is not tuple:
         return None
-    rows = _extra(field).get("rows", 1)
+    rows = extra_of(field).get("rows", 1)
     (member, *_) = get_args(field.annotation)
     if get_origin(member) is Annotated:
         (member, *_) = get_args(member)

@@ -36,6 +36,7 @@ from judgments.design.editing.form import (
     describe_value,
     field_of_key,
     html_name,
+    in_labels,
     is_money,
     label_of,
     sections_for,
@@ -152,6 +153,10 @@ def find_preview(session: MutableMapping[str, Any], key: str) -> StudyDesign | N
     return StudyDesign.model_validate(values) if values is not None else None
 
 
+# a section's title, the labels and values of what is set in it, and the labels of what is not
+Settings = tuple[str, list[tuple[str, str]], list[str]]
+
+
 @dataclass(slots=True)
 class EditorPage:
     """The page of a design.
@@ -174,6 +179,7 @@ class EditorPage:
     can_be_saved: bool = False
     cut: list[str] = field(default_factory=list)
     numbers: dict[str, Any] = field(default_factory=dict)
+    settings: list[Settings] = field(default_factory=list)
 
     @property
     def context(self) -> dict[str, Any]:
@@ -185,6 +191,7 @@ class EditorPage:
             "problems": self.form.problems() if self.form.is_bound else [],
             "preview_address": preview_of(self.key),
             "numbers_address": numbers_of(self.key),
+            "settings": self.settings,
             **self.numbers,
         }
 
@@ -242,6 +249,7 @@ def open_editor(
     sketch = editor.form.sketch()
     if sketch is not None:
         editor.key = store_preview(request.session, sketch)
+        editor.settings = _describe_design(sketch)
     return editor
 
 
@@ -289,7 +297,12 @@ def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]:
-    context: dict[str, Any] = {"design": design, "counted": True, "notes": []}
+    context: dict[str, Any] = {
+        "design": design,
+        "counted": True,
+        "notes": [],
+        "settings": _describe_design(design),
+    }
     problems: list[DesignError] = []
     dataset = visible_rows(Dataset.objects.filter(name=design.dataset), request.user).first()
     try:
@@ -303,19 +316,20 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
         context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except DesignError as error:
         context |= {
-            "problem": str(error),
+            "problem": in_labels(str(error), design.protocol),
             "misfit": error.field.startswith(("sampling", "controls", "filter")),
         }
         problems.append(error)
     except QuorumError as error:
-        context["problem"] = str(error)
+        context["problem"] = in_labels(str(error), design.protocol)
     else:
         problems += _not_checkable(design)
         for part in PLAN_PARTS:
             if part.problems is not None:
                 problems += part.problems(design, plan.hits, plan.units + plan.controls)
     context["notes"] = [
-        {"field": field_of_key(problem.field, design), "words": str(problem)} for problem in problems
+        {"field": field_of_key(problem.field, design), "words": in_labels(str(problem), design.protocol)}
+        for problem in problems
     ]
     return context
 
@@ -512,7 +526,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     context = admin.context(request, study, "change")
     context["toml"] = write_toml(design_of(study))
     if study.state != Study.State.DRAFT or not context["may_change"]:
-        context["values"] = _describe_design(design_of(study))
+        context["settings"] = _describe_design(design_of(study))
         context["can_go_back"] = context["may_change"] and can_be_discarded(study)
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved = saved_presets()
@@ -592,11 +606,11 @@ def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | 
         return store(form.design)
     except DesignError as error:
         name = html_name(error.field)
-        form.add_error(name if name in form.fields else None, str(error))
+        form.add_error(name if name in form.fields else None, in_labels(str(error), form.kind.name))
     except DataConflict as error:
         form.add_error("slug", str(error))
     except QuorumError as error:
-        form.add_error(None, str(error))
+        form.add_error(None, in_labels(str(error), form.kind.name))
     return None
 
 
@@ -623,22 +637,23 @@ def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
     return answer or redirect(page_address(study, "rehearsal"))
 
 
-def _describe_design(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
+def _describe_design(design: StudyDesign) -> list[Settings]:
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
         if section.crowd not in ("", design.crowd.backend):
             continue
-        rows = [
-            (
-                label_of(key, field, values),
-                _as_read(key, value_at(values, key), design.currency),
-            )
-            for key, field in section.fields.items()
-        ]
-        shown.append((gettext(section.title), rows))
+        rows: list[tuple[str, str]] = []
+        unset: list[str] = []
+        for key, schema in section.fields.items():
+            label, value = label_of(key, schema, values), value_at(values, key)
+            if value in (None, "", [], {}):
+                unset.append(label)
+            else:
+                rows.append((label, _as_read(key, value, design.currency)))
+        shown.append((gettext(section.title), rows, unset))
     if design.registration is not None:
-        shown.append((gettext("Plan"), _describe_plan(design.registration)))
+        shown.append((gettext("Plan"), _describe_plan(design.registration), []))
     return shown
 
 
@@ -646,7 +661,7 @@ def _as_read(key: str, value: Any, currency: str) -> str:
     render = RENDERED.get(key)
     if is_money(key):
         return cents(value, currency)
-    return render(value) if render and value else describe_value(key, value)
+    return render(value) if render else describe_value(key, value)
 
 
 def _describe_plan(plan: Plan) -> list[tuple[str, str]]:
