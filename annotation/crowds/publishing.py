@@ -283,7 +283,7 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
 
 def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
     refused = f"{carried.parked} calls were refused and wait to be looked at." if carried.parked else ""
-    later = f"{carried.waiting} calls go on later (sync_crowd {study.slug})." if carried.waiting else ""
+    later = f"{carried.waiting} calls go on later." if carried.waiting else ""
     return f"{refused} {later}".strip()
 
 

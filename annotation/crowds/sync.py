@@ -196,7 +196,7 @@ def _check_books(budget: Budget | None) -> list[Discrepancy]:
             "books",
             f"The ledger holds {spelled(reserved)} reserved and {spelled(spent)} spent, the budget "
             f"{spelled(budget.reserved_cents)} and {spelled(budget.spent_cents)}, and places and calls keep "
-            f"{spelled(held_cents)}; see check_integrity.",
+            f"{spelled(held_cents)}.",
         ),
     ]
 

@@ -84,8 +84,8 @@ OF_PAIRS, OF_CAPTIONS = (
     ("tau_c", "single_grades", "own_kept", "without_own", "people_at_least", "metric_at_least"),
 )
 ITEMS_CHOSEN = (
-    "The items were chosen by their usefulness, and these figures hold for the chosen items alone; weigh_back says "
-    "what they are for all items (docs/choosing.md)."
+    "The items were chosen by their usefulness, and these figures hold for the chosen items alone; “Weigh back” says "
+    "what they are for all items."
 )
 ROWS_AT_ONCE = 2_000
 

@@ -293,8 +293,8 @@ class HITTemplate(OpenKind):
         custom=True,
     )
     comparison = Comparison(
-        refusal="the answers are those of a form; aggregate gives the consensus of each question, and "
-        "export_judgments the answers themselves."
+        refusal="the answers are those of a form; the results give the consensus of each question, and the "
+        "exports the answers themselves."
     )
     own_keys = ("template.html",)
 
@@ -341,7 +341,7 @@ class HITTemplate(OpenKind):
             raise DesignError(
                 pgettext(
                     "staff",
-                    "dataset %(name)r has no rows of inputs; import a CSV file with import_dataset inputs.",
+                    "dataset %(name)r has no rows of inputs; import a CSV file of inputs.",
                 )
                 % {"name": material.name},
                 field="dataset",

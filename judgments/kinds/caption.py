@@ -289,7 +289,7 @@ class AllCaptions(OpenAggregation):
 
     rule = "none"
     no_alpha = (
-        "sentences have no parts that two people would have to agree on; leave_one_out holds each caption against the "
+        "sentences have no parts that two people would have to agree on; each caption is held against the "
         "others of its image (WG16 §4)"
     )
 
@@ -351,8 +351,8 @@ class CaptionWriting(OpenKind):
     aggregation = AllCaptions()
     results = HeldAgainstEachOther()
     comparison = Comparison(
-        refusal="nobody judged the captions that were written, so no metric can be held against people; aggregate "
-        "holds the captions against each other, and adopt_captions lets later studies judge them."
+        refusal="nobody judged the captions that were written, so no metric can be held against people; the "
+        "results hold the captions against each other, and “Adopt captions” lets later studies judge them."
     )
     rehearsal = CaptionRehearsal()
 

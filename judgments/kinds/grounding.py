@@ -247,8 +247,8 @@ class Grounding(OpenKind):
     aggregation = MajorityOfLinks()
     results = NamedBoxes()
     comparison = Comparison(
-        refusal="links say which objects a caption names, not how good it is; export_judgments --format grounding "
-        "writes what the content selection measures of docs/content-and-keywords.md take."
+        refusal="links say which objects a caption names, not how good it is; the export “grounding” "
+        "holds what the content selection measures take."
     )
     own_formats = ("grounding",)
     rehearsal = GroundingRehearsal()

@@ -229,8 +229,8 @@ class Keywords(OpenKind):
     aggregation = KeywordCounts()
     results = KeywordResults()
     comparison = Comparison(
-        refusal="keywords are no captions; export_judgments --format keywords writes the gold standard that the "
-        "keyword measures of docs/content-and-keywords.md take."
+        refusal="keywords are no captions; the export “keywords” holds the gold standard that the "
+        "keyword measures take."
     )
     own_formats = ("keywords",)
     rehearsal = KeywordRehearsal()

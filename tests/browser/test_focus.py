@@ -1,10 +1,10 @@
-"""Every page walked by Tab, wide and on a phone, as axe does not: nothing that has the focus is hidden, a link leads past
-what all pages have, few steps lead to a form, and what can be pressed is large enough."""
+"""Pages walked by Tab, as axe does not: nothing that has the focus is hidden, a link leads past what all pages have,
+few steps lead to a form, and what can be pressed is large enough."""
 
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.researching import RUNS_OVER, make_researcher, sign_in
 from tests.browser.working import join
@@ -17,7 +17,6 @@ from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.roles import give_role
 from tests.annotation.casting import make_dataset, make_study
 from tests.evaluation.test_study_page import pairwise
-from tests.studies import sketch
 
 rosa = User.objects.get(username="rosa")
 pets = pairwise().study
@@ -30,7 +29,7 @@ print(pets.pk, live.pk)
 """
 MOST_STOPS = 12  # of Tab to the first field of a form
 MOST_WALKED = 400
-# What has the focus: its name, whether it is a field, and how many of nine points in it something else covers.
+# What has the focus: its name, whether it is a field of a form, and whether most of nine points in it are covered.
 FOCUSED = """() => {
     let at = document.activeElement;
     if (!at || at === document.body || at.tagName === "IFRAME") return null;
@@ -39,37 +38,51 @@ FOCUSED = """() => {
     // a field that is not drawn is its label
     const box = [at, at.closest("label"), at.labels?.[0]].map((one) => one?.getBoundingClientRect())
         .find((one) => one && one.width > 2 && one.height > 2) ?? at.getBoundingClientRect();
-    const shares = [.1, .5, .9].flatMap((x) => [.1, .5, .9].map((y) => [box.x + x * box.width, box.y + y * box.height]));
-    const seen = shares.filter(([x, y]) => {
-        const top = document.elementFromPoint(x, y);
-        return top && (at.contains(top) || top.contains(at) || [...at.labels ?? []].some((label) => label.contains(top)));
+    // of what is taller than half of the window a part is enough
+    const tall = box.height > innerHeight / 2;
+    const [top, bottom] = tall ? [Math.max(box.top, 0), Math.min(box.bottom, innerHeight)] : [box.top, box.bottom];
+    const shares = [.1, .5, .9];
+    const seen = shares.flatMap((x) => shares.map((y) => [x, y])).filter(([x, y]) => {
+        const above = document.elementFromPoint(box.x + x * box.width, top + y * (bottom - top));
+        return above && [at, ...at.labels ?? []].some((one) => one.contains(above));
     }).length;
-    const name = `${at.tagName} ${(at.getAttribute("aria-label") ?? at.name ?? "")} ${at.textContent.trim().slice(0, 30)}`;
-    return {first, seen, name, field: at.matches("main :is(input:not([type=hidden]), select, textarea)")};
+    const name = `${at.tagName} ${at.getAttribute("aria-label") ?? at.name ?? ""} ${at.innerText.slice(0, 29)}`;
+    const field = at.matches("main :is(input:not([type=hidden]), select, textarea)");
+    return {first, hidden: seen < (tall ? 1 : 5), name, field};
 }"""
 # What can be pressed and is smaller than 24 by 24 pixels, but for links within a sentence and for what has as much room
 # around it (WCAG 2.2, success criterion 2.5.8).
 SMALL = """() => {
     const boxOf = (one) => {
-        const boxes = [one, ...one.labels ?? []].map((part) => part.getBoundingClientRect()).filter((box) => box.width > 2);
+        const boxes = [one, ...one.labels ?? []].map((part) => part.getBoundingClientRect())
+            .filter((box) => box.width > 2);
         if (!boxes.length) return null;
-        const [left, top] = [Math.min(...boxes.map((box) => box.left)), Math.min(...boxes.map((box) => box.top))];
-        const [right, bottom] = [Math.max(...boxes.map((box) => box.right)), Math.max(...boxes.map((box) => box.bottom))];
+        const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map((box) => box[side])));
+        const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...boxes.map((box) => box[side])));
         return {left, top, right, bottom, x: (left + right) / 2, y: (top + bottom) / 2};
     };
     const inSentence = (one) => getComputedStyle(one).display === "inline"
         && [...one.parentElement.childNodes].some((node) => node.nodeType === 3 && /\\p{L}{2}/u.test(node.textContent));
-    const targets = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
-        .filter((one) => !one.disabled && !one.matches(".sr, .skip, .q-skip, [aria-hidden=true]")
-            && one.checkVisibility({visibilityProperty: true, opacityProperty: true}))
+    const pressed = "a[href], button, input:not([type=hidden]), select, textarea, summary";
+    const targets = [...document.querySelectorAll(pressed)].filter((one) => !one.disabled
+        && !one.matches(".sr, .skip, .q-skip, [aria-hidden=true]")
+        && one.checkVisibility({visibilityProperty: true, opacityProperty: true}))
         .map((one) => [one, boxOf(one)]).filter(([, box]) => box);
     const isSmall = (box) => box.right - box.left < 23.5 || box.bottom - box.top < 23.5;
     return targets.filter(([one, box]) => isSmall(box) && !inSentence(one) && targets.some(([other, near]) => {
         if (other === one || other.contains(one) || one.contains(other)) return false;
         if (isSmall(near)) return Math.hypot(near.x - box.x, near.y - box.y) < 24;
-        const [x, y] = [Math.max(near.left - box.x, 0, box.x - near.right), Math.max(near.top - box.y, 0, box.y - near.bottom)];
-        return Math.hypot(x, y) < 12;
+        const x = Math.max(near.left - box.x, 0, box.x - near.right);
+        return Math.hypot(x, Math.max(near.top - box.y, 0, box.y - near.bottom)) < 12;
     })).map(([one, box]) => `${one.outerHTML.slice(0, 90)}: ${box.right - box.left} x ${box.bottom - box.top}`);
+}"""
+# What scrolls by itself, the page in the frame too.
+SCROLLS = """() => {
+    const inside = document.querySelector("[data-preview]").contentDocument;
+    return [...document.querySelectorAll(".q-desk *"), inside.documentElement]
+        .filter((one) => one.scrollHeight > one.clientHeight + 1 && one.checkVisibility()
+            && (one === inside.documentElement || /auto|scroll/.test(getComputedStyle(one).overflowY)))
+        .map((one) => one.outerHTML.slice(0, 90));
 }"""
 
 
@@ -92,8 +105,10 @@ def office(installations: Installations) -> Iterator[Office]:
 
 
 def walk(page: Page) -> tuple[list[str], int]:
-    """What is hidden while it has the focus, and how many times Tab is pressed to the first field, the link past what all
-    pages have taken; 0 without a field."""
+    """What is hidden while it has the focus, and how many times a key is pressed to the first field; 0 without one.
+
+    The way begins with the link past what all pages have.
+    """
     hidden, stops, steps = [], 0, 0
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.matches('.skip, .q-skip')"), page.url
@@ -105,8 +120,8 @@ def walk(page: Page) -> tuple[list[str], int]:
             continue
         if not at["first"]:
             break
-        if at["seen"] < 5:
-            hidden.append(f"{at['name']}: {at['seen']} of 9")
+        if at["hidden"]:
+            hidden.append(at["name"])
         if at["field"] and not stops:
             stops = steps
     return hidden, stops
@@ -128,3 +143,50 @@ def problems(page: Page) -> list[str]:
         if stops > MOST_STOPS:
             found.append(f"{width}: {stops} stops to the first field")
     return found
+
+
+def test_pages_of_staff_are_walked_by_tab(page: Page, office: Office) -> None:
+    sign_in(page, office, "rosa")
+    admin = f"{office.url}/admin/judgments"
+    for address in (
+        f"{admin}/study/",
+        f"{admin}/study/add/?preset=hodosh-2013-relevance&dataset=live",
+        f"{admin}/dataset/",
+        f"{admin}/dataset/add/",
+        f"{office.live}/launch/",
+        f"{office.live}/controls/",
+        f"{office.pets}/results/",
+    ):
+        page.goto(address)
+        assert problems(page) == [], address
+
+
+def test_pages_of_participants_are_walked_by_tab(page: Page, office: Office) -> None:
+    page.goto(f"{office.url}/s/live/")
+    assert problems(page) == []
+    join(page, office, "live", "tabea")
+    assert problems(page) == []
+
+
+def test_the_design_page_scrolls_as_a_whole_and_shows_its_button_and_the_answers(
+    page: Page, office: Office
+) -> None:
+    sign_in(page, office, "rosa")
+    page.goto(f"{office.url}/admin/judgments/study/add/?preset=vedantam-2015-pairwise&dataset=live")
+    answer = page.frame_locator("[data-preview]").locator("[data-step]:visible .choice").last
+    expect(answer).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("button", name="Save and launch")).to_be_in_viewport(ratio=1)
+    assert page.evaluate(SCROLLS) == []
+    settings = page.locator("[data-summary]")
+    page.get_by_text("All settings").click()
+    page.get_by_label("Participants for each item").fill("7")
+    expect(settings.get_by_text("Participants for each item", exact=True).locator("+ dd")).to_have_text("7")
+    page.get_by_label("Participants for each item").fill("0")
+    error = page.locator('[data-field="judgments_per_unit"] .q-error')
+    expect(error).to_be_visible()
+    page.get_by_text("Advanced").nth(3).click()
+    page.get_by_label("Check questions on each page").fill("60")
+    expect(page.locator('[data-field="controls-per_hit"] .q-error')).to_contain_text(
+        "“Check questions on each page” is 60, which leaves no place"
+    )
+    expect(page.get_by_label("Participants for each item")).to_have_value("0")

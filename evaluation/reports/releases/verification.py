@@ -673,9 +673,7 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
     """Compare the newest stored aggregation with the study's rows. Raise VerificationError without one."""
     stored = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION).first()
     if stored is None:
-        raise VerificationError(
-            f"Study {study.slug!r} has no stored results to verify; `aggregate {study.slug}` computes them."
-        )
+        raise VerificationError(f"Study {study.slug!r} has no stored results to verify; compute them first.")
     now = compute_aggregation(study=study, progress=progress)
     differences: list[str] = []
     if stored.judgments:
