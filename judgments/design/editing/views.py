@@ -407,6 +407,7 @@ RENDERED: dict[str, Callable[[str], str]] = {
     "question": render_inline,
     "instructions": render_markdown,
     "consent": render_markdown,
+    "template.html": lambda source: format_html("<pre>{}</pre>", source),
 }
 
 AFTER = {"launch": ("launch", "hits")}  # button -> the page, else the next best
@@ -650,18 +651,21 @@ def _describe_design(design: StudyDesign) -> list[Settings]:
             if value in (None, "", [], {}):
                 unset.append(label)
             else:
-                rows.append((label, _as_read(key, value, design.currency)))
+                rows.append((label, _as_read(key, value, design)))
         shown.append((gettext(section.title), rows, unset))
     if design.registration is not None:
         shown.append((gettext("Plan"), _describe_plan(design.registration), []))
     return shown
 
 
-def _as_read(key: str, value: Any, currency: str) -> str:
-    render = RENDERED.get(key)
-    if is_money(key):
-        return cents(value, currency)
-    return render(value) if render else describe_value(key, value)
+def _as_read(key: str, value: Any, design: StudyDesign) -> str:
+    if key in RENDERED:
+        kind, preset = KINDS[design.protocol], PRESETS.get(design.preset)
+        usual = kind.question_for({"judged": design.judged, "question": kind.defaults.get("question")})
+        built_in = value in (usual, preset and preset.values.get(key))
+        words = '<div class="q-words" lang="{}" dir="auto">{}</div>'
+        return format_html(words, "en" if built_in else "", RENDERED[key](value))
+    return cents(value, design.currency) if is_money(key) else describe_value(key, value)
 
 
 def _describe_plan(plan: Plan) -> list[tuple[str, str]]:
