@@ -68,7 +68,7 @@ class TestDesigning:
             ("sampling-references", "some", "expected 'all' or a whole number"),
             ("controls-per_hit", "50", "leaves no place in a HIT of 5"),
             ("controls-threshold", "1.5", "less than or equal to 1"),
-            ("slug", "no spaces please", "slug is 'no spaces please'"),
+            ("slug", "no spaces please", "“Short name” is 'no spaces please'"),
         ],
     )
     def test_a_mistake_is_named_beside_its_field_and_nothing_is_saved(

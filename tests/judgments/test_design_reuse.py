@@ -48,7 +48,9 @@ class TestCopies:
         assert {f"{study.slug}-2", f"{study.slug}-3"} < set(Study.objects.values_list("slug", flat=True))
         assert f'value="{study.slug}-4"' in designer.get(page(study, "reuse")).content.decode()
 
-    @pytest.mark.parametrize(("slug", "said"), [("no spaces", "“Short name” is"), ("taken", "There is a study")])
+    @pytest.mark.parametrize(
+        ("slug", "said"), [("no spaces", "“Short name” is"), ("taken", "There is a study")]
+    )
     def test_a_refused_slug_is_said_beside_the_form_with_what_was_typed(
         self, designer: Client, slug: str, said: str
     ) -> None:
