@@ -286,10 +286,7 @@ class TextsField(serializers.DictField):
         return {name.strip(): text for name, _, text in lines}
 
 
-class TakeBackRequest(Parameters):
-    """How many changes to take back, and the state of the study that the person saw."""
-
-    every = serializers.BooleanField(required=False, default=False, help_text="All changes, not the last.")
+class _Seen(Parameters):
     seen = serializers.CharField(
         default="",
         allow_blank=True,
@@ -298,26 +295,24 @@ class TakeBackRequest(Parameters):
     )
 
 
-class ItemChangeRequest(Parameters):
+class TakeBackRequest(_Seen):
+    """Whether to take all changes back, and the state of the study that the person saw."""
+
+    every = serializers.BooleanField(default=False, help_text="All changes, not the last.")
+
+
+class ItemChangeRequest(_Seen):
     """What becomes of an item of a page of work."""
 
     item = serializers.CharField(max_length=80, help_text="Its id.")
-    out = serializers.BooleanField(required=False, default=False, help_text="It is pulled out.")
-    image = serializers.CharField(
-        default="", allow_blank=True, max_length=200, help_text="Another image, by its name in the dataset."
-    )
+    out = serializers.BooleanField(default=False, help_text="It is pulled out.")
+    image = serializers.CharField(default="", allow_blank=True, help_text="Another image of the dataset.")
     texts = TextsField(default=dict, help_text="Other texts: name=text, one a line.")
     hit = serializers.IntegerField(
         default=0,
         min_value=0,
         max_value=1000,
         help_text="A HIT written by hand to put it on, from 1; 0: none.",
-    )
-    seen = serializers.CharField(
-        default="",
-        allow_blank=True,
-        max_length=80,
-        help_text="The state seen; another is refused. Empty: any.",
     )
 
 
@@ -326,8 +321,7 @@ class ItemChangeRequest(Parameters):
     "Change an item, pull it out, or put it on a page written by hand",
     parameters=ItemChangeRequest,
     command=CommandHelp(
-        "Change an item of a page of work, pull it out, or put it on a page written by hand.",
-        'triplets-50 --item 4f1c… --texts "first=A dog runs."',
+        "Change an item, pull it out, or put it on a page by hand.", "triplets-50 --item 4f1c --out"
     ),
 )
 def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> Outcome:

@@ -47,6 +47,7 @@ QUERIES: dict[str, int] = {
     "/admin/judgments/study/STUDY/crowd/": 16,
     "/admin/judgments/study/STUDY/disputes/": 11,
     "/admin/judgments/study/STUDY/exports/": 6,
+    "/admin/judgments/study/STUDY/hit/": 12,
     "/admin/judgments/study/STUDY/hits/": 6,
     "/admin/judgments/study/STUDY/judges/": 6,
     "/admin/judgments/study/STUDY/known/": 5,

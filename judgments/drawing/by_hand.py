@@ -159,21 +159,18 @@ class _ChangedDraw:
         return known or self._new_texts.setdefault(text, Text(candidate_key(text), text))
 
     def _with_pair(self, unit: UnitSpec, image: Image) -> UnitSpec:
-        """Give a changed unit a pair that credits only the systems that gave its texts for its image."""
-        assert unit.first is not None
-        assert unit.second is not None
+        """Give a changed unit a pair of its own, which credits no system if its texts or image are others."""
         before = self._pairs[unit.pair]
-        credited: dict[str, str | None] = {text.text: name for name, text in image.outputs}
-        kind = ""
-        if image.name == before.image:
-            credited |= {before.first.text: before.first_system, before.second.text: before.second_system}
-            kind = before.kind if (before.first, before.second) == (unit.first, unit.second) else ""
-        pair = Pair(
-            content_key("by hand", unit.key), kind, image.name, unit.first, unit.second,
-            credited.get(unit.first.text), credited.get(unit.second.text), tuple(text.key for text in image.references),
-        )  # fmt: skip
+        changes: dict[str, Any] = {
+            "image": image.name,
+            "references": tuple(text.key for text in image.references),
+        }
+        if (before.image, before.first, before.second) != (image.name, unit.first, unit.second):
+            changes |= {"kind": "", "first_system": None, "second_system": None}
+            changes |= {"first": unit.first, "second": unit.second}
+        pair = replace(before, key=content_key("by hand", unit.key), **changes)
         self._pairs[pair.key] = pair
-        return replace(unit, pair=pair.key, kind=kind)
+        return replace(unit, pair=pair.key, kind=pair.kind)
 
     def _add(self, page: int, unit: UnitSpec) -> None:
         self._pages.setdefault(page, []).append(unit)

@@ -16,7 +16,7 @@ from judgments.models import HIT, CandidatePair, Caption, Dataset, Output, Study
 from judgments.studies.by_hand import change_by_hand, state_of_hand_changes
 from judgments.studies.generation import generate_hits, withdraw_control
 from judgments.studies.studies import change_design, create_study, design_of, discard_hits, mark_open
-from tests.annotation.scenes import make_scenes
+from tests.annotation.scenes import CAPTIONS, make_scenes
 from tests.doors import DOORS, Call
 from tests.judgments.desk import page, words
 from tests.judgments.test_discarding import drawn, fresh
@@ -120,22 +120,22 @@ def test_items_of_every_kind_are_pulled_out_replaced_and_written(protocol: str, 
 
 
 @pytest.mark.django_db
-def test_a_changed_text_credits_no_system_and_leaves_the_other_one_its_own() -> None:
-    study = generated("pairwise", sampling={"pairs": {"MM": 4}})
-    unit = judged(study)
+def test_a_changed_text_credits_no_system_and_another_reference_leaves_the_systems_theirs() -> None:
+    study = generated("triplet")
+    pairs, unit = study.pairs.count(), judged(study)
     assert unit.pair is not None
     before = unit.pair
-    study = change_by_hand(study=study, change={"item": unit.key, "texts": {"first": "Nobody wrote this"}})
-    pair = CandidatePair.objects.get(study=study, first__text="Nobody wrote this")
-    assert (pair.first_system, pair.second_system, pair.kind) == (None, before.second_system, "")
-    assert CandidatePair.objects.filter(study=study).count() == 4
-    # a system's own caption of the image is that system's again
-    other = {"first": Output.objects.get(item=unit.item, system__name="system-0").caption.text}
-    study = change_by_hand(study=study, change={"item": judged(study).key, "texts": other})
-    again = judged(study).pair
-    assert again is not None
-    assert again.first_system is not None
-    assert again.first_system.name == "system-0"
+    study = change_by_hand(study=study, change={"item": unit.key, "texts": {"reference": CAPTIONS[1]}})
+    pair = judged(study).pair
+    assert pair is not None
+    assert (pair.first_system, pair.second_system) == (before.first_system, before.second_system)
+    assert (pair.kind, pair.key == before.key) == ("MM", False)
+    study = change_by_hand(study=study, change={"item": judged(study).key, "texts": {"first": "Nobody's"}})
+    pair = CandidatePair.objects.get(study=study, first__text="Nobody's")
+    assert (pair.first_system, pair.second_system, pair.kind) == (None, None, "")
+    # the drawn pair is still judged by its other unit, against that one's reference alone
+    assert study.pairs.count() == pairs + 1
+    assert len(study.pairs.get(key=before.key).references) == len(before.references) - 1
 
 
 @pytest.mark.django_db
