@@ -767,10 +767,6 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
     """Use six queries, whatever the size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
-    shown = [
-        {"item": item, "picture": picture_address(item), "captions": list(item.references.all())[:3]}
-        for item in sample
-    ]
     jobs = visible_rows(Job.objects.filter(kind__in=JOBS), person).filter(
         Q(args__dataset=dataset.name) | Q(args__name=dataset.name)
     )
@@ -792,7 +788,10 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
             )
         ),
         "studies": list(Study.objects.visible_to(person).filter(dataset=dataset)[:20]),
-        "sample": shown,
-        "of_texts": bool(shown) and all(row["item"].text and not row["picture"] for row in shown),
+        "sample": [
+            {"item": item, "picture": picture_address(item), "captions": list(item.references.all())[:3]}
+            for item in sample
+        ],
+        "of_texts": bool(sample) and all(item.text and not picture_address(item) for item in sample),
         "jobs": [job for job in jobs[:5] if job.is_under_way or job.error],
     }
