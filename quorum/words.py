@@ -64,6 +64,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "annotation.management.ReplayRules"),
         "study ethics": ("ethics", "a checklist for an ethics board, filled from the design",
             "annotation.management.Ethics"),
+        "study texts": ("ready_texts", "consent and ethics texts of a usual case, filled from the design",
+            "annotation.launch.ethics.fill_ready_texts"),
         "study consent": ("change_consent", "another consent text; people are asked again",
             "annotation.management.ChangeConsent"),
         "study adopt": ("adopt_captions", "captions that people wrote become references or a system's",

@@ -51,7 +51,7 @@ QUERIES: dict[str, int] = {
     "/admin/judgments/study/STUDY/hits/": 6,
     "/admin/judgments/study/STUDY/judges/": 6,
     "/admin/judgments/study/STUDY/known/": 5,
-    "/admin/judgments/study/STUDY/launch/": 7,
+    "/admin/judgments/study/STUDY/launch/": 8,
     "/admin/judgments/study/STUDY/log/": 8,
     "/admin/judgments/study/STUDY/metrics/": 9,
     "/admin/judgments/study/STUDY/panel/": 9,

@@ -66,7 +66,7 @@ def make_study(protocol: str = "triplet", *, opened: bool = True, **values: Any)
         "best-worst": {"units_per_hit": 5},
     }
     sizes = all_sizes.get(protocol, {})
-    controls = {"controls": {"per_hit": 1}}
+    controls = {"controls": {"per_hit": 1, "least": 1}}
     design = make_design(
         {"name": f"A {protocol} study", "dataset": "animals", "protocol": protocol, "seed": 3}
         | controls

@@ -446,15 +446,37 @@ def _ask_now(study: Study) -> str:
 ASK_THE_CROWD = FollowUp(now=_ask_now, later=sync_if_calls_wait)
 
 
+Doubt = Callable[[Study, User | None], str]
+DOUBTS: list[Doubt] = []
+
+
+def add_doubt(doubt: Doubt) -> None:
+    """Add what returns a sentence about why a study should not be opened, or ""; who insists opens it all the same."""
+    DOUBTS.append(doubt)
+
+
+class OpenRequest(Parameters):
+    anyway = serializers.BooleanField(
+        default=False, help_text="Open it though the checklist has a doubtful point."
+    )
+
+
 @operation(
     "open",
     "Let workers in",
+    parameters=OpenRequest,
     orders=True,
     then=FollowUp(now=lambda study: carry_out_opening(study=study), later=sync_if_calls_wait),
     command=CommandHelp("Let workers into a study.", "triplets-50"),
 )
-def open_to_workers(*, study: Study, by: User | None) -> Outcome:
+def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
     """Publish the study to its crowd; twice is harmless."""
+    doubts = [] if anyway or study.state != Study.State.GENERATED else [doubt(study, by) for doubt in DOUBTS]
+    if sentence := " ".join(filter(None, doubts)):
+        raise WrongState(
+            _("Study %(slug)r was not opened. %(problem)s Open it “anyway” if you mean it.")
+            % {"slug": study.slug, "problem": sentence}
+        )
     look_ahead(study=study)
     return _open(study=study, by=by)
 

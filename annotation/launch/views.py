@@ -5,7 +5,6 @@ And the page "Ethics board", its file, and the same over HTTP.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_noop, ngettext
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -29,9 +28,20 @@ from annotation.crowds.panel.backend import describe_unsigned
 from annotation.crowds.panel.page import has_panel
 from annotation.crowds.publishing import obstacles, open_to_workers
 from annotation.crowds.views import FIGURES as CROWD_FIGURES
-from annotation.launch.ethics import as_html, as_markdown, build_checklist, count_open_lines
+from annotation.launch.ethics import (
+    READY_TEXTS,
+    as_html,
+    as_markdown,
+    build_checklist,
+    chance_of_exclusion,
+    count_open_lines,
+    describe_rule,
+    fill_ready_texts,
+    is_outdated,
+    items_among,
+)
+from annotation.models import Budget, at_crowd
 from annotation.money.payments import Forecast, forecast_of_design, top_up
-from annotation.quality.detectors.base import binomial_at_most
 from common.amounts import thousands
 from common.errors import NotThere
 from common.markup import render_markdown
@@ -42,7 +52,8 @@ from judgments.cached_figures import cached_figures
 from judgments.design.editing.form import html_name, in_labels
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
-from judgments.models import Study
+from judgments.design.tables import CAREFUL, usual_least
+from judgments.models import Item, Study
 from judgments.studies.page import plan_of
 from judgments.studies.studies import can_be_discarded, design_of
 from judgments.studies.study_page import Context, Group, add_operation, page_address, study_page, was_opened
@@ -54,6 +65,7 @@ class Readiness(StrEnum):
 
     READY = gettext_noop("ready")
     MISSING = gettext_noop("missing")  # the study opens without it
+    DOUBTFUL = gettext_noop("doubtful")  # it opens if somebody insists
     BLOCKS = gettext_noop("blocks")
     UNKNOWN = gettext_noop("not known yet")
 
@@ -89,6 +101,16 @@ class Launch:
     def problem(self) -> str:
         """Return why no HITs can be drawn from the design of a draft; or ""."""
         return str(self.plan.get("problem", ""))
+
+    @property
+    def most_checks_met(self) -> int | None:
+        """The different check questions that one participant meets at most; None if that is not known."""
+        plan, notes = self.plan.get("plan"), self.study.notes.get("control_pool")
+        if not plan and not notes:
+            return None
+        lasts = plan.pool.lasts if plan else notes["lasts"]  # all pages, where no item comes again
+        pages = min(lasts, self.design.workers.hits_at_most or lasts)
+        return pages * items_among(self.design, self.design.controls.per_hit)
 
     @property
     def why_unknown(self) -> str:
@@ -146,9 +168,7 @@ def launch_of(study: Study, user: User) -> Launch:
     )
 
 
-# How often people are right who take care, and who guess between two answers.
-CAREFUL, GUESSING = 0.95, 0.5
-ROUNDING = 1e-9  # of a share: 7 of 10 reach .7
+TOLERABLE = 0.05  # chance that a careful person's answers are set aside
 
 Check = Callable[[Launch], Iterable[Point]]
 CHECKS: list[tuple[int, Check]] = []
@@ -159,11 +179,12 @@ def add_check(order: int, check: Check) -> None:
 
 
 def checklist(launch: Launch) -> list[Point]:
-    """Return the points, first those that block the opening."""
+    """Return the points, first those that block the opening, or do unless somebody insists."""
     points = [
         point for _order, check in sorted(CHECKS, key=lambda entry: entry[0]) for point in check(launch)
     ]
-    return sorted(points, key=lambda point: point.readiness is not Readiness.BLOCKS)
+    order = [Readiness.DOUBTFUL, Readiness.BLOCKS]
+    return sorted(points, key=lambda point: point.readiness in order and -1 - order.index(point.readiness))
 
 
 # what an obstacle is about -> the title of its point, and the key of the design where it is mended
@@ -206,10 +227,8 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
 
 def _texts(launch: Launch) -> Iterable[Point]:
     design = launch.design
-    yield (
-        launch.point(_("Consent"), Readiness.READY, _("Participants agree to your text before they begin."))
-        if design.consent.strip()
-        else launch.point(
+    if not design.consent.strip():
+        yield launch.point(
             _("Consent"),
             Readiness.MISSING,
             _("There is no consent text: participants begin without agreeing to anything."),
@@ -217,7 +236,14 @@ def _texts(launch: Launch) -> Iterable[Point]:
             page="" if launch.study.state == Study.State.DRAFT else "privacy",
             link_words=_("Add it"),
         )
-    )
+    elif is_outdated(launch.study, design):
+        sentence = _("The design has changed since the ready text was filled in.")
+        address = f"{page_address(launch.study, 'launch')}#{READY_TEXTS}"
+        yield Point(_("Consent"), Readiness.MISSING, sentence, address, _("Fill it in again"))
+    else:
+        yield launch.point(
+            _("Consent"), Readiness.READY, _("Participants agree to your text before they begin.")
+        )
     yield (
         launch.point(
             _("Contact"),
@@ -260,28 +286,42 @@ def _attention(launch: Launch) -> Iterable[Point]:
             if quiz
             else _("Check questions are in the work (%(n)s on each page).")
         ) % {"n": controls}
-    threshold = launch.design.controls.threshold
-    needed = next(right for right in range(controls + 1) if right >= threshold * controls - ROUNDING)
-    if not needed:
+    rule, rates = launch.design.controls, describe_rule(launch.design)
+    if not rates:
         yield launch.point(title, Readiness.READY, sentence)
         return
-    rates = _(
-        "Answers of people below the least share are set aside. After one page that happens to %(careful)s of 100 "
-        "careful people, who get 95 of 100 check questions right, and to %(guessing)s of 100 who guess."
-    ) % {
-        "careful": round(100 * binomial_at_most(needed - 1, controls, CAREFUL)),
-        "guessing": round(100 * binomial_at_most(needed - 1, controls, GUESSING)),
-    }
-    if needed < controls:
-        yield launch.point(title, Readiness.READY, f"{sentence} {rates}")
+    seen, careful = chance_of_exclusion(launch.design, CAREFUL)
+    usual, met = usual_least(rule.threshold), launch.most_checks_met
+    parts, key = [sentence, rates], ""
+    if careful > TOLERABLE:
+        key = "controls.least"
+        if rule.sets_aside(seen, seen - 1):
+            parts.append(_("One wrong answer is enough."))
+        if usual > rule.least:
+            remedy = _("Wait for %(n)s check questions: then it is at most 1 of 100 careful people.")
+            parts.append(remedy % {"n": usual})
+    elif met is not None and met < max(rule.least, usual):
+        key = "controls.per_hit"
+        remedy = _(
+            "A participant meets %(n)s different ones at most, too few to tell care from guessing. Ask for more on "
+            "each page, or add pictures, or items that you know the answer of."
+        )
+        parts.append(remedy % {"n": met})
+    readiness, link_words = Readiness.MISSING if key else Readiness.READY, _("Change the check questions")
+    yield launch.point(title, readiness, " ".join(parts), key=key, link_words=link_words)
+
+
+def _pictures(launch: Launch) -> Iterable[Point]:
+    if not launch.design.about_pictures:
         return
-    remedy = _("One wrong answer is enough.")
-    if threshold < 1:
-        more = math.ceil(1 / (1 - threshold) - ROUNDING)
-        remedy += " " + _("With %(n)s on each page it is not.") % {"n": more}
-    link_words = _("Change the check questions")
-    sentence = f"{sentence} {rates} {remedy}"
-    yield launch.point(title, Readiness.MISSING, sentence, key="controls.per_hit", link_words=link_words)
+    elsewhere = Item.objects.filter(dataset=launch.study.dataset_id, picture="").exclude(url="").count()
+    if elsewhere:
+        sentence = ngettext(
+            "One picture lies on another server: its size is not known, so that the page may jump while it loads.",
+            "%(n)s pictures lie on other servers: their size is not known, so that the page may jump while they load.",
+            elsewhere,
+        )
+        yield Point(_("Pictures"), Readiness.MISSING, sentence % {"n": thousands(elsewhere)})
 
 
 def _pay(launch: Launch) -> Iterable[Point]:
@@ -348,26 +388,28 @@ def _cost(launch: Launch) -> Iterable[Point]:
         "n": thousands(forecast.places),
         "fees": cents(forecast.fee_cents, currency),
     }
-    backend, budget = backend_of(launch.study), launch.design.crowd.budget_cents
+    backend, opened = backend_of(launch.study), was_opened(launch.study)
+    stored = at_crowd(Budget, launch.study).first() if launch.study.platform else None
+    budget = stored.budget_cents if stored else launch.design.crowd.budget_cents
     whole = cents(budget, currency)
-    if not backend.sends_people:
+    publishes = Ability.PUBLISH in backend.can
+    if not backend.sends_people and not budget:
         note = _("You pay it yourself: no crowd does.")
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
-    elif was_opened(launch.study):  # its budget may have been changed since; the page Crowd has it
-        yield launch.point(title, Readiness.READY, sentence)
     elif forecast.cents <= budget:
         left = _("Of the budget of %(budget)s, %(left)s stay for bonuses.") % {
             "budget": whole,
             "left": cents(budget - forecast.cents, currency),
         }
         yield launch.point(title, Readiness.READY, f"{sentence} {left}")
-    elif launch.study.state == Study.State.DRAFT or Ability.PUBLISH not in backend.can:
+    elif launch.study.state == Study.State.DRAFT or opened or not publishes:
         short = _("The budget of %(budget)s does not reach.") % {"budget": whole}
         yield launch.point(
             title,
-            Readiness.BLOCKS if Ability.PUBLISH in backend.can else Readiness.MISSING,
+            Readiness.BLOCKS if publishes and not opened else Readiness.MISSING,
             f"{sentence} {short}",
             key="crowd.budget_cents",
+            page="crowd" if opened and backend.sends_people else "",
             link_words=_("Change the budget"),
         )
 
@@ -379,6 +421,8 @@ add_check(0, _obstacles)
 add_check(10, _texts)
 
 add_check(20, _attention)
+
+add_check(25, _pictures)
 
 add_check(30, _links)
 
@@ -404,7 +448,9 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "points": points,
         "can_go_back": launch.can_go_back,
         "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
+        "doubtful": any(point.readiness is Readiness.DOUBTFUL for point in points),
         "missing": sum(point.readiness is Readiness.MISSING for point in points),
+        "needs_texts": not design.consent.strip(),
         "link": link,
         "qr_code": qr_code(link) if link else "",
         "where": backend.describe_entrance(study),
@@ -440,8 +486,12 @@ add_operation(
     open_to_workers,
     label="Open to participants",
     offered=_may_reopen,
+    fields=(),
     leads_to=lambda study: "launch",
 )
+
+
+add_operation(fill_ready_texts, label="Fill in the texts", beside=False)
 
 
 class PointSerializer(serializers.Serializer[Any]):
@@ -450,7 +500,7 @@ class PointSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     readiness = serializers.ChoiceField(
         [readiness.value for readiness in Readiness],
-        help_text="“blocks”: the study cannot be opened; “missing”: it opens without it.",
+        help_text="“blocks”: the study cannot be opened; “doubtful”: only with “anyway”; “missing”: it opens without.",
     )
     words = serializers.CharField()
     link = serializers.CharField(

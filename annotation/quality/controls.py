@@ -16,6 +16,7 @@ from annotation.quality.detectors.base import binomial_at_most
 from annotation.snapshots import Snapshot
 from common.rows import batched
 from evaluation.statistics.significance import holm
+from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.models import Study
 from judgments.studies.studies import kind_of
@@ -125,19 +126,16 @@ class ControlRecord:
     by_kind: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def control_record(seen: int, right: int, threshold: float) -> ControlRecord:
-    """Include a worker at or above ``threshold``, or without control items."""
-    if not seen:
-        return ControlRecord(seen=0, right=0, share=None, used=True)
-    # the quotient is the double nearest to the true share, so 7 of 10 reaches a threshold of 0.7
-    share = right / seen
-    return ControlRecord(seen=seen, right=right, share=share, used=share >= threshold)
+def control_record(seen: int, right: int, rule: Controls) -> ControlRecord:
+    """Include a worker unless the rule sets them aside."""
+    share = right / seen if seen else None
+    return ControlRecord(seen=seen, right=right, share=share, used=not rule.sets_aside(seen, right))
 
 
 def control_records(
     answers: Iterable[tuple[Any, ...]],
     *,
-    threshold: float,
+    rule: Controls,
     is_right: Callable[[Any, Any], bool],
 ) -> dict[int, ControlRecord]:
     """Return the record of each worker who saw a control item.
@@ -149,7 +147,7 @@ def control_records(
             (worker, answer, expected, rest[0] if rest else "", 1)
             for worker, answer, expected, *rest in answers
         ),
-        threshold=threshold,
+        rule=rule,
         is_right=is_right,
     )
 
@@ -157,7 +155,7 @@ def control_records(
 def records_from_tallies(
     tallies: Iterable[tuple[int, Any, Any, str, int]],
     *,
-    threshold: float,
+    rule: Controls,
     is_right: Callable[[Any, Any], bool],
 ) -> dict[int, ControlRecord]:
     counts: dict[int, dict[str, list[int]]] = {}
@@ -168,7 +166,7 @@ def records_from_tallies(
     records = {}
     for worker, kinds in counts.items():
         record = control_record(
-            sum(seen for seen, _ in kinds.values()), sum(right for _, right in kinds.values()), threshold
+            sum(seen for seen, _ in kinds.values()), sum(right for _, right in kinds.values()), rule
         )
         by_kind = {name: (seen, right) for name, (seen, right) in sorted(kinds.items())}
         records[worker] = replace(record, by_kind=by_kind)

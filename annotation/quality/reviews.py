@@ -86,7 +86,7 @@ def reasons_against(
     tallies = control_tallies(study, workers=workers) if known is None else known
     records = records_from_tallies(
         (tally for tally in tallies if tally.worker in workers),
-        threshold=controls.threshold,
+        rule=controls,
         is_right=kind.is_right,
     )
     for worker, record in records.items():

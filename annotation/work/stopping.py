@@ -249,7 +249,7 @@ def _changed_inclusion(assignment: Assignment) -> bool:
 def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]) -> dict[int, ControlRecord]:
     return control_records(
         answers,
-        threshold=design.controls.threshold,
+        rule=design.controls,
         is_right=KINDS[study.protocol].is_right,
     )
 

@@ -144,7 +144,7 @@ def _add_accuracy(worker: Worker, shown: list[StudyPart]) -> None:
         answers = control_answers(part.study, workers=[worker.pk], as_first_given=True)
         if len(answers) >= part.design.controls.after:
             right = sum(kind.is_right(answer.answer, answer.expected) for answer in answers)
-            part.controls = control_record(len(answers), right, part.design.controls.threshold)
+            part.controls = control_record(len(answers), right, part.design.controls)
 
 
 def open_studies() -> QuerySet[Study]:

@@ -8,6 +8,7 @@ from rest_framework.routers import SimpleRouter
 from annotation.api import resources as annotation
 from annotation.api import work
 from annotation.crowds.publishing import close, demographics, open_to_workers, qualify
+from annotation.launch.ethics import fill_ready_texts
 from annotation.launch.views import ChecklistView, EthicsView
 from annotation.money import orders as money
 from annotation.money.views import SpendingRequestResource, SpendingView, money_path
@@ -133,6 +134,7 @@ urlpatterns = [
             change_item,
             take_back_change,
             open_to_workers,
+            fill_ready_texts,
             close,
             qualify,
             demographics,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.db.models import BigIntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
@@ -23,6 +24,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from annotation.crowds.publishing import add_doubt
 from annotation.launch.views import Launch, Point, Readiness, add_check
 from annotation.rehearsal import OF, RehearsalRequest, delete, rehearsals_of, rehearse_copy, study_rehearsed
 from common.amounts import AmountField, thousands
@@ -328,6 +330,7 @@ GROUPS = (
 MOST_PILOTS = 50
 MOST_EARLIER = 20
 MOST_SHOWN = 20
+HOPELESS = 0.5  # power below which a study is more likely to miss the difference than to find it
 
 
 class PlanningForm(forms.Form):
@@ -577,9 +580,7 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
     """Yield the newest rehearsal's finding for the launch checklist."""
     if kind_of(launch.study).rehearsal is None or launch.study.simulated:
         return
-    copies = rehearsals_of(launch.study).filter(pk__in=Study.objects.visible_to(launch.user))
-    rehearsals = Analysis.objects.filter(study__in=copies, what=Analysis.What.REHEARSAL)
-    newest = rehearsals.order_by("-created_at").first()
+    newest = _newest_seen(launch.study, launch.user)
     if newest is None:
         yield launch.point(
             _("Rehearsal"),
@@ -608,17 +609,40 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
         else _("The rehearsal was too small to show it."),
     )
     if newest.result["power"]:
-        yield _power_point(launch, min(newest.result["power"], key=lambda row: row["power"]))
+        yield _power_point(launch, _weakest(newest))
 
 
-def _power_point(launch: Launch, row: Mapping[str, Any]) -> Point:
-    """Say how often the study decides between two sides, and what it takes where that is too rarely."""
-    title = _("Power")
-    sentence = _("Of 100 such studies, %(n)s would show that %(first)s is better than %(second)s.") % {
+def _weakest(rehearsal: Analysis) -> Mapping[str, Any]:
+    row: Mapping[str, Any] = min(rehearsal.result["power"], key=lambda row: row["power"])
+    return row
+
+
+def _power_sentence(row: Mapping[str, Any]) -> str:
+    return _("Of 100 such studies, %(n)s would show that %(first)s is better than %(second)s.") % {
         "n": round(100 * row["power"]),
         "first": row["first"],
         "second": row["second"],
     }
+
+
+def _newest_seen(study: Study, user: User | None) -> Analysis | None:
+    """Return the newest rehearsal of a study that an account, or anybody, may see."""
+    copies = rehearsals_of(study)
+    seen = copies.filter(pk__in=Study.objects.visible_to(user)) if user else copies
+    return (
+        Analysis.objects.filter(study__in=seen, what=Analysis.What.REHEARSAL).order_by("-created_at").first()
+    )
+
+
+def _power_doubt(study: Study, by: User | None) -> str:
+    newest = _newest_seen(study, by)
+    row = _weakest(newest) if newest and newest.result["power"] else {"power": 1}
+    return _power_sentence(row) if row["power"] < HOPELESS else ""
+
+
+def _power_point(launch: Launch, row: Mapping[str, Any]) -> Point:
+    """Say how often the study decides between two sides, and what it takes where that is too rarely."""
+    title, sentence = _("Power"), _power_sentence(row)
     if row["power"] >= ENOUGH:
         return launch.point(title, Readiness.READY, sentence)
     needed = row.get("needed")
@@ -633,13 +657,18 @@ def _power_point(launch: Launch, row: Mapping[str, Any]) -> Point:
         if launch.forecast and launch.forecast.cents:
             cost = cents(launch.forecast.cents * needed // row["pairs"], launch.design.currency)
             remedy += " " + _("They cost about %(cost)s.") % {"cost": cost}
+            if budget := launch.design.crowd.budget_cents:
+                remedy += " " + _("The budget is %(budget)s.") % {
+                    "budget": cents(budget, launch.design.currency)
+                }
     link_words = _("Plan the study")
-    return launch.point(
-        title, Readiness.MISSING, f"{sentence} {remedy}", page="planning", link_words=link_words
-    )
+    readiness = Readiness.MISSING if row["power"] >= HOPELESS else Readiness.DOUBTFUL
+    return launch.point(title, readiness, f"{sentence} {remedy}", page="planning", link_words=link_words)
 
 
 add_check(30, _rehearsal_points)
+
+add_doubt(_power_doubt)
 
 add_operation(
     rehearse_copy,

@@ -27,7 +27,15 @@ from common.errors import DesignError
 from judgments.design.panels import SIGNATURE, makes_own_links
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
-from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, AnswerOptions, Writing
+from judgments.design.tables import (
+    CROSSED,
+    SHORTEST_CODE,
+    Access,
+    AnswerOptions,
+    Controls,
+    Writing,
+    usual_least,
+)
 from judgments.kinds import KINDS, Kind
 
 PRESET_FOLDER = Path(__file__).with_name("study_presets")
@@ -318,6 +326,7 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     complete = values.keys() >= WRITTEN_WHOLE
     if complete:
         values = _with_pairs_from(values)
+        values = _merge({"controls": {"least": 1}}, values)
     if preset_name and (not complete or preset_name in PRESETS):
         if not isinstance(preset_name, str) or preset_name not in presets:
             raise DesignError(
@@ -340,11 +349,24 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
         if "question" not in values:
             merged["question"] = kind.question_for(merged)
     merged = _with_requirements(merged)
+    if not complete:
+        merged = _with_usual_least(merged, presets.get(preset_name))
     if not complete and makes_own_links(merged):
         merged["panel"] = {"signature": SIGNATURE} | merged.get("panel", {})
     if isinstance(merged.get("name"), str):
         merged.setdefault("slug", slugify_name(merged["name"]))
     return merged
+
+
+def _with_usual_least(values: dict[str, Any], preset: Preset | None) -> dict[str, Any]:
+    """Complete ``controls.least``, but for a published rule, which has none."""
+    controls = values.get("controls", {})
+    published = preset and "controls.threshold" not in preset.ours and preset.values.get("controls", {})
+    if not isinstance(controls, dict) or (published and "threshold" in published):
+        return values
+    threshold = controls.get("threshold", Controls().threshold)
+    valid = isinstance(threshold, float | int) and 0 <= threshold <= 1
+    return values | {"controls": {"least": usual_least(threshold) if valid else 1} | controls}
 
 
 def stored_design(values: dict[str, Any]) -> StudyDesign:

@@ -201,6 +201,8 @@ class StudyDesign(Part):
                 values.pop(key, None)
         if self.access.address_share == Access().address_share:
             values["access"].pop("address_share", None)
+        if self.controls.least == Controls().least:
+            values["controls"].pop("least", None)
         for key in ("registration", "chosen", "by_hand", "translations"):
             if key in values and not values[key]:
                 del values[key]

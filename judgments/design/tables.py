@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
+from functools import cache
+from math import comb
 from typing import Annotated, Any, Literal, get_args
 
 from django.conf import settings
@@ -225,6 +227,11 @@ class Controls(Part):
         title="Least share right",
         description="Between 0 and 1. Answers of a participant below it are kept, but not used.",
     )
+    least: Annotated[int, Field(ge=1, le=1000)] = Field(
+        1,
+        title="Seen before anybody is set aside",
+        description="Fewer check questions say too little: careful people miss some, too.",
+    )
     split: str = Field(
         "dev",
         max_length=20,
@@ -255,6 +262,37 @@ class Controls(Part):
         title="Seen before they say anything",
         description="So many check questions are needed for a running accuracy.",
     )
+
+    def sets_aside(self, seen: int, right: int) -> bool:
+        """Return whether the answers of somebody with so many right check questions are not used."""
+        # the quotient is the double nearest to the true share, so 7 of 10 reaches a threshold of 0.7
+        return seen >= self.least and right / seen < self.threshold
+
+    def chance_set_aside(self, seen: int, accuracy: float) -> float:
+        """Return how likely somebody who is right with chance ``accuracy`` is set aside after ``seen``, 0 to 1."""
+        return sum(
+            comb(seen, right) * accuracy**right * (1 - accuracy) ** (seen - right)
+            for right in range(seen + 1)
+            if self.sets_aside(seen, right)
+        )
+
+
+# How often people are right who take care, and who guess between two answers; and careful people lost at most.
+CAREFUL, GUESSING, LOST = 0.95, 0.5, 0.01
+MOST_CHECKS = 100
+
+
+@cache
+def usual_least(threshold: float) -> int:
+    """Return the fewest check questions from which on a careful person is set aside with a chance of ``LOST`` at most.
+
+    1, which protects nobody, if no number up to ``MOST_CHECKS`` does.
+    """
+    rule = Controls(threshold=threshold)
+    safe = MOST_CHECKS + 1
+    while safe > 1 and rule.chance_set_aside(safe - 1, CAREFUL) <= LOST:
+        safe -= 1
+    return safe if safe <= MOST_CHECKS else 1
 
 
 class HandChange(Part):

@@ -1,7 +1,9 @@
 """Control items among workers: met once, counted, suspected, struck, used up; and people who are excluded."""
 
 import math
+import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,8 @@ from annotation.work.worksheet import cached_units_of, page_units_of
 from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets.loaders import control_records_of, hash_of_judgments
 from evaluation.results.aggregation import aggregate_study
+from judgments.design.reading import make_design, stored_design
+from judgments.design.tables import CAREFUL, GUESSING, LOST, Controls, usual_least
 from judgments.drawing.controls import mark_of
 from judgments.kinds import KINDS
 from judgments.models import HIT, Caption, Item, Study, StudyRole
@@ -53,6 +57,8 @@ from tests.evaluation.studies import make_dataset as small_dataset
 from tests.studies import make_dataset, make_study, make_worker, with_worker
 
 pytestmark = pytest.mark.django_db
+RULE = Controls(threshold=0.7)
+DOCS = Path("docs/controls.md").read_text(encoding="utf-8")
 
 
 def small_pool(protocol: str = "relevance", **values: Any) -> Study:
@@ -350,23 +356,62 @@ def test_control_items_of_best_worst_lists_are_told_and_shown() -> None:
 
 @pytest.mark.parametrize(("right", "seen"), [(7, 10), (14, 20), (21, 30), (70, 100), (693, 990)])
 def test_a_worker_with_exactly_seventy_per_cent_right_is_used(right: int, seen: int) -> None:
-    assert control_record(seen, right, 0.7).used
-    assert not control_record(seen, right - 1, 0.7).used
+    assert control_record(seen, right, RULE).used
+    assert not control_record(seen, right - 1, RULE).used
 
 
 def test_a_worker_who_saw_no_control_item_is_used() -> None:
-    record = control_record(0, 0, 0.7)
+    record = control_record(0, 0, RULE)
     assert record.used
     assert record.share is None
 
 
+def test_nobody_is_set_aside_before_the_least_number_of_check_questions() -> None:
+    rule = Controls(threshold=0.7, least=7)
+    assert control_record(6, 0, rule).used
+    assert not control_record(7, 4, rule).used
+    # 7 choose 5 to 7 right: scipy.stats.binom.cdf(4, 7, (.95, .5)) is .00376 and .77344
+    assert rule.chance_set_aside(7, 0.95) == pytest.approx(0.003757, abs=1e-6)
+    assert rule.chance_set_aside(7, 0.5) == pytest.approx(0.7734375)
+    assert [usual_least(threshold) for threshold in (0.0, 0.6, 0.7, 0.8, 1.0)] == [1, 5, 7, 20, 1]
+    assert RULE.chance_set_aside(6, CAREFUL) > LOST
+    table = re.findall(
+        r"^\| ([.\d]+) \| (\d+)(?: \(after 2 items\))? \| (\d+) of 100 \| (\d+)", DOCS, flags=re.M
+    )
+    assert len(table) == 4
+    for threshold, least, *rates in table:
+        rule = Controls(threshold=float(threshold), least=int(least))
+        found = [
+            round(100 * rule.chance_set_aside(max(2, rule.least), right)) for right in (CAREFUL, GUESSING)
+        ]
+        assert found == [int(rate) for rate in rates]
+
+
+@pytest.mark.parametrize(
+    ("values", "least"),
+    [
+        ({"protocol": "triplet"}, 7),
+        ({"protocol": "triplet", "controls": {"threshold": 0.6}}, 5),
+        ({"preset": "our-slider", "protocol": "slider"}, 7),
+        ({"preset": "hodosh-2013-relevance", "protocol": "relevance"}, 1),  # H13: 70 % from the first on
+    ],
+)
+def test_new_rules_wait_and_published_and_older_ones_stay(values: dict[str, Any], least: int) -> None:
+    design = make_design({"name": "A", "dataset": "animals", **values})
+    assert design.controls.least == least
+    stored = design.model_dump(mode="json")
+    assert make_design(stored) == stored_design(stored) == design
+    stored["controls"].pop("least", None)  # a study of an earlier version
+    assert make_design(stored).controls.least == stored_design(stored).controls.least == 1
+
+
 def test_each_worker_is_measured_on_the_items_they_saw_by_the_rule_of_the_kind() -> None:
     answers = [(1, 1, 1), (1, 0, 1), (2, 1, 1), (2, 0, 0), (2, 1, 0)]
-    records = control_records(answers, threshold=0.6, is_right=KINDS["relevance"].is_right)
+    records = control_records(answers, rule=Controls(threshold=0.6), is_right=KINDS["relevance"].is_right)
     assert (records[1].right, records[1].seen, records[1].used) == (1, 2, False)
     assert (records[2].right, records[2].seen, records[2].used) == (2, 3, True)
     grades = [(1, 4, "3-4"), (1, 3, "3-4"), (1, 2, "3-4"), (1, 1, "1-2")]
-    record = control_records(grades, threshold=0.7, is_right=KINDS["graded"].is_right)[1]
+    record = control_records(grades, rule=RULE, is_right=KINDS["graded"].is_right)[1]
     assert (record.right, record.seen) == (3, 4)
 
 
@@ -381,11 +426,16 @@ def test_tallies_give_the_records_that_single_answers_give(kinds: list[str]) -> 
         answers = [{"position": at, "value": 1 + (at * (number + 1)) % 2} for at in range(1, count + 1)]
         submit_assignment(assignment=claim.assignment, answers=answers)
     kind = KINDS[study.protocol]
-    single = control_records(control_answers(study), threshold=0.6, is_right=kind.is_right)
+    single = control_records(control_answers(study), rule=Controls(threshold=0.6), is_right=kind.is_right)
     assert single
-    assert records_from_tallies(control_tallies(study), threshold=0.6, is_right=kind.is_right) == single
+    assert (
+        records_from_tallies(control_tallies(study), rule=Controls(threshold=0.6), is_right=kind.is_right)
+        == single
+    )
     chosen = sorted(single)[:1]
-    some = records_from_tallies(control_tallies(study, workers=chosen), threshold=0.6, is_right=kind.is_right)
+    some = records_from_tallies(
+        control_tallies(study, workers=chosen), rule=Controls(threshold=0.6), is_right=kind.is_right
+    )
     assert some == {worker: single[worker] for worker in chosen}
 
 

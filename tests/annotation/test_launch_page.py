@@ -15,6 +15,7 @@ from evaluation.planning.rehearsals import compute_rehearsal, newest_rehearsal, 
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
+from judgments.studies.studies import design_of
 from tests.judgments.desk import do, page, words
 from tests.studies import make_study
 
@@ -97,9 +98,11 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
 @pytest.mark.parametrize(
     ("controls", "standing", "sentences"),
     [
-        # 1 - .95^2 and 1 - .5^2; 1 - .95^4 - 4 .95^3 .05 and 11 of 16
-        ({"per_hit": 2}, "missing", "10 of 100 careful|75 of 100 who guess|With 4 on each page it is not"),
-        ({"per_hit": 4}, "ready", "1 of 100 careful|69 of 100 who guess"),
+        # 1 - .95^2 and 1 - .5^2; P(X < 6) of 8 at .95 and at .5; P(X < 5) of 7
+        ({"per_hit": 2, "least": 1}, "missing", "10 of 100 careful|75 of 100 who guess|Wait for 7|enough."),
+        ({"per_hit": 4}, "ready", "After 8, on 2 of|1 of 100 careful|86 of 100 who guess"),
+        ({"per_hit": 7}, "ready", "After 7, on 1 of|to 0 of 100 careful|77 of 100 who guess"),
+        ({"per_hit": 1}, "missing", "to 0 of 100 careful|meets 2 different ones at most"),
         ({"per_hit": 2, "threshold": 1.0}, "missing", "One wrong answer is enough. <"),
         ({"per_hit": 2, "threshold": 0.0}, "ready", "(2 on each page)."),
     ],
@@ -109,7 +112,44 @@ def test_check_questions_say_whom_they_set_aside(
 ) -> None:
     points = checked(designer, make_study(opened=False, controls=controls, units_per_hit=8))
     shown, text = points["Quiz or check questions"]
-    assert (shown, [part for part in sentences.split("|") if part not in text]) == (standing, [])
+    assert (shown, [part for part in sentences.split("|") if part not in text]) == (standing, []), text
+
+
+@pytest.mark.parametrize("case", ["eu", "us", "course", "panel"])
+def test_a_usual_case_fills_the_texts_in_every_language_without_typing(designer: Client, case: str) -> None:
+    User.objects.filter(username="designer").update(
+        first_name="Ada", last_name="Long", email="ada@example.org"
+    )
+    crowd = {"reward_cents": 30, "currency": "EUR", "floor_cents_per_hour": 1200}
+    study = make_study(opened=False, crowd=crowd, seconds_per_unit=60, retention={"identities_days": 30})
+    assert 'id="ready-texts" open' in designer.get(page(study, "launch")).content.decode()
+    designer.post(do(study, "ready-texts"), {"page": "launch", "case": case})
+    points = checked(designer, study)
+    assert (points["Consent"][0], points["Contact"][0]) == ("ready", "ready")
+    study.refresh_from_db()
+    design = design_of(study)
+    texts = {"en": design.consent} | {code: words.consent for code, words in design.translations.items()}
+    assert len(set(texts.values())) == 6
+    shared = ("30", "12", "EUR", design.name, design.question, "Ada Long, ada@example.org", "18")
+    for language, text in texts.items():
+        assert [part for part in shared if part not in text] == [], language
+        others = design.consent.split("\n\n") if language != "en" else []
+        assert [part for part in text.split("\n\n") if part in others and len(part) > 30] == [], language
+    own = {"eu": "Data Protection Regulation", "us": "IRB", "course": "your grade", "panel": "your panel"}[
+        case
+    ]
+    assert own in design.consent
+    assert sum(part in design.consent for part in ("Data Protection Regulation", "IRB", "your grade")) == (
+        case != "panel"
+    )
+    # a text of one's own stays; a ready one is said to be of an earlier design
+    again = designer.post(do(study, "ready-texts"), {"page": "launch", "case": case}, follow=True)
+    assert "there is a consent text" in words(again)
+    study.design["crowd"]["reward_cents"] = 40
+    study.save()
+    assert "design has changed since the ready text" in checked(designer, study)["Consent"][1]
+    designer.post(do(study, "ready-texts"), {"page": "launch", "case": case, "replace": "true"})
+    assert checked(designer, study)["Consent"][0] == "ready"
 
 
 @pytest.mark.parametrize(
@@ -146,14 +186,24 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     ]
     analysis.save()
     readiness, sentence = checked(designer, study)["Power"]
-    assert readiness == "missing"
+    assert readiness == "doubtful"
     assert "Of 100 such studies, 4 would show that A is better than B." in sentence
     assert "80 would with some 1,152 pairs instead of 36." in sentence
+    generate_hits(study=study)
+    study.refresh_from_db()
+    refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
+    assert refused.status_code == 409
+    assert "4 would show that A is better than B. Open it “anyway”" in refused.json()["detail"]
+    assert 'name="anyway"' in designer.get(page(study, "launch")).content.decode()
     # the copy belongs to its maker: who only sees the study learns nothing from it
     viewer = User.objects.create_user("vera", is_staff=True)
     give_role(study=study, user=viewer, role="viewer")
     designer.force_login(viewer)
     assert checked(designer, study)["Rehearsal"][0] == "missing"
+    designer.force_login(User.objects.get(username="designer"))
+    designer.post(do(study, "open"), {"page": "launch", "anyway": "true"})
+    study.refresh_from_db()
+    assert study.state == "open"
 
 
 @override_settings(PUBLIC_URL="https://quorum.example.org")

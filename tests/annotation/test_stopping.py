@@ -179,7 +179,7 @@ def test_a_slot_that_left_a_unit_out_is_made_up_for_when_the_unit_is_needed_agai
 
 
 def test_a_worker_who_falls_below_the_control_threshold_unsettles_what_they_settled() -> None:
-    study = stopping_study("pairwise", controls={"per_hit": 1, "threshold": 0.6})
+    study = stopping_study("pairwise", controls={"per_hit": 1, "threshold": 0.6, "least": 1})
     ada, bea = joined(study, "ada"), joined(study, "bea")
     work(study, bea, always_first, most=1)
     work(study, ada, always_first, most=1)

@@ -58,6 +58,8 @@ class StudyOf:
             "protocol": protocol,
         } | design
         self.dataset = dataset
+        if controls := values.get("controls"):  # few items: the rule applies from the first on
+            values["controls"] = {"least": 1, **controls}
         self.study = create_study(design=make_design(values))
         self.study.state = Study.State.CLOSED
         if imported:

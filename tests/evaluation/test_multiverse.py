@@ -121,7 +121,7 @@ def test_a_share_of_controls_is_weighed_by_how_many_answers_there_are_and_held_t
     made.answer(made.hit("h", [unit, *controls], required=1), "alma", [2, 1, 2])
     votes = StudyVotes.of(made.study)
     assert votes.consensus({"aggregation": "control-weighted"})[unit.pk].value == 2
-    assert float(votes.thresholds[0]) == votes.threshold == 0.33333333
+    assert float(votes.thresholds[0]) == votes.rule.threshold == 0.33333333
 
 
 def test_captions_are_held_under_other_means_coefficients_and_levels() -> None:

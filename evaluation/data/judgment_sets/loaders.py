@@ -68,6 +68,7 @@ from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.numeric.signatures import Signature, Value, quorum_version
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from evaluation.statistics.inputs import encode
+from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
@@ -342,16 +343,16 @@ def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[
     )
 
 
-def control_threshold(study: Study) -> float:
-    """Return the share of control items a worker must have right; 0 for imports."""
-    return 0.0 if study.source == Study.Source.IMPORTED else design_of(study).controls.threshold
+def rule_of_controls(study: Study) -> Controls:
+    """Return the study's rule on control items; of imports one that sets nobody aside."""
+    return Controls(threshold=0.0) if study.source == Study.Source.IMPORTED else design_of(study).controls
 
 
 def _control_records(
-    study: Study, tallies: list[ControlTally], threshold: float | None = None
+    study: Study, tallies: list[ControlTally], rule: Controls | None = None
 ) -> dict[int, ControlRecord]:
-    threshold = control_threshold(study) if threshold is None else threshold
-    return records_from_tallies(tallies, threshold=threshold, is_right=KINDS[study.protocol].is_right)
+    rule = rule or rule_of_controls(study)
+    return records_from_tallies(tallies, rule=rule, is_right=KINDS[study.protocol].is_right)
 
 
 def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
@@ -429,14 +430,14 @@ def load_judgments(
     *,
     newest: int | None = None,
     units: StudyUnits | None = None,
-    threshold: float | None = None,
+    rule: Controls | None = None,
 ) -> JudgmentTable:
     """Load all judgments of ``study``.
 
     Args:
         newest: last row id to include.
         units: from ``study_units``, if loaded.
-        threshold: of the control rule; by default the study's own.
+        rule: on control items; by default the study's own.
     """
     import pyarrow as pa
 
@@ -463,11 +464,11 @@ def load_judgments(
     del rows, order, sorting
     pa.default_memory_pool().release_unused()
     if (flags >= OPEN).any():
-        records = _control_records(study, control_tallies(study), threshold)
+        records = _control_records(study, control_tallies(study), rule)
     else:
         on_controls = np.flatnonzero(units.control[unit_index] & ~units.withdrawn[unit_index])
         tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
-        records = _control_records(study, tallies, threshold)
+        records = _control_records(study, tallies, rule)
     out = np.array([worker_id for worker_id, record in records.items() if not record.used], dtype=np.int64)
     used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[unit_index] & ~np.isin(worker, out)
     used &= ~np.isin(pk, _judgments_of_unconfirmed_work(study))
@@ -832,6 +833,8 @@ def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str
         fields["drawn"] = f"live,even-{design_of(study).arena.even:g}"
     if chosen := design_of(study).chosen:
         fields["chosen"] = f"{chosen.method},{chosen.budget}-of-{chosen.population}-{chosen.per}"
+    if (least := rule_of_controls(study).least) > 1:
+        fields["least"] = least
     if stops_early(study):
         fields["stopping"] = describe_stopping(design_of(study))
     if moment is None:

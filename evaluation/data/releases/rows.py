@@ -26,6 +26,7 @@ from evaluation.data.judgment_sets.records import (
 )
 from evaluation.data.ranked_lists import ANNOTATION
 from evaluation.statistics.aggregation.votes_and_means import FIRST, SECOND
+from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import KINDS, IncludedJudgment, Kind
 
@@ -95,8 +96,9 @@ class Settings:
         return KINDS[self.protocol].with_setting(self.asked)
 
     @property
-    def threshold(self) -> float:
-        return 0.0 if isinstance(self.controls, str) else self.controls
+    def rule(self) -> Controls:
+        threshold = 0.0 if isinstance(self.controls, str) else self.controls
+        return Controls(threshold=threshold, least=self.others.get("least", 1))
 
 
 class CompactRow(tuple[Any, ...]):

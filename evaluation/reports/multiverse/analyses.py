@@ -40,6 +40,7 @@ from evaluation.statistics.aggregation import (
 from evaluation.statistics.correlation import correlation, correlation_influences
 from evaluation.statistics.inference import ITEM, NAIVE, Clusters
 from evaluation.statistics.meta import metric_winners, pair_credits, random_subsets
+from judgments.design.tables import Controls
 from judgments.kinds import Consensus, Kind
 from judgments.kinds.base import ConsensusColumns
 from judgments.models import Study
@@ -154,7 +155,7 @@ class StudyVotes:
     units: Units
     pairs: list[PairRow]
     decisions: Mapping[int, Decision]
-    threshold: float
+    rule: Controls
     anonymous: bool
     _cache: dict[Any, Any] = field(default_factory=dict)
 
@@ -165,11 +166,11 @@ class StudyVotes:
             study=study,
             kind=kind_of(study),
             seed=design_of(study).seed,
-            table=loaders.load_judgments(study, units=units, threshold=0.0),
+            table=loaders.load_judgments(study, units=units, rule=Controls(threshold=0.0)),
             units=units.judged,
             pairs=loaders.pair_rows(study),
             decisions=loaders.decisions_of(study),
-            threshold=loaders.control_threshold(study),
+            rule=loaders.rule_of_controls(study),
             anonymous=loaders.is_anonymous(study),
         )
 
@@ -189,17 +190,15 @@ class StudyVotes:
         if self.study.source == Study.Source.IMPORTED or not self.has_votes:
             return ()
         by_excluded: dict[frozenset[int], str] = {}
-        for threshold in (self.threshold, *THRESHOLDS):
+        for threshold in (self.rule.threshold, *THRESHOLDS):
             if self._with_controls(threshold).counted.any():
                 by_excluded.setdefault(self._below(threshold), str(threshold).removesuffix(".0"))
         return tuple(by_excluded.values())
 
     def _below(self, threshold: float) -> frozenset[int]:
-        return frozenset(
-            worker
-            for worker, record in self.table.records.items()
-            if record.share is not None and record.share < threshold
-        )
+        rule = self.rule.model_copy(update={"threshold": threshold})
+        records = self.table.records.items()
+        return frozenset(worker for worker, record in records if rule.sets_aside(record.seen, record.right))
 
     def _with_controls(self, threshold: float) -> JudgmentTable:
         out = np.array(list(self._below(threshold)), dtype=np.int64)
@@ -207,7 +206,7 @@ class StudyVotes:
 
     def under(self, chosen: Chosen) -> JudgmentTable:
         name = chosen.get("controls")
-        threshold = self.threshold if name is None else float(name)
+        threshold = self.rule.threshold if name is None else float(name)
         return self.once(("votes", name), lambda: self._with_controls(threshold))
 
     def columns(self, chosen: Chosen) -> tuple[Ints, Ints, Floats]:

@@ -98,7 +98,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         kind, table, consensus.units, people, judged if kind.is_open else [],
         seed=settings.seed, full_depth=full_depth, images=_images(rows, consensus),
     )  # fmt: skip
-    records = control_records(rows.on_controls(), threshold=settings.threshold, is_right=kind.is_right)
+    records = control_records(rows.on_controls(), rule=settings.rule, is_right=kind.is_right)
     figures = kind.results.figures(judged, seed=settings.seed).study if judged and kind.results else {}
     audit = _audit_filter_of(rows, consensus)
     proposals = None if kind.compares_pairs or kind.is_open else _proposals(rows)

@@ -53,7 +53,7 @@ from judgments.design.reading import (
 )
 from judgments.design.requirements import QUIZ_PRESETS, REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import USUAL, USUAL_CURRENCY, StudyDesign, currency_named
-from judgments.design.tables import PAIR_KINDS, Access, Crowd
+from judgments.design.tables import PAIR_KINDS, Access, Controls, Crowd
 from judgments.kinds import KINDS, Kind
 from judgments.templatetags.judgments_tags import cents
 
@@ -156,7 +156,8 @@ SECTIONS = (
     Section(
         "Quality", "Check questions",
         "Items whose right answer is known (control items). Participants cannot see which they are.",
-        "controls.per_hit controls.threshold controls.split controls.kinds controls.after controls.known",
+        "controls.per_hit controls.threshold controls.least controls.split controls.kinds controls.after "
+        "controls.known",
     ),
     Section(
         "Quality", "Quiz",
@@ -490,6 +491,7 @@ class DesignForm(forms.Form):
         base = {**{table: usual.model_dump(mode="json") for table, usual in USUAL.items()}, **base}
         base["access"] = Access().model_dump() | base["access"]
         base["answers"] = {"worst": True} | base["answers"]  # left out where it is so
+        base["controls"] = Controls().model_dump(mode="json") | base["controls"]
         self.base = base
         self.kind = KINDS[base["protocol"]]
         self.sections = sections_for(self.kind)
