@@ -446,13 +446,7 @@ class StudyAdmin(QuorumAdmin):
         )
 
 
-@study_page(
-    "hits",
-    "Pages of work",
-    order=20,
-    shown=lambda study: study.state != Study.State.DRAFT,
-    group=Group.DESIGN,
-)
+@study_page("hits", "Pages of work", order=20, group=Group.DESIGN)
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
