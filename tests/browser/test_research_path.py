@@ -82,7 +82,7 @@ def brings_data(researcher: Counted) -> None:
 def designs_a_study(researcher: Counted) -> None:
     """From a card; the preset is cut to the data."""
     page = researcher.page
-    expect(page.locator(".q-protocol-off", has_text="Grounding")).to_contain_text("this dataset has none")
+    expect(page.locator(".q-protocol-off", has_text="Grounding")).to_contain_text("0 of 8 items have it")
     fits(page)
     researcher.follow("Pairwise: which is the better description?")
     expect(page.get_by_label("Two systems")).to_have_value(str(len(ANIMALS)))
