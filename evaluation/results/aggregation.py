@@ -56,9 +56,8 @@ from evaluation.results.rankings import (
     rankings_of,
     rankings_tables,
 )
-from evaluation.statistics.inference import (
-    NAIVE,
-)
+from evaluation.results.systems import verdict_of_systems
+from evaluation.statistics.inference import NAIVE
 from judgments.access.roles import note_event
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
@@ -76,7 +75,7 @@ ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JU
 JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
 # Parts of the file that few studies have.
-IF_ANY = ("figures", "systems", "rankings", "filter_audit", "clusters")
+IF_ANY = ("figures", "systems", "systems_verdict", "rankings", "filter_audit", "clusters")
 COEFFICIENT_NAMES = {
     "percent": gettext_noop("percent agreement"),
     "fleiss": gettext_noop("Fleiss' kappa"),
@@ -267,6 +266,7 @@ def compute_aggregation(
             "counts": count_judgments(table, consensus, len(workers)),
             "unused": unused_answers(study, table),
             "systems": systems,
+            "systems_verdict": verdict_of_systems(study, table, consensus),
             "rankings": rankings,
             "outputs": newest_output(study) if kind.judges_one_caption else None,
             "figures": dict(figures.study),

@@ -177,13 +177,13 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
         p, tests = verdict["p"], _(PAIRED[verdict["by"]])
         parts |= {
             "share": range_of(values, percent, percent_number),
-            "interval": _interval(cells[leaders[0]], percent_number, percent),
+            "interval": interval_in_text(cells[leaders[0]], percent_number, percent),
             "tested": tests if p is None else f"{p_in_text(p)}, {tests}",
         }
         return _pair_sentence(len(leaders), len(rest)) % parts
     parts |= {
         "tau": range_of(values, coefficient, coefficient),
-        "interval": _interval(cells[leaders[0]], coefficient, coefficient),
+        "interval": interval_in_text(cells[leaders[0]], coefficient, coefficient),
     }
     return _correlation_sentence(len(leaders), len(rest)) % parts
 
@@ -326,7 +326,9 @@ def range_of(values: Sequence[float], last: Callable[[float], str], first: Calla
     return high if last(min(values)) == high else _("%(low)s to %(high)s") % {"low": low, "high": high}
 
 
-def _interval(cell: Mapping[str, Any], first: Callable[[float], str], last: Callable[[float], str]) -> str:
+def interval_in_text(
+    cell: Mapping[str, Any], first: Callable[[float], str], last: Callable[[float], str]
+) -> str:
     low, high = cell["low"], cell["high"]
     if low is None or high is None:
         return _("undefined")

@@ -35,6 +35,7 @@ from evaluation.reports.sections.captions import cluster_tables
 from evaluation.reports.sections.people import halves_of_votes
 from evaluation.results.consensus import clusters_of_pairs
 from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table, score_texts
+from evaluation.results.systems import credit_of_side
 from evaluation.results.verdict import (
     difference_p,
     few_raters_sentence,
@@ -334,7 +335,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
         winner_of_pair = PeoplesWinners.of(winners, clusters=clusters)
         for index, name in enumerate(people.systems.tolist()):
             sides = np.select([np.equal(first, name), np.equal(second, name)], [1, 2])
-            interval = winner_of_pair.share(partial(_credit, sides), sides > 0, undecided=True)
+            interval = winner_of_pair.share(partial(credit_of_side, sides), sides > 0, undecided=True)
             low[index], high[index] = interval.low, interval.high
     strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
     position_of = {str(name): position for position, name in enumerate(strengths.items.tolist())}
@@ -386,11 +387,6 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     by_metrics = _wins_by_metrics(inputs, pks, first, second, people)
     sentences = [sentence, *([say("tournament-live")] if inputs.live else [])]
     return section("tournament", sentences, plots, [data, *([by_metrics] if by_metrics else [])])
-
-
-def _credit(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
-    """Return what a system at these (P,) sides of pairs gets of some: 1 where it wins, half where nobody does."""
-    return np.where(winners == 0, 0.5, winners == sides[pairs])
 
 
 def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:

@@ -73,6 +73,7 @@ class Segment:
     judgments: int
     domain: str = ""
     scores: Sequence[float] = ()
+    workers: Sequence[int] = ()
     unit: int = 0
 
 
@@ -148,6 +149,7 @@ def score_segments(
             errors={severity: marks[severity] / len(positions) for severity in SEVERITIES if marks[severity]},
             judgments=len(positions),
             scores=[values[number] for number in positions],
+            workers=[judged[number].worker for number in positions],
         )
 
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -173,24 +174,9 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
             )
             % {"slug": study.slug}
         )
-    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
-    counted = table.counted
-    owners, options = _options_of(study)
-    shown = [options[unit] for unit in table.unit[counted].tolist()]
-    best = [row[answer["best"] - 1] for row, answer in zip(shown, table.answers_of(counted), strict=True)]
-    if len({name for option in {*chain.from_iterable(shown)} for name in owners[option]}) < 2:
-        raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
-    clusters = judgment_clusters(
-        units,
-        loaders.images_of(study, units),
-        table.unit[counted],
-        table.worker[counted],
-        anonymous=loaders.is_anonymous(study),
-    )
-    strengths = luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE)
+    choices = fit_choices(study)
+    strengths, shares = choices.strengths, choices.shares()
     bands = _bands_of(strengths)
-    winners = [owners[option] for option in best]
-    shares = _shares_of_best(strengths, winners, shown, owners, clusters)
     return {
         "systems": [row | shares[row["system"]] for row in _system_rows(strengths, bands)],
         "next": [],
@@ -206,6 +192,67 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
         "ranks": bands.signature,
         "weighted": False,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The best of several captions each, and strengths of their systems; ``items`` is the number of images."""
+
+    strengths: LuceResult
+    winners: list[list[str]]
+    shown: list[list[tuple[int, str]]]
+    owners: dict[tuple[int, str], list[str]]
+    clusters: Mapping[str, Ints]
+    items: int
+
+    def shares(self) -> dict[str, dict[str, Any]]:
+        """Return, by system, in how many lists it was shown, and the share of those in which its caption was best."""
+        shares = {}
+        systems_of_rows = [{name for option in row for name in self.owners[option]} for row in self.shown]
+        for name in self.strengths.items.tolist():
+            keep = np.array([name in systems for systems in systems_of_rows])
+            won = np.array([float(name in systems) for systems in self.winners])
+            low = high = float("nan")
+            if self.clusters:
+                interval = share_of_rows(won, self.clusters, CONFIDENCE, keep=keep)
+                low, high = interval.low, interval.high
+            shares[str(name)] = {
+                "shown": int(keep.sum()),
+                "best": json_float(won[keep].mean()),
+                "best_low": json_float(low),
+                "best_high": json_float(high),
+            }
+        return shares
+
+
+def fit_choices(study: Study) -> Choices:
+    """Fit Luce's choice model to which of several captions people named the best.
+
+    Raises:
+        NothingToRank: no captions of two systems were shown.
+    """
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    counted = table.counted
+    owners, options = _options_of(study)
+    shown = [options[unit] for unit in table.unit[counted].tolist()]
+    best = [row[answer["best"] - 1] for row, answer in zip(shown, table.answers_of(counted), strict=True)]
+    if len({name for option in {*chain.from_iterable(shown)} for name in owners[option]}) < 2:
+        raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
+    clusters = judgment_clusters(
+        units,
+        loaders.images_of(study, units),
+        table.unit[counted],
+        table.worker[counted],
+        anonymous=loaders.is_anonymous(study),
+    )
+    return Choices(
+        strengths=luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE),
+        winners=[owners[option] for option in best],
+        shown=shown,
+        owners=owners,
+        clusters=clusters,
+        items=len({item for item, _ in chain.from_iterable(shown)}),
+    )
 
 
 def _options_of(study: Study) -> tuple[dict[tuple[int, str], list[str]], dict[int, list[tuple[int, str]]]]:
@@ -225,32 +272,6 @@ def _options_of(study: Study) -> tuple[dict[tuple[int, str], list[str]], dict[in
     }
     shown = {option for row in options.values() for option in row}
     return {option: gave.get(option, [PEOPLE]) for option in shown}, options
-
-
-def _shares_of_best(
-    strengths: LuceResult,
-    winners: list[list[str]],
-    shown: list[list[tuple[int, str]]],
-    owners: dict[tuple[int, str], list[str]],
-    clusters: Mapping[str, Ints],
-) -> dict[str, dict[str, Any]]:
-    """Return, by system, in how many lists it was shown, and the share of those in which its caption was the best."""
-    shares = {}
-    systems_of_rows = [{name for option in row for name in owners[option]} for row in shown]
-    for name in strengths.items.tolist():
-        keep = np.array([name in systems for systems in systems_of_rows])
-        won = np.array([float(name in systems) for systems in winners])
-        low = high = float("nan")
-        if clusters:
-            interval = share_of_rows(won, clusters, CONFIDENCE, keep=keep)
-            low, high = interval.low, interval.high
-        shares[str(name)] = {
-            "shown": int(keep.sum()),
-            "best": json_float(won[keep].mean()),
-            "best_low": json_float(low),
-            "best_high": json_float(high),
-        }
-    return shares
 
 
 def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:

@@ -292,6 +292,16 @@ class PeoplesWinners:
         low, high = share_interval(share, spread, cells, self.confidence)
         return replace(inference, low=low, high=high)
 
+    def spread_if_even(self, credit: Credit, pairs: Flags) -> tuple[float, Spread]:
+        """Return the mean credit of the (P,) pairs, and its spread if in truth it were a half (a score test).
+
+        Pairs without a winner count. The variance is that of as many independent pairs as give `share` its interval.
+        """
+        share, spread, cells, _ = self._spread(credit, pairs, undecided=True)
+        of_pair = share * (1 - share)
+        rows = of_pair / spread.variance if spread.variance > 0 and of_pair > 0 else cells
+        return share, Spread(0.25 / rows, spread.df)
+
     def _spread(
         self, credit: Credit, pairs: Flags, *, undecided: bool = False
     ) -> tuple[float, Spread, int, Inference]:
