@@ -28,7 +28,7 @@ from evaluation.planning import views as planning_api
 from evaluation.planning.choosing.selecting import select_items
 from evaluation.planning.choosing.weighing import choice_savings, weigh_back
 from evaluation.planning.follow_up import views as follow_up_api
-from evaluation.planning.follow_up.units import next_batch, reopen
+from evaluation.planning.follow_up.units import more_items, next_batch, reopen
 from evaluation.planning.planning import use_plan
 from evaluation.planning.registration import views as registration_api
 from evaluation.reports import views as report_api
@@ -209,6 +209,7 @@ urlpatterns = [
     ),
     path("studies/<str:slug>/error-spans/", error_spans_api.ErrorSpansView.as_view(), name="error-spans"),
     operation_path(next_batch, follow_up_api.NextBatchView),
+    operation_path(more_items, follow_up_api.NextBatchView),
     path(
         "studies/<str:slug>/known-items/",
         follow_up_api.KnownItemResource.as_view({"get": "list", "post": "create"}),

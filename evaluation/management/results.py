@@ -51,6 +51,7 @@ from evaluation.results.metric_figures import (
     ties_tables,
 )
 from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
+from evaluation.results.systems import systems_sentence
 from evaluation.results.verdict import few_raters_sentence
 from judgments.management.base import FileOperationCommand, OperationCommand, add_parameters, as_text
 from judgments.models import Study
@@ -99,6 +100,8 @@ class Aggregate(OperationCommand):
         tables = consensus_tables(result)
         if result["workers"]:
             tables.append(workers_table(result["workers"]))
+        if verdict := aggregation.result["systems_verdict"]:
+            self.say(systems_sentence(verdict))
         self.say_tables(tables)
         self._remarks(result)
 

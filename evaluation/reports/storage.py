@@ -34,7 +34,13 @@ from evaluation.models import Analysis
 from evaluation.numeric.signatures import signature, versions
 from evaluation.planning.registration.plans import find_registered
 from evaluation.presentation.content import Report, Section, as_json
-from evaluation.presentation.rendering import fill_template, render_methods, render_report, render_table
+from evaluation.presentation.rendering import (
+    fill_template,
+    render_methods,
+    render_report,
+    render_table,
+    section,
+)
 from evaluation.reports.loading import ReportInputs, load_inputs
 from evaluation.reports.multiverse.curve import (
     compute_multiverse,
@@ -49,6 +55,7 @@ from evaluation.results.error_spans.scores import systems_section
 from evaluation.results.judges.findings import judges_section
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.strengths.computing import ranking_section
+from evaluation.results.systems import systems_sentence
 from judgments.models import Study
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, describe_stopping, no_progress
@@ -195,6 +202,8 @@ def build_report(
         )
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
+    if verdict := inputs.aggregation.result.get("systems_verdict"):
+        sections.insert(0, section("verdict", [systems_sentence(verdict)]))
     sections += [
         section
         for section in (systems_section(study), ranking_section(study), judges_section(study))

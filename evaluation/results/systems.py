@@ -48,7 +48,8 @@ from evaluation.statistics.inference import (
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Study
+from judgments.models import CandidatePair, Item, Study, Unit
+from judgments.studies.studies import design_of
 
 WON, BEST, YES, MEAN = "won", "best", "yes", "mean"
 SHARES = (WON, BEST, YES)
@@ -149,6 +150,38 @@ def decide(standings: Standings) -> SystemsVerdict:
         sentence="",
     )
     return verdict | {"sentence": systems_sentence(verdict)}
+
+
+def items_left(study: Study) -> int:
+    """Return how many items of the split that is judged no study asked about that this one's draw leaves out."""
+    sampling = design_of(study).sampling
+    studies = Study.objects.filter(dataset=study.dataset_id, slug__in=[study.slug, *sampling.not_in])
+    judged = Unit.objects.filter(study__in=studies, control=False).values("item")
+    items = Item.objects.filter(dataset=study.dataset_id)
+    if items.exclude(split="").exists():
+        items = items.filter(split=sampling.split)
+    return items.exclude(pk__in=judged).count()
+
+
+def orderable(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
+    """Return how many new items would settle the verdict, and how many can be ordered; None where none are needed."""
+    if verdict is None or verdict["settled"] or verdict["more"] is None:
+        return None
+    if study.source == Study.Source.IMPORTED or study.simulated:
+        return None
+    left = items_left(study)
+    return {"wanted": verdict["more"], "left": left, "items": min(verdict["more"], left)}
+
+
+def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a page shows of a stored verdict, in the reader's language."""
+    verdict = result.get("systems_verdict")
+    if verdict is None:
+        return {}
+    return {
+        "winner": verdict | {"sentence": systems_sentence(verdict)},
+        "orderable": orderable(study, verdict),
+    }
 
 
 def times_as_many(t: float, level: float) -> float:

@@ -42,6 +42,7 @@ from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metric_figures import accuracy_table, correlation_table, readings_tables, ties_tables
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import audit_sentence
+from evaluation.results.systems import verdict_context
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
 from evaluation.statistics.aggregation.votes_and_means import SURE
 from judgments.access.permissions import study_for
@@ -260,6 +261,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context["readings"] = readings_tables(evaluation.result) + ties_tables(evaluation.result)
     if aggregation is not None:
         context |= unused_context(aggregation.result)
+        context |= verdict_context(study, aggregation.result)
         context["lead"] = _leading_findings(aggregation, evaluation, context["figures"])
         context["ways"] = [
             {"label": _(label), "link": page_address(study, name)}

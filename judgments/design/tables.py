@@ -120,6 +120,20 @@ class Sampling(Part):
         description="Ids, one a line, of those that are drawn. Empty: all of them.",
         json_schema_extra={"rows": 2},
     )
+    not_in: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
+        (),
+        title="No items of these studies",
+        description="Short names, one a line: what they asked about is not drawn again.",
+        json_schema_extra={"rows": 2},
+    )
+
+    @model_serializer(mode="wrap")
+    def _drop_empty_not_in(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave ``not_in`` out where it names no study, so that designs without it stay as they were."""
+        values: dict[str, Any] = handler(self)
+        if not self.not_in:
+            values.pop("not_in", None)
+        return values
 
 
 class Chosen(Part):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate, chain, repeat
 from operator import attrgetter
@@ -486,6 +486,8 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
         else {}
     )
     material = load_material(dataset, ranked=wanted.get(design.sampling.pairs_from), maker=maker)
+    if design.sampling.not_in:
+        material = _without_items_of(design.sampling.not_in, material, dataset)
     _check_examples(design, material)
     aside = set_aside(design, material)
     kind = KINDS[design.protocol].for_design(design)
@@ -498,6 +500,25 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     if quiz:
         notes["quiz_items"] = sum(len(group.units) for group in quiz)
     return replace(batch, quiz=quiz, notes=notes)
+
+
+def _without_items_of(studies: Collection[str], material: Material, dataset: Dataset) -> Material:
+    """Leave out the items that studies of the dataset asked about."""
+    known = set(Study.objects.filter(dataset=dataset, slug__in=studies).values_list("slug", flat=True))
+    for slug in studies:
+        if slug not in known:
+            raise DesignError(
+                gettext("sampling.not_in names study %(slug)r, which dataset %(name)r does not have.")
+                % {"slug": slug, "name": dataset.name},
+                field="sampling.not_in",
+            )
+    units = Unit.objects.filter(study__slug__in=known, control=False)
+    judged = set(units.order_by().values_list("item__name", flat=True).distinct())
+    return replace(
+        material,
+        images=tuple(image for image in material.images if image.name not in judged),
+        published=tuple(pair for pair in material.published if pair.image not in judged),
+    )
 
 
 def _check_examples(design: StudyDesign, material: Material) -> None:

@@ -24,6 +24,7 @@ from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, Row
 from evaluation.data.judgment_sets import loaders
 from evaluation.models import Consensus
 from evaluation.results.consensus import consensus_of
+from evaluation.results.systems import items_left
 from judgments.access.roles import note_event
 from judgments.design.reading import make_design
 from judgments.drawing.material import SCREEN
@@ -34,6 +35,7 @@ from judgments.studies.studies import (
     change_design,
     create_study,
     design_of,
+    draws_at_claim,
     next_copy,
     without_short_code,
 )
@@ -165,6 +167,57 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         why=why,
         source=study.slug,
     )
+    return batch
+
+
+@transaction.atomic
+def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User | None = None) -> Study:
+    """Create a draft with the design of ``study`` for so many items that it did not ask about.
+
+    The draft alone answers the question: to look, and to go on until a difference shows, finds one too often
+    (Armitage, McPherson, Rowe 1969).
+
+    Raises:
+        WrongState: the dataset has fewer such items, or the design names its items one by one.
+    """
+    kind, design = KINDS[study.protocol], design_of(study)
+    if study.source == Study.Source.IMPORTED or draws_at_claim(study) or design.sampling.listed:
+        raise WrongState(
+            _("No items were ordered: study %(slug)r does not draw its items from the dataset.")
+            % {"slug": study.slug}
+        )
+    left = items_left(study)
+    if items > left:
+        raise WrongState(
+            _(
+                "No items were ordered: dataset %(dataset)r has %(left)s items that were not asked about, not "
+                "%(items)s; upload more first."
+            )
+            % {"dataset": study.dataset.name, "left": thousands(left), "items": thousands(items)}
+        )
+    number = next_copy(study)
+    sampling: dict[str, Any] = {"only": [], "not_in": [*design.sampling.not_in, study.slug]}
+    if kind.compares_pairs:
+        judged = max(1, study.pairs.values("item").distinct().count())
+        counts = Counter(study.pairs.values_list("kind", flat=True))
+        sampling["pairs"] = {
+            of_kind: -(-count * items // judged) for of_kind, count in counts.items() if of_kind
+        }
+    else:
+        sampling["images"] = items
+    values = without_short_code(study.design) | {
+        "slug": f"{study.slug[:75]}-{number}",
+        "name": f"{study.name[:180]} (new items, {number})",
+        "sampling": study.design["sampling"] | sampling,
+    }
+    values.pop("chosen", None)
+    batch = create_study(design=make_design(values), user=by)
+    events = (
+        (study, f"{items:,} new items were ordered, in draft {batch.slug}."),
+        (batch, f"Made of {study.slug}."),
+    )
+    for about, sentence in events:
+        note_event(study=about, what="more-items", sentence=sentence, by=by, why=why)
     return batch
 
 
@@ -339,6 +392,27 @@ def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str
     batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
     sentence = _("“%(name)s” is a draft of %(n)s chosen rows; nothing is opened by itself.")
     return Outcome(sentence % {"name": batch.name, "n": len(set(chosen))}, batch)
+
+
+class MoreItemsRequest(Parameters):
+    """How many new items to ask about."""
+
+    items = serializers.IntegerField(min_value=1, max_value=MOST, label="New items")
+    why = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_REASON,
+        help_text="Stands in the log.",
+    )
+
+
+@operation("more-items", "A draft that asks about new items", parameters=MoreItemsRequest)
+def more_items(*, study: Study, by: User | None, items: int, why: str) -> Outcome:
+    """Make a draft, of the study's own design, for items that it did not ask about. Nothing is opened."""
+    batch = make_batch_of_new_items(study=study, items=items, why=why, by=by)
+    sentence = _("“%(name)s” is a draft of %(n)s new items; nothing is opened by itself.")
+    return Outcome(sentence % {"name": batch.name, "n": thousands(items)}, batch)
 
 
 class TakeRequest(Parameters):

@@ -32,6 +32,7 @@ from evaluation.planning.follow_up.units import (
     MARGIN,
     TakeRequest,
     candidate_of,
+    more_items,
     next_batch,
     reopen,
     take_known_items,
@@ -305,3 +306,6 @@ add_operation(
 )
 
 add_operation(next_batch, label="Make the next batch from these", leads_away="change", beside=False)
+
+# On results and dashboard, which lie below this room.
+add_operation(more_items, label="Order new items", leads_away="change", beside=False)

@@ -27,6 +27,7 @@ from evaluation.results.dashboard.progress import (
     request_snapshot,
 )
 from evaluation.results.dashboard.snapshot import draw_plots
+from evaluation.results.systems import verdict_context
 from evaluation.results.views import as_markup, cached_drawing, worker_note
 from judgments.access.permissions import study_for
 from judgments.kinds import KINDS
@@ -94,6 +95,7 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
     threshold = result.get("threshold")
     return {
         "now": live_counters(study, mark, result),
+        **verdict_context(study, result),
         "made_at": mark.snapshot.made_at if mark.snapshot else None,
         "result": result,
         "agreement": growth[-1] if growth else None,

@@ -96,7 +96,8 @@ SECTIONS = (
     Section(
         "Data", "Sampling", "Which images are judged.",
         "sampling.pairs.* sampling.pairs_from sampling.k sampling.task sampling.references sampling.foils "
-        "sampling.listed sampling.source sampling.images sampling.split sampling.only",
+        "sampling.listed sampling.source sampling.images sampling.split sampling.only "
+        "sampling.not_in",
     ),
     Section(
         "Data", "Filter",

@@ -1,0 +1,154 @@
+"""Which system wins, with what confidence, and how many new items would settle it: the same words at five doors."""
+
+import json
+import math
+from html import unescape
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from common.errors import WrongState
+from evaluation.data.judgment_sets import loaders
+from evaluation.planning.follow_up.units import make_batch_of_new_items
+from evaluation.results.consensus import consensus_of
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.results.systems import (
+    MEAN,
+    Outputs,
+    SystemsVerdict,
+    decide,
+    times_as_many,
+    verdict_of_systems,
+)
+from judgments.models import Study, Unit
+from judgments.studies.generation import generate_hits
+from tests.evaluation.reporting import written
+from tests.evaluation.test_scales import better_and_worse, rehearsed
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def animals(module_db: None) -> None:
+    better_and_worse()
+
+
+def outputs(scores: Any) -> Outputs:
+    """(I, K) scores of K systems for each of I items, nobody's in particular; nan for none."""
+    item, system = np.nonzero(~np.isnan(scores))
+    names = [f"system-{code}" for code in range(scores.shape[1])]
+    return Outputs(names, item, system, np.arange(len(scores)), scores[item, system], None)
+
+
+def test_two_systems_are_told_apart_by_the_paired_t_test_of_their_items() -> None:
+    scores = np.random.default_rng(1).normal([0.4, 0.0], 1.0, (40, 2))
+    verdict = decide(outputs(scores).standings(MEAN))
+    assert verdict["p"] == pytest.approx(scipy.stats.ttest_rel(scores[:, 0], scores[:, 1]).pvalue)
+    low, high = scipy.stats.t.interval(0.95, 39, scores[:, 0].mean(), scipy.stats.sem(scores[:, 0]))
+    first = next(row for row in verdict["systems"] if row["system"] == "system-0")
+    assert (first["low"], first["high"]) == pytest.approx((low, high))
+
+
+def test_items_that_one_system_lacks_are_no_pairs() -> None:
+    scores = np.random.default_rng(2).normal([0.5, 0.0, 0.2], 1.0, (60, 3))
+    scores[:20, 1] = np.nan
+    scores[50:, 0] = np.nan
+    standings = outputs(scores).standings(MEAN)
+    t = abs(standings.strength[0] - standings.strength[1]) / standings.error[0, 1]
+    both = scores[20:50]
+    assert t == pytest.approx(abs(scipy.stats.ttest_rel(both[:, 0], both[:, 1]).statistic))
+
+
+def test_three_systems_have_holms_correction() -> None:
+    scores = np.random.default_rng(3).normal([0.9, 0.0, 0.1], 1.0, (50, 3))
+    verdict = decide(outputs(scores).standings(MEAN))
+    p = [
+        scipy.stats.ttest_rel(scores[:, first], scores[:, second]).pvalue
+        for first, second in ((0, 1), (0, 2), (1, 2))
+    ]
+    adjusted = sorted(p)[1] * 2
+    assert verdict["leaders"] == ["system-0"]
+    assert verdict["p"] == pytest.approx(adjusted)
+    assert verdict["sentence"].startswith("The winner is system-0, ahead of system-1 and system-2 (p ")
+
+
+def test_new_items_are_those_of_the_textbook() -> None:
+    """Cohen (1988): 31 pairs, by the normal distribution, find a difference of half a deviation with power .8."""
+    t_of_ten = 0.5 * math.sqrt(10)
+    assert math.ceil(10 * times_as_many(t_of_ten, 0.05)) == 32
+    assert 10 * times_as_many(t_of_ten, 0.05) == pytest.approx((1.959964 + 0.841621) ** 2 / 0.25, abs=1e-4)
+    assert times_as_many(0.0, 0.05) == math.inf
+
+
+def test_so_many_items_settle_it_in_four_of_five_studies() -> None:
+    """With the true difference known, as many items as are named give the power that is promised."""
+    rng, effect = np.random.default_rng(4), 0.3
+    items = math.ceil(100 * times_as_many(effect * math.sqrt(100), 0.05))
+    settled = []
+    for _ in range(400):
+        scores = np.column_stack([rng.normal(effect, 1.0, items), np.zeros(items)])
+        settled.append(decide(outputs(scores).standings(MEAN))["settled"])
+    assert 0.74 < np.mean(settled) < 0.86
+
+
+def verdict_of(study: Study) -> SystemsVerdict:
+    table = loaders.load_judgments(study)
+    verdict = verdict_of_systems(study, table, consensus_of(study, table))
+    assert verdict is not None
+    return verdict
+
+
+@pytest.mark.parametrize(
+    "protocol", ["triplet", "relevance", "best-worst", "spans"]
+)
+def test_every_protocol_that_compares_systems_names_the_winner(animals: None, protocol: str) -> None:
+    careful = rehearsed(protocol, f"careful-{protocol}", accuracy=1.0, judgments_per_unit=6)
+    verdict = verdict_of(careful)
+    assert len(verdict["systems"]) >= 2
+    assert verdict["items"] > 1
+    rows = [row["value"] for row in verdict["systems"]]
+    assert all(
+        row["low"] <= row["value"] <= row["high"] for row in verdict["systems"] if row["low"] is not None
+    )
+    assert len(rows) == len(verdict["leaders"]) + len(verdict["rest"])
+    assert verdict["raters"] == 8
+
+
+def test_five_doors_say_the_same(animals: None, tmp_path: Path, admin_client: Client) -> None:
+    study = rehearsed("slider", "doors", accuracy=0.9, controls={"per_hit": 0})
+    Study.objects.filter(pk=study.pk).update(simulated=False)
+    printed = StringIO()
+    call_command("aggregate", study.slug, "--output", tmp_path / "consensus.json", stdout=printed)
+    sentence = json.loads((tmp_path / "consensus.json").read_text())["systems_verdict"]["sentence"]
+    assert sentence in printed.getvalue()
+    store_snapshot(compute_snapshot(study=study))
+    for page in ("results", "board"):
+        shown = admin_client.get(reverse(f"admin:judgments_study_{page}", args=[study.pk])).content.decode()
+        assert sentence in unescape(shown), page
+    assert sentence in unescape(written(study, tmp_path / "report")["index.html"].decode())
+
+
+def test_new_items_become_a_draft_without_the_old_ones(animals: None, admin_client: Client) -> None:
+    study = rehearsed("slider", "halves", accuracy=0.6, sampling={"images": 3})
+    Study.objects.filter(pk=study.pk).update(simulated=False)
+    study.refresh_from_db()
+    address = reverse("admin:judgments_study_do", args=[study.pk, "more-items"])
+    response = admin_client.post(address, {"items": "2", "page": "results"})
+    assert response.status_code == 302
+    batch = Study.objects.exclude(pk=study.pk).latest("pk")
+    generate_hits(study=batch)
+
+    def judged(of: Study) -> set[int]:
+        return set(Unit.objects.filter(study=of, control=False).values_list("item", flat=True))
+
+    assert len(judged(batch)) == 2
+    assert not judged(batch) & judged(study)
+    with pytest.raises(WrongState, match="has 3 items that were not asked about, not 4; upload more first"):
+        make_batch_of_new_items(study=study, items=4)
