@@ -169,8 +169,7 @@ def orderable(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | 
         return None
     if study.source == Study.Source.IMPORTED or study.simulated:
         return None
-    left = items_left(study)
-    return {"wanted": verdict["more"], "left": left, "items": min(verdict["more"], left)}
+    return {"wanted": verdict["more"], "left": items_left(study)}
 
 
 def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
