@@ -128,6 +128,8 @@ def test_five_doors_say_the_same(animals: None, tmp_path: Path, admin_client: Cl
     call_command("aggregate", study.slug, "--output", tmp_path / "consensus.json", stdout=printed)
     sentence = json.loads((tmp_path / "consensus.json").read_text())["systems_verdict"]["sentence"]
     assert sentence in printed.getvalue()
+    called = admin_client.get(f"/api/studies/{study.slug}/agreement/").json()
+    assert called["result"]["systems_verdict"]["sentence"] == sentence
     store_snapshot(compute_snapshot(study=study))
     for page in ("results", "board"):
         shown = admin_client.get(reverse(f"admin:judgments_study_{page}", args=[study.pk])).content.decode()
