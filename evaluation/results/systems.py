@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any, TypedDict
 
 import numpy as np
-import scipy.special
+import scipy  # its parts load when they are first used
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
