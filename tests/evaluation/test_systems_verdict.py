@@ -105,9 +105,7 @@ def verdict_of(study: Study) -> SystemsVerdict:
     return verdict
 
 
-@pytest.mark.parametrize(
-    "protocol", ["triplet", "relevance", "best-worst", "spans"]
-)
+@pytest.mark.parametrize("protocol", ["triplet", "relevance", "best-worst", "spans"])
 def test_every_protocol_that_compares_systems_names_the_winner(animals: None, protocol: str) -> None:
     careful = rehearsed(protocol, f"careful-{protocol}", accuracy=1.0, judgments_per_unit=6)
     verdict = verdict_of(careful)
