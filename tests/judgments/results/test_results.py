@@ -78,7 +78,7 @@ def test_line_breaks_in_answers_do_not_shift_the_line_numbers(tmp_path: Path) ->
         rows_of(tmp_path, csv_text(*rows))
     assert str(caught.value) == (
         f'{tmp_path}/results.csv, line 5, WorkTimeInSeconds (wall_seconds): found "ten", expected a number of '
-        "seconds from 0."
+        "seconds from 0 to 1,000,000,000."
     )
 
 
