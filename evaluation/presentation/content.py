@@ -14,6 +14,8 @@ from common import amounts
 from common.amounts import coefficient, thousands
 
 DASH = "–"
+# Sections that pages show first and with a figure open; the rest is folded.
+LEADING = ("verdict", "tournament", "grades", "ranking", "metrics")
 NARROW = "\u00a0"  # no line break between a sign and its number
 LEAST_P = 0.001
 
@@ -258,9 +260,17 @@ class Section:
     empty: str = ""
 
     @property
+    def leads(self) -> bool:
+        return self.name in LEADING
+
+    @property
+    def shown_sentences(self) -> list[str]:
+        return [text for text in (self.empty, *self.sentences) if text]
+
+    @property
     def own_sentences(self) -> list[str]:
         captions = {plot.sentence for plot in self.plots}
-        return [text for text in (self.empty, *self.sentences) if text and text not in captions]
+        return [text for text in self.shown_sentences if text not in captions]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -306,12 +316,21 @@ class Report:
         }
 
     @property
+    def verdict_first(self) -> list[Section]:
+        return sorted(self.sections, key=lambda section: reading_order(section.name))
+
+    @property
     def plots(self) -> list[Plot]:
         return [plot for section in self.sections for plot in section.plots]
 
     @property
     def tables(self) -> list[Table]:
         return [table for section in self.sections for table in section.tables]
+
+
+def reading_order(name: str) -> int:
+    """Return the position of a section on a page: the verdict and what it rests on, then the others."""
+    return LEADING.index(name) if name in LEADING else len(LEADING)
 
 
 def format_cell(cell: Cell, shows: str) -> str:

@@ -16,6 +16,7 @@ from common.downloads import file_download
 from common.errors import NotThere
 from evaluation.data.export.views import ArchiveFiles, archived_file, describe_files
 from evaluation.models import Analysis
+from evaluation.presentation.content import LEADING, reading_order
 from evaluation.reports.storage import (
     make_report,
     newest_report,
@@ -88,7 +89,8 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
     if analysis is not None:
         sections: list[dict[str, Any]] = analysis.result["sections"]
         tables = [table for section in sections for table in section["tables"]]
-        names = [
+        names = ["report.tex"]
+        names += [
             f"figures/{figure['name']}.page.svg" for section in sections for figure in section["figures"]
         ]
         for table in tables:
@@ -99,8 +101,11 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
         context |= {
             "there": bool(parts),
             "old": report_is_old(analysis),
-            "sections": [_section(section, parts) for section in sections],
-            "figure_forms": ("svg", "pdf", "png", "csv"),
+            "sections": [
+                _section(section, parts)
+                for section in sorted(sections, key=lambda section: reading_order(section["name"]))
+            ],
+            "figure_forms": ("svg", "png", "pdf", "csv"),
             "table_forms": ("html", "csv", "tex", "md"),
             "methods": analysis.result["methods"],
             "signatures": analysis.result["signatures"],
@@ -109,13 +114,22 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
-    captions = {figure["sentence"] for figure in section["figures"]}
+    shown = int(section["name"] in LEADING and bool(section["figures"]))  # figures that are not folded
+    captions = {figure["sentence"] for figure in section["figures"]} if shown else set()
+    sentences = [text for text in section["sentences"] if text not in captions]
+    figures = [
+        figure
+        | {
+            "svg": as_markup(parts.get(f"figures/{figure['name']}.page.svg", "")),
+            "caption": "" if figure["sentence"] in sentences else figure["sentence"],
+            "tex": _environment(parts.get("report.tex", ""), figure["name"]),
+        }
+        for figure in section["figures"]
+    ]
     return section | {
-        "sentences": [text for text in section["sentences"] if text not in captions],
-        "figures": [
-            figure | {"svg": as_markup(parts.get(f"figures/{figure['name']}.page.svg", ""))}
-            for figure in section["figures"]
-        ],
+        "sentences": sentences,
+        "figures": figures[:shown],
+        "folded": figures[shown:],
         "tables": [
             table
             | {
@@ -127,6 +141,18 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
             for table in section["tables"]
         ],
     }
+
+
+def _environment(report: str, figure: str) -> str:
+    """Return a figure's environment in the report's LaTeX."""
+    end = report.find(rf"\label{{fig:{figure}}}")
+    start = report.rfind(r"\begin{figure}", 0, max(end, 0))
+    if start < 0:
+        return ""
+    # its own command fits the page of the report, which a paper does not have
+    return report[start : report.find("\n\n", end)].replace(
+        r"\fitted{", r"\includegraphics[width=\linewidth]{"
+    )
 
 
 def without_stamp(table: str) -> str:

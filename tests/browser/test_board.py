@@ -108,6 +108,13 @@ def test_what_is_found_breaks_no_rule_of_access(page: Page, office: tuple[Instal
         for name in ("board", "results", "report", "closer", "disputes", "releases"):
             page.goto(address.replace("/board/", f"/{name}/"))
             assert problems(page, within=".q-page") == [], (name, width)
+            if name == "report" and width > 1000:  # four screens; print has what is folded, too
+                assert page.evaluate("document.documentElement.scrollHeight") <= 4 * 900
+                folded = page.locator(".r-fold .r-table").first
+                expect(folded).to_be_hidden()
+                page.emulate_media(media="print")
+                expect(folded).to_be_visible()
+                page.emulate_media(media="screen")
             assert page.evaluate(RUNS_OVER) == [], (name, width)
             for wide in (
                 (768, 1280, 1920) if width == LOOKS[0][0] else ()

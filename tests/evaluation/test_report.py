@@ -92,6 +92,16 @@ def test_a_manifest_names_the_files_and_their_hashes(drawn: dict[str, bytes]) ->
     for form in ("html", "csv", "tex", "md"):
         assert f"tables/accuracy.{form}" in first
     assert b"<script" not in first["index.html"]
+    page = first["index.html"].decode()
+    # it opens with the verdict and its figure; what is folded has links to its files as well
+    assert (
+        page.index('<section id="metrics">')
+        < page.index('id="report-accuracy-title"')
+        < page.index("<details>")
+    )
+    assert page.index("<details>") < page.index('<section id="collection">')
+    for name in re.findall(r'href="([^#"]+)"', page):
+        assert name in first
     # a page has the signature once, a file on its own travels with it
     assert (b"|pairs:" in first["figures/accuracy.svg"]) > (b"|pairs:" in first["figures/accuracy.page.svg"])
     assert first["index.html"].count(b"|pairs:") == 1
@@ -597,6 +607,7 @@ def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     assert "Krippendorff's alpha" in words(shown)
     assert "came in or changed" not in words(shown)
     assert b'id="report-accuracy-title"' in shown.content
+    assert r"\includegraphics[width=\linewidth]{figures/accuracy.pdf}" in words(shown)
     archive = designer.get(address(study, "report-file"))
     assert archive["Content-Type"] == "application/zip"
     archive.close()  # it is sent as it is read
