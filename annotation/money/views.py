@@ -452,9 +452,7 @@ class SpendingLimitAdmin(QuorumAdmin):
         )
         return [deciding, *super().get_urls()]
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> TemplateResponse:
+    def changelist_view(self, request: HttpRequest, *args: Any, **options: Any) -> TemplateResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
         rows = SpendingRequest.objects.select_related("study", "asked_by", "decided_by").order_by("-pk")

@@ -183,13 +183,7 @@ class HITAdmin(ReadOnlyAdmin):
         rows = super().get_queryset(request).select_related("study")
         return rows.annotate(n=counted_beside(HIT, "places"))
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         hit = row_or_404(self.get_queryset(request), object_id)
         return redirect(f"{page_address(hit.study, 'hit')}?number={hit.position + 1}")
 
@@ -342,13 +336,7 @@ class JobAdmin(ReadOnlyAdmin):
             messages.error(request, str(error))
         return redirect("admin:judgments_job_change", job.pk)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         job, user = self._job(request, object_id), signed_in(request)
         if job.kind in LEADS_TO and job.state == Job.State.DONE and job.created_by == user:
             return redirect(f"{LEADS_TO[job.kind](job)}?job={job.pk}")

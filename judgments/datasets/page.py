@@ -473,9 +473,7 @@ class DatasetAdmin(QuorumAdmin):
             *super().get_urls(),
         ]
 
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST" and "upload" in request.POST:
@@ -680,13 +678,7 @@ class DatasetAdmin(QuorumAdmin):
         }
         return TemplateResponse(request, "judgments/upload.html", context)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         dataset = self._dataset(request, object_id)
         context = {
             **self.admin_site.each_context(request),

@@ -430,6 +430,9 @@ class Retention(Part):
     )
 
 
+BoardAnswer = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
+
+
 class Ethics(Part):
     """What an ethics board asks and no other field says (docs/ethics.md)."""
 
@@ -442,34 +445,18 @@ class Ethics(Part):
     minimum_age: Annotated[int, Field(ge=0, le=120)] = Field(
         0, title="Minimum age", description="0: not said."
     )
-    vulnerable: str = Field(
-        "",
-        max_length=2000,
-        title="Vulnerable groups",
-        description="Whether they are recruited, and what protects them.",
-        json_schema_extra={"rows": 3},
+    vulnerable: BoardAnswer = Field(
+        "", title="Vulnerable groups", description="Whether they are recruited, and what protects them."
     )
-    risks: str = Field(
-        "",
-        max_length=2000,
-        title="Risks",
-        description="What may upset or harm participants, and what you do about it.",
-        json_schema_extra={"rows": 3},
+    risks: BoardAnswer = Field(
+        "", title="Risks", description="What may upset or harm participants, and what you do about it."
     )
-    benefits: str = Field("", max_length=2000, title="Benefits", json_schema_extra={"rows": 3})
-    storage: str = Field(
-        "",
-        max_length=2000,
-        title="Where data is stored",
-        description="Country, institution, who runs the machine.",
-        json_schema_extra={"rows": 3},
+    benefits: BoardAnswer = Field("", title="Benefits")
+    storage: BoardAnswer = Field(
+        "", title="Where data is stored", description="Country, institution, who runs the machine."
     )
-    recipients: str = Field(
-        "",
-        max_length=2000,
-        title="Who else gets data",
-        description="Partners, processors, archives.",
-        json_schema_extra={"rows": 3},
+    recipients: BoardAnswer = Field(
+        "", title="Who else gets data", description="Partners, processors, archives."
     )
     funding: str = Field("", max_length=2000, title="Funding and conflicts of interest")
 

@@ -156,9 +156,25 @@ def _shuffled_words(pieces: Sequence[str], rng: np.random.Generator) -> str | No
 
 Dealer = Callable[[int, Sequence[Group]], list[Group]]
 
-Make = Callable[[str, Image, Sequence[Image], np.random.Generator], Group]
 
-MakeOrNot = Callable[[str, Image, Sequence[Image], np.random.Generator], Group | None]
+@dataclass(frozen=True, slots=True)
+class ControlSlot:
+    """Where a control item goes, and what it is drawn from.
+
+    Attributes:
+        position: distinguishes equal items of different HITs.
+        images: of the control split.
+    """
+
+    design: StudyDesign
+    position: str
+    images: Sequence[Image]
+    rng: np.random.Generator
+
+
+Make = Callable[[ControlSlot, Image], Group]
+
+MakeOrNot = Callable[[ControlSlot, Image], Group | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +190,7 @@ class Known:
     why: str
 
 
-MakeKnown = Callable[[str, Sequence[Known], Sequence[Image], np.random.Generator], Group]
+MakeKnown = Callable[[ControlSlot, Sequence[Known]], Group]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +198,8 @@ class Makers:
     """A kind's factories of control items; None for those that it lacks.
 
     Attributes:
-        reference: (place, image, control images, generator) -> group; the place distinguishes equal items of
-            different HITs. Also used for quizzes.
-        degraded: likewise; returns None if no caption can be damaged.
-        known: (place, items, control images, generator) -> group.
+        reference: also used for quizzes.
+        degraded: returns None if no caption can be damaged.
         known_together: whether the known items of an image form one group.
         least_references: references that an image needs for one item.
         quiz_usable: whether an image can be in a quiz.
@@ -247,14 +261,15 @@ def control_dealer(
         groups = []
         for index, kind in enumerate(wanted):
             slot_key = f"{number}.{index}"
+            slot = ControlSlot(design, slot_key, usable, rng)
             if kind == KNOWN_GOOD and known_groups and makers.known is not None:
-                groups.append(makers.known(slot_key, known_groups.pop(0), usable, known_rng))
+                groups.append(makers.known(replace(slot, rng=known_rng), known_groups.pop(0)))
             elif kind == REPEATED and repeats:
                 groups.append(repeat_group(repeats.pop(), slot_key=slot_key, seed=seed, rng=again_rng))
             elif kind == REFERENCE and makers.reference is not None:
-                groups.append(makers.reference(slot_key, taken.pop(0), usable, rng))
+                groups.append(makers.reference(slot, taken.pop(0)))
             elif kind == DEGRADED and makers.degraded is not None:
-                groups.append(_make_damaged(makers.degraded, slot_key, taken.pop(0), usable, rng))
+                groups.append(_make_damaged(makers.degraded, slot, taken.pop(0)))
         return groups
 
     return deal
@@ -297,11 +312,10 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
         )
 
 
-def _make_damaged(
-    make: MakeOrNot, slot_key: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-) -> Group:
-    for candidate in [image, *shuffled([other for other in images if other.name != image.name], rng)]:
-        group = make(slot_key, candidate, images, rng)
+def _make_damaged(make: MakeOrNot, slot: ControlSlot, image: Image) -> Group:
+    others = [other for other in slot.images if other.name != image.name]
+    for candidate in [image, *shuffled(others, slot.rng)]:
+        group = make(slot, candidate)
         if group is not None:
             return group
     raise DesignError(

@@ -21,7 +21,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.drawing.controls import KNOWN_GOOD, REPEATED, Known
+from judgments.drawing.controls import KNOWN_GOOD, REPEATED, ControlSlot, Known
 from judgments.drawing.material import Group, Image, UnitSpec, content_key, shuffled
 from judgments.hit_templates.filling import NoTemplateAnswer, checked_answer, filled_questions
 from judgments.hit_templates.questions import Question, as_number
@@ -324,16 +324,10 @@ def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[
     return known
 
 
-def known_control(
-    design: StudyDesign,
-    slot_key: str,
-    items: Sequence[Known],
-    images: Sequence[Image],
-    rng: np.random.Generator,
-) -> Group:
+def known_control(slot: ControlSlot, items: Sequence[Known]) -> Group:
     row, fields = items[0].image, dict(items[0].image.fields)
     unit = UnitSpec(
-        key=content_key("control", design.protocol, design.seed, slot_key, row.name, fields),
+        key=content_key("control", slot.design.protocol, slot.design.seed, slot.position, row.name, fields),
         image=row.name,
         control=True,
         control_kind=KNOWN_GOOD,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -379,7 +378,7 @@ class HITTemplate(OpenKind):
         return Batch(hits=hits, notes={"sentences": list(template.left_out)})
 
     def control_items(self, design: StudyDesign) -> Makers:
-        return Makers(known=partial(known_control, design))
+        return Makers(known=known_control)
 
     def unit(self, design: StudyDesign, image: Image) -> UnitSpec:
         fields = dict(image.fields)

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict
 
 from evaluation.statistics.choosing import OPEN
 from judgments.design.wordings import Wording
-from judgments.drawing.controls import Known, Makers, hits_of
+from judgments.drawing.controls import ControlSlot, Known, Makers, hits_of
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec, content_key
 
 if TYPE_CHECKING:
@@ -495,8 +495,7 @@ class Kind(ABC):
 
     def control_unit(
         self,
-        seed: int,
-        position: str,
+        slot: ControlSlot,
         image: Image,
         parts: Sequence[Any],
         expected: Any,
@@ -506,11 +505,10 @@ class Kind(ABC):
         """Return a control item.
 
         Args:
-            position: distinguishes equal items of different HITs.
             parts: what its key is derived from, besides the image.
         """
         return UnitSpec(
-            key=content_key("control", self.name, seed, position, image.name, *parts),
+            key=content_key("control", self.name, slot.design.seed, slot.position, image.name, *parts),
             image=image.name,
             control=True,
             control_kind=control_kind,

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.controls import (
     DEGRADED,
     REFERENCE,
+    ControlSlot,
     Makers,
     balanced_lists,
     degraded_text,
@@ -461,8 +461,8 @@ class BestWorst(OpenKind):
 
     def control_items(self, design: StudyDesign) -> Makers:
         return Makers(
-            reference=partial(self._reference_control, design),
-            degraded=partial(self._degraded_control, design),
+            reference=self._reference_control,
+            degraded=self._degraded_control,
         )
 
     def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
@@ -485,53 +485,38 @@ class BestWorst(OpenKind):
             content=_content(options),
         )
 
-    def _reference_control(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group:
+    def _reference_control(self, slot: ControlSlot, image: Image) -> Group:
         """Hide one reference among other images' captions (best), or the reverse (worst)."""
-        size = _size_of_known(design, (image, *images))
-        captions = shuffled(image.distinct_references, rng)
-        end = ENDS[int(rng.integers(2))]
-        if len(captions) < size - 1 or not design.answers.worst:
+        size = _size_of_known(slot.design, (image, *slot.images))
+        captions = shuffled(image.distinct_references, slot.rng)
+        end = ENDS[int(slot.rng.integers(2))]
+        if len(captions) < size - 1 or not slot.design.answers.worst:
             end = BEST
         count = 1 if end == BEST else size - 1
-        options = captions[:count] + foreign_captions(image, images, size - count, rng)
+        options = captions[:count] + foreign_captions(image, slot.images, size - count, slot.rng)
         odd = options[0] if end == BEST else options[-1]
-        return self._control(design, position, image, shuffled(options, rng), (end, odd), REFERENCE)
+        return self._control(slot, image, shuffled(options, slot.rng), (end, odd), REFERENCE)
 
-    def _degraded_control(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group | None:
+    def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Hide a damaged caption among references (worst), or the reverse (best) if references are few."""
-        size = _size_of_known(design, (image, *images))
-        captions = shuffled(image.distinct_references, rng)
-        end = WORST if len(captions) >= size - 1 and design.answers.worst else BEST
+        size = _size_of_known(slot.design, (image, *slot.images))
+        captions = shuffled(image.distinct_references, slot.rng)
+        end = WORST if len(captions) >= size - 1 and slot.design.answers.worst else BEST
         wanted = 1 if end == WORST else size - 1
         damaged: dict[str, Text] = {}
         for base in captions * size:
-            text = degraded_text(base, image, images, rng, whole=True)
+            text = degraded_text(base, image, slot.images, slot.rng, whole=True)
             if text is not None and len(damaged) < wanted:
                 damaged.setdefault(text.text, text)
         if len(damaged) < wanted:
             return None
         options = [*captions[: size - wanted], *damaged.values()]
         odd = options[-1] if end == WORST else options[0]
-        return self._control(design, position, image, shuffled(options, rng), (end, odd), DEGRADED)
+        return self._control(slot, image, shuffled(options, slot.rng), (end, odd), DEGRADED)
 
     def _control(
         self,
-        design: StudyDesign,
-        position: str,
+        slot: ControlSlot,
         image: Image,
         options: Sequence[Text],
         answer: tuple[str, Text],
@@ -539,9 +524,8 @@ class BestWorst(OpenKind):
     ) -> Group:
         end, odd = answer
         keys, expected = [text.key for text in options], {end: options.index(odd) + 1}
-        unit = self.control_unit(
-            design.seed, position, image, (keys,), expected, control_kind, content=_content(options)
-        )
+        content = _content(options)
+        unit = self.control_unit(slot, image, (keys,), expected, control_kind, content=content)
         return Group(image.name, (unit,))
 
     def describe_answer(self, answer: Any) -> str:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.drawing.controls import REFERENCE, Makers, divide_images, needs_split
+from judgments.drawing.controls import REFERENCE, ControlSlot, Makers, divide_images, needs_split
 from judgments.drawing.material import (
     Batch,
     Group,
@@ -282,7 +281,7 @@ class Grounding(OpenKind):
 
     def control_items(self, design: StudyDesign) -> Makers:
         return Makers(
-            reference=partial(self._control, design),
+            reference=self._control,
             quiz_usable=lambda image: bool(certain_links(image)),
         )
 
@@ -315,20 +314,11 @@ class Grounding(OpenKind):
             links.append(f"{tokens[word]} → {label}" + (f" ({box})" if label in several else ""))
         return links
 
-    def _control(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group:
+    def _control(self, slot: ControlSlot, image: Image) -> Group:
         """Expect labels that the caption contains verbatim; ignore other links."""
-        text, links = shuffled(certain_links(image), rng)[0]
+        text, links = shuffled(certain_links(image), slot.rng)[0]
         shown = {"first": text, "content": {"boxes": _frozen(image)}}
-        unit = self.control_unit(
-            design.seed, position, image, (text.key,), links_of(links), REFERENCE, **shown
-        )
+        unit = self.control_unit(slot, image, (text.key,), links_of(links), REFERENCE, **shown)
         return Group(image.name, (unit,))
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from judgments.drawing.controls import (
     DEGRADED,
     KNOWN_GOOD,
     REFERENCE,
+    ControlSlot,
     Known,
     Makers,
     degraded_text,
@@ -147,55 +148,32 @@ class ImageCaptionKind(ChoiceKind):
 
     def control_items(self, design: StudyDesign) -> Makers:
         return Makers(
-            reference=partial(self.reference_control, design),
-            degraded=partial(self.degraded_control, design),
-            known=partial(self.known_control, design),
+            reference=self.reference_control,
+            degraded=self.degraded_control,
+            known=self.known_control,
             known_together=self.grouped,
         )
 
-    def reference_control(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group:
+    def reference_control(self, slot: ControlSlot, image: Image) -> Group:
         """Return an own caption (good) or another image's (bad), at random."""
-        if rng.integers(2):
-            text, expected = image.references[int(rng.integers(len(image.references)))], self.good
+        if slot.rng.integers(2):
+            text, expected = image.references[int(slot.rng.integers(len(image.references)))], self.good
         else:
-            text, expected = foreign_captions(image, images, 1, rng)[0], self.bad
-        return Group(image.name, (self.control(design, position, image, text, expected, REFERENCE),))
+            text, expected = foreign_captions(image, slot.images, 1, slot.rng)[0], self.bad
+        return Group(image.name, (self.control(slot, image, text, expected, REFERENCE),))
 
-    def degraded_control(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group | None:
+    def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return an own caption with its content words replaced."""
-        for caption in shuffled(image.references, rng):
-            damaged = degraded_text(caption, image, images, rng, whole=True)
+        for caption in shuffled(image.references, slot.rng):
+            damaged = degraded_text(caption, image, slot.images, slot.rng, whole=True)
             if damaged is not None:
-                return Group(
-                    image.name, (self.control(design, position, image, damaged, self.bad, DEGRADED),)
-                )
+                return Group(image.name, (self.control(slot, image, damaged, self.bad, DEGRADED),))
         return None
 
-    def known_control(
-        self,
-        design: StudyDesign,
-        position: str,
-        items: Sequence[Known],
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group:
-        return Group(items[0].image.name, tuple(self.known_unit(design, position, item) for item in items))
+    def known_control(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
+        return Group(items[0].image.name, tuple(self.known_unit(slot, item) for item in items))
 
-    def known_unit(self, design: StudyDesign, position: str, item: Known) -> UnitSpec:
+    def known_unit(self, slot: ControlSlot, item: Known) -> UnitSpec:
         """Return the unit of a designer's item. Some answers must be right and others wrong."""
         if item.first is None:
             raise known_problem(item, "needs the caption under first")
@@ -207,20 +185,12 @@ class ImageCaptionKind(ChoiceKind):
             raise known_problem(
                 item, f"expects {item.expected!r}, by which no answer, or every one, would be right"
             )
-        return self.control(design, position, item.image, item.first, item.expected, KNOWN_GOOD)
+        return self.control(slot, item.image, item.first, item.expected, KNOWN_GOOD)
 
     def control(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        text: Text,
-        expected: Any,
-        control_kind: str = REFERENCE,
+        self, slot: ControlSlot, image: Image, text: Text, expected: Any, control_kind: str = REFERENCE
     ) -> UnitSpec:
-        return self.control_unit(
-            design.seed, position, image, (text.key,), expected, control_kind, first=text
-        )
+        return self.control_unit(slot, image, (text.key,), expected, control_kind, first=text)
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         return {
@@ -316,80 +286,47 @@ class Relevance(ImageCaptionKind):
             units[-tail:] = shuffled(units[-tail:], rng)
         return [tuple(units[start : start + size]) for start in range(0, len(units), size)]
 
-    def reference_control(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group:
+    def reference_control(self, slot: ControlSlot, image: Image) -> Group:
         """Return one to three own captions (right) among captions of other images."""
-        size = design.captions_per_image
+        size, rng = slot.design.captions_per_image, slot.rng
         right = right_caption_count(image, size, rng)
         captions = shuffled(image.distinct_references, rng)[:right]
-        wrong = foreign_captions(image, images, size - right, rng)
-        units = [self.control(design, position, image, text, self.good) for text in captions]
-        units += [self.control(design, position, image, text, self.bad) for text in wrong]
+        wrong = foreign_captions(image, slot.images, size - right, rng)
+        units = [self.control(slot, image, text, self.good) for text in captions]
+        units += [self.control(slot, image, text, self.bad) for text in wrong]
         return Group(image.name, tuple(shuffled(units, rng)))
 
-    def degraded_control(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group | None:
+    def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return one to three own captions (right) among damaged ones; fill up with others'."""
-        size = design.captions_per_image
+        size, rng = slot.design.captions_per_image, slot.rng
         right = right_caption_count(image, size, rng)
         captions = shuffled(image.distinct_references, rng)
         damaged: dict[str, Text] = {}
         for base in captions * size:  # each caption again, with other words
             if len(damaged) == size - right:
                 break
-            text = degraded_text(base, image, images, rng, whole=True)
+            text = degraded_text(base, image, slot.images, slot.rng, whole=True)
             if text is not None:
                 damaged.setdefault(text.text, text)
         if not damaged:
             return None
-        units = [
-            self.control(design, position, image, text, self.good, DEGRADED) for text in captions[:right]
-        ]
-        units += [
-            self.control(design, position, image, text, self.bad, DEGRADED) for text in damaged.values()
-        ]
-        units += self._filled(design, position, image, images, units, rng)
+        units = [self.control(slot, image, text, self.good, DEGRADED) for text in captions[:right]]
+        units += [self.control(slot, image, text, self.bad, DEGRADED) for text in damaged.values()]
+        units += self._filled(slot, image, units)
         return Group(image.name, tuple(shuffled(units, rng)))
 
-    def known_control(
-        self,
-        design: StudyDesign,
-        position: str,
-        items: Sequence[Known],
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group:
-        units = [self.known_unit(design, position, item) for item in items[: design.captions_per_image]]
-        units += self._filled(design, position, items[0].image, images, units, rng)
-        return Group(items[0].image.name, tuple(shuffled(units, rng)))
+    def known_control(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
+        units = [self.known_unit(slot, item) for item in items[: slot.design.captions_per_image]]
+        units += self._filled(slot, items[0].image, units)
+        return Group(items[0].image.name, tuple(shuffled(units, slot.rng)))
 
-    def _filled(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        units: Sequence[UnitSpec],
-        rng: np.random.Generator,
-    ) -> list[UnitSpec]:
+    def _filled(self, slot: ControlSlot, image: Image, units: Sequence[UnitSpec]) -> list[UnitSpec]:
         """Fill with captions of other images: a shorter group would give it away."""
         taken = {unit.first.text for unit in units if unit.first is not None}
-        lacking = design.captions_per_image - len(units)
-        spare = foreign_captions(image, images, lacking + len(taken), rng)
+        lacking = slot.design.captions_per_image - len(units)
+        spare = foreign_captions(image, slot.images, lacking + len(taken), slot.rng)
         wrong = [text for text in spare if text.text not in taken][:lacking]
-        return [self.control(design, position, image, text, self.bad, REFERENCE) for text in wrong]
+        return [self.control(slot, image, text, self.bad, REFERENCE) for text in wrong]
 
 
 GRADES = (1, 2, 3, 4)

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -39,6 +38,7 @@ from judgments.drawing.controls import (
     DEGRADED,
     KNOWN_GOOD,
     REFERENCE,
+    ControlSlot,
     Known,
     Makers,
     check_split,
@@ -393,42 +393,33 @@ class PairKind(ChoiceKind):
 
     def control_items(self, design: StudyDesign) -> Makers:
         return Makers(
-            reference=partial(self._reference_control, design.seed),
-            degraded=partial(self._degraded_control, design.seed),
-            known=partial(self._known_control, design.seed),
+            reference=self._reference_control,
+            degraded=self._degraded_control,
+            known=self._known_control,
             least_references=self.control_references,
         )
 
-    def _reference_control(
-        self, seed: int, position: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-    ) -> Group:
+    def _reference_control(self, slot: ControlSlot, image: Image) -> Group:
+        rng = slot.rng
         caption = image.references[int(rng.integers(len(image.references)))]
         reference = self.control_reference(image, caption, rng)
-        foreign = foreign_captions(image, images, 1, rng)[0]
+        foreign = foreign_captions(image, slot.images, 1, rng)[0]
         expected = int(rng.integers(1, 3))
         first, second = (caption, foreign) if expected == 1 else (foreign, caption)
-        return self._control(seed, position, image, (reference, first, second), expected, REFERENCE)
+        return self._control(slot, image, (reference, first, second), expected, REFERENCE)
 
-    def _degraded_control(
-        self, seed: int, position: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-    ) -> Group | None:
+    def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
+        rng = slot.rng
         for caption in shuffled(image.references, rng):
-            damaged = degraded_text(caption, image, images, rng, whole=False)
+            damaged = degraded_text(caption, image, slot.images, rng, whole=False)
             if damaged is not None:
                 reference = self.control_reference(image, caption, rng)
                 expected = int(rng.integers(1, 3))
                 first, second = (caption, damaged) if expected == 1 else (damaged, caption)
-                return self._control(seed, position, image, (reference, first, second), expected, DEGRADED)
+                return self._control(slot, image, (reference, first, second), expected, DEGRADED)
         return None
 
-    def _known_control(
-        self,
-        seed: int,
-        position: str,
-        items: Sequence[Known],
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group:
+    def _known_control(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
         (item,) = items
         if item.first is None or item.second is None or item.first.text == item.second.text:
             raise known_problem(item, "needs two different texts, first and second")
@@ -438,19 +429,18 @@ class PairKind(ChoiceKind):
             names = {FIRST: "first", SECOND: "second", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
             listed = " and ".join(f"{outcome} is {names[outcome]}" for outcome in self.outcomes)
             raise known_problem(item, f"expects {item.expected!r}; {listed}")
-        expected = int(rng.integers(1, 3))
+        expected = int(slot.rng.integers(1, 3))
         without_side = item.expected in (NO_DIFFERENCE, NEITHER)
         in_order = expected == (FIRST if without_side else item.expected)
         first, second = (item.first, item.second) if in_order else (item.second, item.first)
         if without_side:
             expected = int(item.expected)
         reference = item.reference if self.control_references > 1 else None
-        return self._control(seed, position, item.image, (reference, first, second), expected, KNOWN_GOOD)
+        return self._control(slot, item.image, (reference, first, second), expected, KNOWN_GOOD)
 
     def _control(
         self,
-        seed: int,
-        position: str,
+        slot: ControlSlot,
         image: Image,
         texts: tuple[Text | None, Text, Text],
         expected: int,
@@ -459,7 +449,7 @@ class PairKind(ChoiceKind):
         reference, first, second = texts
         keys = (reference.key if reference else None, first.key, second.key)
         shown = {"reference": reference, "first": first, "second": second}
-        unit = self.control_unit(seed, position, image, keys, expected, control_kind, **shown)
+        unit = self.control_unit(slot, image, keys, expected, control_kind, **shown)
         return Group(image.name, (unit,))
 
 

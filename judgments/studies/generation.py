@@ -35,7 +35,7 @@ from judgments.design.requirements import own_record_needed, requirements_not_st
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED
 from judgments.drawing.by_hand import apply_by_hand
-from judgments.drawing.controls import ControlPool, pool_of
+from judgments.drawing.controls import ControlPool, ControlSlot, pool_of
 from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec, rng_for, shuffled
 from judgments.drawing.pairing import system_names
 from judgments.kinds import KINDS, Kind
@@ -194,7 +194,7 @@ def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
         )
     groups = []
     for index, image in enumerate(aside.images):
-        group = make(f"quiz.{index}", image, aside.others, rng)
+        group = make(ControlSlot(design, f"quiz.{index}", aside.others, rng), image)
         units = tuple(replace(unit, control=True, control_kind=QUIZ) for unit in group.units)
         groups.append(Group(group.image, units))
     return tuple(groups)

@@ -398,9 +398,7 @@ class StudyAdmin(QuorumAdmin):
             return super().has_delete_permission(request)
         return has_right(request.user, Right.OWN, obj)
 
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
         return design_page.add_study(self, request)
@@ -415,19 +413,11 @@ class StudyAdmin(QuorumAdmin):
 
         return checked
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         study = self._study(request, object_id, Right.VIEW)
         return design_page.show_design(self, request, study)
 
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         study = self._study(request, object_id, Right.OWN)
         if request.method == "POST":
             try:

@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
+from judgments.drawing.controls import ControlSlot
 from judgments.drawing.material import SCREENS, Image, Material, Text, UnitSpec, screen_of
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import MQM, f1, words_of
@@ -298,7 +299,7 @@ def test_damages_of_equal_texts_are_not_shown_side_by_side() -> None:
     make = KINDS["spans"].control_items(asked).degraded
     assert make is not None
     for seed in range(100):
-        group = make("place", image, [image, other], np.random.default_rng(seed))
+        group = make(ControlSlot(asked, "place", [image, other], np.random.default_rng(seed)), image)
         assert group is not None
         (check,) = group.units
         assert screen_of(check) is None

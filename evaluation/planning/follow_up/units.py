@@ -368,6 +368,13 @@ def reopen(
     return Outcome(sentence % {"n": thousands(count), "votes": votes, "units": thousands(len(chosen))})
 
 
+class OptionalReason(serializers.CharField):
+    def __init__(self) -> None:
+        super().__init__(
+            default="", allow_blank=True, max_length=LONGEST_REASON, help_text="Stands in the log."
+        )
+
+
 class BatchRequest(Parameters):
     """Which pairs, or units, to ask about again."""
 
@@ -377,13 +384,7 @@ class BatchRequest(Parameters):
         max_length=MOST,
         error_messages=dict.fromkeys(("required", "min_length"), gettext_lazy("Choose at least one row.")),
     )
-    why = serializers.CharField(
-        required=False,
-        default="",
-        allow_blank=True,
-        max_length=LONGEST_REASON,
-        help_text="Stands in the log.",
-    )
+    why = OptionalReason()
 
 
 @operation("next-batch", "A draft that asks again about chosen rows", parameters=BatchRequest)
@@ -398,13 +399,7 @@ class MoreItemsRequest(Parameters):
     """How many new items to ask about."""
 
     items = serializers.IntegerField(min_value=1, max_value=MOST, label="New items")
-    why = serializers.CharField(
-        required=False,
-        default="",
-        allow_blank=True,
-        max_length=LONGEST_REASON,
-        help_text="Stands in the log.",
-    )
+    why = OptionalReason()
 
 
 @operation("more-items", "A draft that asks about new items", parameters=MoreItemsRequest)

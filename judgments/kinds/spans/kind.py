@@ -28,6 +28,7 @@ from judgments.drawing.controls import (
     DEGRADED,
     REFERENCE,
     REPEATED,
+    ControlSlot,
     Known,
     Makers,
     control_dealer,
@@ -556,24 +557,15 @@ class Spans(OpenKind):
 
     def control_items(self, design: StudyDesign) -> Makers:
         return Makers(
-            reference=partial(self._reference_control, design),
-            degraded=partial(self._degraded_control, design),
+            reference=self._reference_control,
+            degraded=self._degraded_control,
             least_references=0,
             quiz_usable=lambda image: any(len(words_of(text.text)) >= LEAST_WORDS for text in _texts(image)),
         )
 
-    def _reference_control(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group:
+    def _reference_control(self, slot: ControlSlot, image: Image) -> Group:
         """Damage a person's text, else a system's."""
-        group = self._damaged(
-            design, position, image, images, rng, image.references or _texts(image), REFERENCE
-        )
+        group = self._damaged(slot, image, image.references or _texts(image), REFERENCE)
         if group is None:
             raise DesignError(
                 pgettext(
@@ -586,51 +578,34 @@ class Spans(OpenKind):
             )
         return group
 
-    def _degraded_control(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        rng: np.random.Generator,
-    ) -> Group | None:
+    def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         texts = [text for _, text in image.outputs] or list(image.references)
-        return self._damaged(design, position, image, images, rng, texts, DEGRADED)
+        return self._damaged(slot, image, texts, DEGRADED)
 
     def _damaged(
-        self,
-        design: StudyDesign,
-        position: str,
-        image: Image,
-        images: Sequence[Image],
-        rng: np.random.Generator,
-        texts: Sequence[Text],
-        control_kind: str,
+        self, slot: ControlSlot, image: Image, texts: Sequence[Text], control_kind: str
     ) -> Group | None:
         """Replace a run of words by another item's; they must be marked (Kocmi et al. 2024, section 3).
 
         Two texts side by side are both damaged, so that neither can be left unread: of ``texts``, else of all.
         """
         others: list[Text] = []
-        if design.spans.contrastive:  # equal texts would show by their difference what is damaged
+        spans = slot.design.spans
+        if spans.contrastive:  # equal texts would show by their difference what is damaged
             texts = _different(texts)
             known = {text.text for text in texts}
             others = _different([text for text in _texts(image) if text.text not in known])
         damages: dict[str, tuple[Text, dict[str, Any]]] = {}
-        for damaged, expected in chain(*(_damages(image, images, rng, some) for some in (texts, others))):
+        for damaged, expected in chain(*(_damages(slot, image, some) for some in (texts, others))):
             damages.setdefault(damaged.key, (damaged, expected))
-            if len(damages) == (TEXTS_ON_A_SCREEN if design.spans.contrastive else 1):
+            if len(damages) == (TEXTS_ON_A_SCREEN if spans.contrastive else 1):
                 break
         units = []
         for damaged, expected in damages.values():
             shown: dict[str, Any] = {"first": damaged}
-            if design.spans.reference and image.references:
+            if spans.reference and image.references:
                 shown["reference"] = image.references[0]
-            units.append(
-                self.control_unit(
-                    design.seed, position, image, (damaged.key,), expected, control_kind, **shown
-                )
-            )
+            units.append(self.control_unit(slot, image, (damaged.key,), expected, control_kind, **shown))
         return Group(image.name, _on_one_screen(units)) if units else None
 
     def expected_on_repeat(self, answer: Any) -> dict[str, Any]:
@@ -725,11 +700,10 @@ def _different(texts: Sequence[Text]) -> list[Text]:
     return list({text.text: text for text in texts}.values())
 
 
-def _damages(
-    image: Image, images: Sequence[Image], rng: np.random.Generator, texts: Sequence[Text]
-) -> Iterator[tuple[Text, dict[str, Any]]]:
+def _damages(slot: ControlSlot, image: Image, texts: Sequence[Text]) -> Iterator[tuple[Text, dict[str, Any]]]:
     """Yield damaged texts with what is expected of their judges."""
-    donors = [text.text for other in images if other.name != image.name for text in _texts(other)]
+    rng = slot.rng
+    donors = [text.text for other in slot.images if other.name != image.name for text in _texts(other)]
     for base in shuffled(texts, rng):
         tokens = words_of(base.text)
         count = max(LEAST_DAMAGED, round(DAMAGED * len(tokens)))
