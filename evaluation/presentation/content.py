@@ -80,7 +80,7 @@ class Table:
         return [(gettext(column.name), column.is_text) for column in self.columns]
 
     def cells(self) -> list[list[dict[str, Any]]]:
-        """Return what a page shows of each cell: text, the ends of an interval, and n."""
+        """Return what a page shows of each cell: text, interval and n."""
         return [
             [_page_cell(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
@@ -340,15 +340,19 @@ def format_cell(cell: Cell, shows: str) -> str:
         return DASH
     if cell.low is None or cell.high is None:
         return _number(cell.value, shows)
-    return f"{_number(cell.value, shows)} [{_number(cell.low, shows)}, {_number(cell.high, shows)}]"
+    return f"{_number(cell.value, shows)} {_interval(cell, shows)}"
+
+
+def _interval(cell: Estimate, shows: str) -> str:
+    return f"[{_number(cell.low, shows)}, {_number(cell.high, shows)}]"
 
 
 def _page_cell(cell: Cell, shows: str) -> dict[str, Any]:
     if not isinstance(cell, Estimate):
         text = thousands(cell) if shows == "count" and isinstance(cell, int) else _number(cell, shows)
         return {"text": text, "is_text": shows == "text"}
-    low, high = ("" if end is None else _number(end, shows) for end in (cell.low, cell.high))
-    return {"text": _number(cell.value, shows), "is_estimate": True, "low": low, "high": high, "n": cell.n}
+    ends = "" if cell.low is None or cell.high is None else _interval(cell, shows)
+    return {"text": _number(cell.value, shows), "is_estimate": True, "interval": ends, "n": cell.n}
 
 
 def _number(value: str | int | float | None, shows: str) -> str:

@@ -392,8 +392,8 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
     if recall["value"] is None:
         return sentence
     missed = _(
-        "So about %(missed)s good captions are missed, and the filter lets %(share)s of them pass (%(low)s to "
-        "%(high)s)."
+        "So about %(missed)s good captions are missed, and the filter lets %(share)s of them pass (95 %% interval "
+        "%(low)s to %(high)s)."
     ) % {
         "missed": thousands(round(audit["missed_in_all"]["value"])),
         "share": percent(recall["value"]),

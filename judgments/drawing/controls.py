@@ -539,12 +539,18 @@ OPEN_PAGES = 50  # unfilled pages that are looked at for room
 
 
 def pack_groups(
-    groups: Sequence[Group], *, per_hit: int, rng: np.random.Generator, repeat_images: bool
+    groups: Sequence[Group],
+    *,
+    per_hit: int,
+    rng: np.random.Generator,
+    repeat_images: bool,
+    evenly: bool = False,
 ) -> list[list[Group]]:
     """Fill pages of ``per_hit`` groups, images with the most groups left first.
 
     That order minimises repeated images on a page. When too few images are left, ``repeat_images`` allows repeats;
-    otherwise the page stays short. Pages and the groups within are shuffled.
+    otherwise the page stays short. Pages and the groups within are shuffled. ``evenly`` makes as many pages, alike in
+    length up to one group: 21 groups, 10 a page, fill pages of 7.
     """
     queues: dict[str, list[Group]] = defaultdict(list)
     for group in shuffled(groups, rng):
@@ -555,9 +561,12 @@ def pack_groups(
     pages: list[list[Group]] = []
     while heap:
         page: list[Group] = []
-        while len(page) < per_hit and heap:
+        size, waiting = per_hit, -sum(left for left, _, _ in heap)
+        if evenly:
+            size = -(-waiting // max(-(-waiting // per_hit), 0 if repeat_images else -heap[0][0]))
+        while len(page) < size and heap:
             used: list[tuple[int, int, str]] = []
-            while len(page) < per_hit and heap:
+            while len(page) < size and heap:
                 left, order, name = heapq.heappop(heap)
                 page.append(queues[name].pop())
                 if left < -1:
@@ -567,8 +576,9 @@ def pack_groups(
             if not repeat_images:
                 break
         pages.append(shuffled(page, rng))
-    full = [page for page in pages if len(page) == per_hit]
-    short = [page for page in pages if len(page) != per_hit]
+    size = max(map(len, pages), default=0) if evenly else per_hit
+    full = [page for page in pages if len(page) == size]
+    short = [page for page in pages if len(page) != size]
     return shuffled(full, rng) + short
 
 
@@ -644,6 +654,7 @@ def hits_of(
     design: StudyDesign,
     size: int,
     repeat_images: bool,
+    evenly: bool,
     control_images: Sequence[Image],
     makers: Makers,
     known: Sequence[Known],
@@ -659,6 +670,7 @@ def hits_of(
         per_hit=size - design.controls.per_hit,
         rng=rng_for(design.seed, "packing"),
         repeat_images=repeat_images,
+        evenly=evenly,
     )
     return tuple(
         make_hits(

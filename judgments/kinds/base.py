@@ -352,6 +352,7 @@ class Kind(ABC):
         values: allowed canonical answers; empty for open answers.
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether a HIT holds images with several captions each.
+        even_pages: whether pages are alike in length, rather than full up to the last.
         compares_pairs: whether units belong to candidate pairs.
         names_best: whether an answer names the best of several captions in ``content["options"]``.
         writes_captions: whether an answer is a caption of the unit's image.
@@ -375,6 +376,7 @@ class Kind(ABC):
     confidences: tuple[Choice, ...] = ()  # a second part of each answer
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
+    even_pages: ClassVar[bool] = False
     compares_pairs: ClassVar[bool] = False
     names_best: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
@@ -481,6 +483,7 @@ class Kind(ABC):
             design=design,
             size=self.hit_size(design),
             repeat_images=not self.page.shows_picture,
+            evenly=self.even_pages,
             control_images=control_images,
             makers=self.control_items(design),
             known=known,

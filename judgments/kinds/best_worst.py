@@ -367,6 +367,7 @@ class BestWorst(OpenKind):
     wordings = WORDINGS[name]
     wording = wordings[CAPTION]
     title = wording.title
+    even_pages = True
     defaults = {"question": wording.question, "units_per_hit": 10, "seconds_per_unit": 20.0}
     page = Page(
         "annotation/kinds/best_worst.html",

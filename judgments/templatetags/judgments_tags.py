@@ -68,6 +68,8 @@ QUEUE_TITLES = {"interactive": "short work", "crowd": "work with the crowd", "he
 
 CAPTIONS_OF = "captions of "  # and the name of a system
 
+ENDS = ("low", "high")
+
 FOR_MACHINES = {"what", "analysis", "created"}
 
 
@@ -178,9 +180,17 @@ def cents(value: Any, currency: str = "") -> str:
 
 
 @register.filter
-def percent(value: Any) -> str:
-    """Format a share as 62 %, or a dash."""
-    return amounts.percent(value) if _is_number(value) else "–"
+def percent(value: Any, unit: str = "%") -> str:
+    """Format a share as 62 %, without `unit` as 62, or as a dash."""
+    return amounts.percent(value)[: None if unit else -2] if _is_number(value) else "–"
+
+
+@register.filter
+def interval(figure: Any, shows: Any = 2) -> str:
+    """Format the ends of a mapping's or an object's interval as [.58, .66], as "percent", or as a dash."""
+    get = figure.get if isinstance(figure, Mapping) else lambda end: getattr(figure, end, None)
+    low, high = (percent(get(end)) if shows == "percent" else coefficient(get(end), shows) for end in ENDS)
+    return "–" if "–" in (low, high) else f"[{low}, {high}]"
 
 
 @register.filter

@@ -220,7 +220,7 @@ def test_a_study_with_a_plan_opens_once_it_is_registered(tmp_path: Path) -> None
     make_dataset_of_animals()
     study = from_file(tmp_path, STUDY_FILE)
     generate_hits(study=study)
-    with pytest.raises(WrongState, match=f"register {study.slug}"):
+    with pytest.raises(WrongState, match="a plan that is not registered yet; register it"):
         mark_open(study=study)
     study.refresh_from_db()
     assert study.state == Study.State.GENERATED
@@ -442,7 +442,7 @@ def test_outcomes_have_words_and_an_interval(designer: Client) -> None:
     evaluate_study(study=study, metrics=["bleu-1", "rouge-l", "bleu-4"])
     answer = words(designer.get(page(study)))
     # Wilson's interval of 8 of 8: its lower end is 8 / (8 + z^2)
-    assert "bleu-1 is right on 8: 100 % (95 % interval 68 to 100); p = .008" in answer
+    assert "bleu-1 is right on 8: 100 % (95 % interval 68 to 100 %); p = .008" in answer
     assert ">supported<" in answer
     assert "Not registered: bleu-4." in answer
 

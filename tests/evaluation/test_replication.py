@@ -216,7 +216,7 @@ def test_an_unknown_pack_and_a_folder_of_other_files_are_refused(tmp_path: Path)
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (Estimate(0.9159, 0.8971, 0.932), "91.6 % (89.7 to 93.2)"),
+        (Estimate(0.9159, 0.8971, 0.932), "91.6 % [89.7, 93.2]"),
         (Estimate(0.9159, math.nan, math.nan), "91.6 %"),
         (Estimate(0.0, None, None), "0.0 %"),
         (Estimate(None), "–"),

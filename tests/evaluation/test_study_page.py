@@ -93,7 +93,7 @@ def test_metrics_are_held_against_people_with_interval_and_n(study: Study, desig
     response = designer.get(address(study))
     shown = words(response)
     # one of two pairs right: Wilson's 95 % interval is 9 to 91 %
-    assert re.search(r"bleu-1( 50 9 to 91, n = 2)+ ", shown)
+    assert re.search(r"bleu-1( 50 \[9, 91\], n = 2)+ ", shown)
     assert "rouge-l 50" in shown
     assert "50 % is chance" in shown
     assert "bleu-1|" in words(response)

@@ -51,6 +51,27 @@ def test_where_images_may_repeat_only_the_last_page_is_short(
     assert all(len(page) == per_hit for page in pages[:-1])
 
 
+@given(counts=sizes, per_hit=st.integers(1, 8), repeat_images=st.booleans())
+def test_even_pages_are_as_many_and_alike_in_length(
+    counts: list[int], per_hit: int, repeat_images: bool
+) -> None:
+    pages, even = (
+        pack_groups(
+            groups_of(counts),
+            per_hit=per_hit,
+            rng=np.random.default_rng(1),
+            repeat_images=repeat_images,
+            evenly=evenly,
+        )
+        for evenly in (False, True)
+    )
+    lengths = [len(page) for page in even]
+    assert (len(lengths), sum(lengths)) == (len(pages), sum(counts))
+    assert max(lengths) <= per_hit
+    assert max(lengths) - min(lengths) <= 1
+    assert repeat_images or all(len({group.image for group in page}) == len(page) for page in even)
+
+
 def test_control_groups_stand_at_every_place() -> None:
     pages = pack_groups(groups_of([1] * 400), per_hit=4, rng=np.random.default_rng(1), repeat_images=False)
     control = Group("control", (UnitSpec(key="", image="control", control=True),))

@@ -269,7 +269,7 @@ def _outcome_words(outcome: HypothesisOutcome) -> str:
         "right": thousands(outcome.first_only),
         "share": percent(outcome.first_only / outcome.differing),
         "low": percent_number(low),
-        "high": percent_number(high),
+        "high": percent(high),
         "p": p_in_text(outcome.p),
         "adjusted": p_in_text(outcome.adjusted),
     }

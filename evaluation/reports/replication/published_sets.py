@@ -300,5 +300,5 @@ def estimates_of(curve: ReferenceCurve) -> list[Estimate]:
 
 
 def in_per_cent(estimate: Estimate) -> str:
-    """Format as ``91.6 % (89.7 to 93.2)``."""
+    """Format as ``91.6 % [89.7, 93.2]``."""
     return describe_estimate(estimate, 1, scale=100, unit=" %")

@@ -90,7 +90,7 @@ class Verdict:
     def interval(self) -> str:
         if self.ours.low is None or self.ours.high is None:
             return DASH
-        return f"{self.ours.low:.{self.digits}f} to {self.ours.high:.{self.digits}f}"
+        return f"[{self.ours.low:.{self.digits}f}, {self.ours.high:.{self.digits}f}]"
 
     @property
     def explanations(self) -> list[str]:
@@ -175,12 +175,12 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
 
 
 def describe_estimate(ours: Estimate, digits: int, *, scale: float = 1, unit: str = "") -> str:
-    """Format as ``0.55 (0.54 to 0.58)``, or the value alone without an interval."""
+    """Format as ``0.55 [0.54, 0.58]``, or the value alone without an interval."""
     figures = map(json_float, (ours.value, ours.low, ours.high))
     value, low, high = (None if figure is None else f"{scale * figure:.{digits}f}" for figure in figures)
     if value is None:
         return DASH
-    ends = "" if low is None or high is None else f" ({low} to {high})"
+    ends = "" if low is None or high is None else f" [{low}, {high}]"
     return f"{value}{unit}{ends}"
 
 
