@@ -262,7 +262,8 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     if aggregation is not None:
         context |= unused_context(aggregation.result)
         context |= verdict_context(study, aggregation.result)
-        context["lead"] = _leading_findings(aggregation, evaluation, context["figures"])
+        of_items = evaluation if study.design.get("purpose") != "labels" else None
+        context["lead"] = _leading_findings(aggregation, of_items, context["figures"])
         context["ways"] = [
             {"label": _(label), "link": page_address(study, name)}
             for name, label in WAYS.items()

@@ -7,9 +7,10 @@ design, so that a changed preset changes no existing study.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from judgments.design.panels import PANEL_PRESETS, Panel
@@ -56,6 +57,44 @@ USUAL: Mapping[str, Part] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a study shall answer; ``protocols`` suit it, the plainest first."""
+
+    title: str
+    protocols: tuple[str, ...]
+    judgments_per_unit: int
+    checks_per_hit: int
+
+
+PURPOSES = {
+    "systems": Purpose(
+        gettext_noop("Which of several systems is best"),
+        ("pairwise", "best-worst", "slider", "spans", "graded", "relevance"),
+        judgments_per_unit=3,
+        checks_per_hit=2,
+    ),
+    "metrics": Purpose(
+        gettext_noop("Which metric agrees best with people"),
+        ("triplet", "pairwise", "graded", "relevance", "slider", "spans"),
+        judgments_per_unit=5,
+        checks_per_hit=2,
+    ),
+    "labels": Purpose(
+        gettext_noop("What is right for each item: a labelled dataset"),
+        ("relevance", "graded", "spans", "keywords", "grounding", "caption"),
+        judgments_per_unit=5,
+        checks_per_hit=3,
+    ),
+    "ranking": Purpose(
+        gettext_noop("A ranking of systems that is kept up while people answer"),
+        ("pairwise",),
+        judgments_per_unit=1,
+        checks_per_hit=2,
+    ),
+}
+
+
 def currency_named(crowd: Crowd, panel: Panel) -> str:
     """Return the crowd's currency, else the study's, else the panel's usual one, else ""."""
     usual = PANEL_PRESETS[panel.preset].currency if crowd.backend == "external" else ""
@@ -74,6 +113,14 @@ class StudyDesign(Part):
     dataset: Slug = Field(title="Dataset")
     protocol: str
     preset: str = ""
+    purpose: Literal["", "systems", "metrics", "labels", "ranking"] = Field(
+        "",
+        title="What you want to know",
+        description="Decides what the results begin with.",
+        json_schema_extra={
+            "words": {"": "Not said", **{name: purpose.title for name, purpose in PURPOSES.items()}}
+        },
+    )
     seed: Annotated[int, Field(ge=0, le=2**53)] = Field(
         0, title="Seed", description="The same dataset, design and seed give the same pages of work (HITs)."
     )
@@ -203,7 +250,7 @@ class StudyDesign(Part):
             values["access"].pop("address_share", None)
         if self.controls.least == Controls().least:
             values["controls"].pop("least", None)
-        for key in ("registration", "chosen", "by_hand", "translations"):
+        for key in ("purpose", "registration", "chosen", "by_hand", "translations"):
             if key in values and not values[key]:
                 del values[key]
         return values

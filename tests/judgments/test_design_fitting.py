@@ -8,10 +8,14 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from annotation.rehearsal import Crowd, rehearse
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.editing.fitting import fit_to_dataset, holdings_of
 from judgments.design.editing.form import starting_values
 from judgments.design.reading import PRESETS, make_design
-from judgments.models import Dataset, Item, Job, System
+from judgments.design.study_design import PURPOSES
+from judgments.models import Dataset, Item, Job, Study, System
 from judgments.studies.generation import generate_hits, plan_study
 from judgments.studies.studies import create_study
 from tests.judgments.desk import do, page, words
@@ -135,3 +139,55 @@ def test_what_needs_pictures_is_not_offered_for_texts(designer: Client, texts: D
     shown = words(designer.get(reverse(NEW)))
     assert "It needs a picture for each item: 0 of 36 items have it." in shown
     assert "It needs people's captions to compare with: 0 of 36 items have it." in shown
+
+
+class TestWhatYouWantToKnow:
+    @pytest.mark.parametrize("purpose", PURPOSES)
+    def test_each_answer_offers_protocols_that_can_be_drawn_and_opened(
+        self, designer: Client, purpose: str
+    ) -> None:
+        dataset = make_dataset()
+        shown = designer.get(reverse(NEW), {"purpose": purpose, "dataset": dataset.name})
+        offered = [card for card in shown.context["published"] if not card["lacks"]]
+        assert [card["protocol"] for card in offered][0] == PURPOSES[purpose].protocols[0]
+        assert all(f"&amp;purpose={purpose}" in line for line in links_of_cards(shown))
+        for card in offered:
+            values, _ = fit_to_dataset(
+                starting_values(preset=card["name"]) | {"purpose": purpose}, dataset, maker=None
+            )
+            design = make_design(values | {"name": "Own", "slug": "own"})
+            assert plan_study(design, dataset).units, card["name"]
+            assert design.judgments_per_unit == PURPOSES[purpose].judgments_per_unit
+
+    def test_systems_meet_systems_and_a_ranking_draws_them_while_people_answer(self) -> None:
+        dataset, start = make_dataset(), starting_values(preset="vedantam-2015-pairwise")
+        for purpose, pages in (("systems", False), ("ranking", True)):
+            values, _ = fit_to_dataset(start | {"purpose": purpose}, dataset, maker=None)
+            assert [kind for kind, count in values["sampling"]["pairs"].items() if count] == ["MM"]
+            study = create_study(design=make_design(values | {"name": purpose, "slug": purpose}))
+            generate_hits(study=study)
+            assert bool(study.design.get("arena", {}).get("pages")) == pages
+
+    def test_a_label_stops_when_no_vote_can_change_it(self) -> None:
+        start = starting_values(preset="hodosh-2013-relevance") | {"purpose": "labels"}
+        assert fit_to_dataset(start, make_dataset(), maker=None)[0]["stopping"]["rule"] == "settled"
+
+    def test_the_results_begin_with_the_answer(self, designer: Client) -> None:
+        study = rehearsed_pairs()
+        for purpose, first in (("systems", "Which system wins?"), ("metrics", "What was found")):
+            Study.objects.filter(pk=study.pk).update(design=study.design | {"purpose": purpose})
+            shown = words(designer.get(page(study, "results")))
+            assert min(("Which system wins?", "What was found"), key=shown.index) == first
+
+
+def links_of_cards(shown: Any) -> list[str]:
+    return [line for line in shown.content.decode().splitlines() if '<h4><a href="?preset=' in line]
+
+
+def rehearsed_pairs() -> Study:
+    study = make_study("pairwise", slug="purposes")
+    rehearse(study=study, crowd=Crowd(workers=6, accuracy=1.0, spammers=0.0, drop_outs=0.0, seed=3))
+    aggregate_study(study=study)
+    evaluate_study(study=study, metrics=["bleu-1"])
+    study.refresh_from_db()
+    return study

@@ -16,7 +16,8 @@ from common.errors import DesignError
 from judgments.access.roles import Person
 from judgments.design.reading import PRESETS, Preset, make_design
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
-from judgments.design.study_design import StudyDesign
+from judgments.design.study_design import PURPOSES, StudyDesign
+from judgments.design.tables import Arena
 from judgments.design.wordings import CAPTION
 from judgments.drawing.controls import divide_images
 from judgments.drawing.material import Material
@@ -25,6 +26,7 @@ from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Item, Output, System
 from judgments.studies.generation import load_material, set_aside
 
+ROUNDS = 3  # judgments of each pair that an arena is opened for
 MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
 PAIR_WORDS = {
     "HC": gettext_noop("two people's captions of an image"),
@@ -119,12 +121,13 @@ def fit_to_dataset(
 class _Fitting:
     def __init__(self, values: dict[str, Any], dataset: Dataset, maker: int | None) -> None:
         self.values = deepcopy(values) | {"dataset": dataset.name}
-        self.dataset, self.maker = dataset, maker
+        self.dataset, self.maker, self.purpose = dataset, maker, values.get("purpose", "")
         self.sentences: list[str] = []
 
     def result(self) -> tuple[dict[str, Any], list[str]]:
         self.fit_requirements()
         self.fit_source()
+        self.fit_purpose()
         few = self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
         with suppress(DesignError):  # what is wrong by itself is said beside its field
             if few:
@@ -178,6 +181,26 @@ class _Fitting:
             )
         )
 
+    def fit_purpose(self) -> None:
+        """Set how many answers and check questions the purpose takes, and how pairs are asked about."""
+        purpose, kind = PURPOSES.get(self.purpose), KINDS[self.values["protocol"]]
+        if purpose is None:
+            return
+        answers, checks = purpose.judgments_per_unit, purpose.checks_per_hit
+        self.values["judgments_per_unit"] = answers
+        if self.values["controls"]["per_hit"]:
+            self.values["controls"]["per_hit"] = checks
+        if self.purpose == "labels" and kind.aggregation.settles:
+            self.values["stopping"]["rule"] = "settled"
+        self.sentences.append(
+            ngettext(
+                "For what you want to know: %(answers)s answer to each item, %(checks)s check questions a page.",
+                "For what you want to know: %(answers)s answers to each item, %(checks)s check questions a page.",
+                answers,
+            )
+            % {"answers": answers, "checks": self.values["controls"]["per_hit"]}
+        )
+
     def to_material(self) -> None:
         design = self.design()
         material = load_material(self.dataset, ranked=design.sampling.k, maker=self.maker)
@@ -213,6 +236,8 @@ class _Fitting:
         sampling = self.values["sampling"]
         bare = KINDS[design.protocol].page.shows_picture
         requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
+        if self.purpose in ("systems", "ranking") and contests_of_systems(images):
+            requested = {"MM": contests_of_systems(images)}
         wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
         if not rest.published or sampling["source"] == "references":
             # one of each kind for an image, so that no kind outweighs the others
@@ -235,6 +260,11 @@ class _Fitting:
                     % {"references": references}
                 )
         if not any(there.values()):
+            return
+        if self.purpose == "ranking" and there["MM"]:
+            sampling["pairs"] = {"MM": there["MM"]}
+            pages = -(-ROUNDS * there["MM"] // self.values["units_per_hit"])
+            self.values["arena"] = {"pages": pages, "even": Arena().even}
             return
         named = {str(name) for name in design.sampling.pairs}
         sampling["pairs"] = {

@@ -92,7 +92,7 @@ class Section:
 
 KIND_SECTION = "This kind"
 SECTIONS = (
-    Section("Data", "Names and seed", "", "name slug dataset seed"),
+    Section("Data", "Names and seed", "", "name slug dataset purpose seed"),
     Section(
         "Data", "Sampling", "Which images are judged.",
         "sampling.pairs.* sampling.pairs_from sampling.k sampling.task sampling.references sampling.foils "

@@ -76,7 +76,7 @@ from judgments.design.saved_presets import (
     rename_preset,
     saved_presets,
 )
-from judgments.design.study_design import StudyDesign
+from judgments.design.study_design import PURPOSES, StudyDesign
 from judgments.design.tables import Plan
 from judgments.drawing.material import content_key
 from judgments.kinds import KINDS
@@ -467,11 +467,15 @@ def _show_start(
     chosen = chosen or next(iter(newest), None)
     holdings = holdings_of(chosen, request.user) if chosen else None
 
+    purpose = PURPOSES.get(request.GET.get("purpose", ""))
+    suited = purpose.protocols if purpose else tuple(KINDS)
+
     def cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:
         return [
             {
                 "name": name,
                 "preset": preset,
+                "protocol": preset.values["protocol"],
                 "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
                 "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
                 "lacks": holdings.missing_for(preset) if holdings else "",
@@ -479,9 +483,16 @@ def _show_start(
             for name, preset in presets.items()
         ]
 
+    published = cards(PRESETS)
+    suiting = [card for card in published if card["protocol"] in suited]
+    if purpose:
+        suiting.sort(key=lambda card: suited.index(card["protocol"]))
     context = _outside(admin, request) | {
         "subtitle": gettext("New study"),
-        "published": cards(PRESETS),
+        "purposes": PURPOSES,
+        "purpose": request.GET["purpose"] if purpose else "",
+        "published": suiting,
+        "others": [card for card in published if card["protocol"] not in suited],
         "saved": cards(saved),
         "kinds": KINDS,
         "datasets": newest,
@@ -582,6 +593,8 @@ def _asked_start(
     if not preset and protocol not in KINDS:
         return None
     base = starting_values(preset=preset, protocol=protocol, saved=saved)
+    if request.GET.get("purpose") in PURPOSES:
+        base["purpose"] = request.GET["purpose"]
     if current is not None:
         base |= {
             key: current[key]
