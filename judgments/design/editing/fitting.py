@@ -188,7 +188,7 @@ class _Fitting:
             return
         answers, checks = purpose.judgments_per_unit, purpose.checks_per_hit
         self.values["judgments_per_unit"] = answers
-        if self.values["controls"]["per_hit"]:
+        if not kind.is_open or self.values["controls"]["per_hit"]:
             self.values["controls"]["per_hit"] = checks
         if self.purpose == "labels" and kind.aggregation.settles:
             self.values["stopping"]["rule"] = "settled"

@@ -486,7 +486,7 @@ def _show_start(
     published = cards(PRESETS)
     suiting = [card for card in published if card["protocol"] in suited]
     if purpose:
-        suiting.sort(key=lambda card: suited.index(card["protocol"]))
+        suiting.sort(key=lambda card: (bool(card["lacks"]), suited.index(card["protocol"])))
     context = _outside(admin, request) | {
         "subtitle": gettext("New study"),
         "purposes": PURPOSES,
