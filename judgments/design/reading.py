@@ -14,6 +14,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
@@ -66,6 +67,7 @@ class Preset:
         ours: dotted keys whose values the paper does not give.
         needs: the data it needs, in words.
         choose: when to choose it, as the end of a sentence.
+        suits: purposes that it suits; the smaller the number, the plainer the way.
     """
 
     title: str
@@ -74,6 +76,7 @@ class Preset:
     ours: tuple[str, ...] = ()
     needs: str = ""
     choose: str = ""
+    suits: Mapping[str, int] = dataclass_field(default_factory=dict)
 
 
 def _read_preset(name: str) -> Preset:

@@ -59,10 +59,9 @@ USUAL: Mapping[str, Part] = {
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a study shall answer; ``protocols`` suit it, the plainest first."""
+    """What a study shall answer; presets name those that they suit."""
 
     title: str
-    protocols: tuple[str, ...]
     judgments_per_unit: int
     checks_per_hit: int
 
@@ -70,25 +69,21 @@ class Purpose:
 PURPOSES = {
     "systems": Purpose(
         gettext_noop("Which of several systems is best"),
-        ("pairwise", "best-worst", "slider", "spans", "graded", "relevance"),
         judgments_per_unit=3,
         checks_per_hit=2,
     ),
     "metrics": Purpose(
         gettext_noop("Which metric agrees best with people"),
-        ("triplet", "pairwise", "graded", "relevance", "slider", "spans"),
         judgments_per_unit=5,
         checks_per_hit=2,
     ),
     "labels": Purpose(
         gettext_noop("What is right for each item: a labelled dataset"),
-        ("relevance", "graded", "spans", "keywords", "grounding", "caption"),
         judgments_per_unit=5,
         checks_per_hit=3,
     ),
     "ranking": Purpose(
         gettext_noop("A ranking of systems that is kept up while people answer"),
-        ("pairwise",),
         judgments_per_unit=1,
         checks_per_hit=2,
     ),

@@ -467,15 +467,15 @@ def _show_start(
     chosen = chosen or next(iter(newest), None)
     holdings = holdings_of(chosen, request.user) if chosen else None
 
-    purpose = PURPOSES.get(request.GET.get("purpose", ""))
-    suited = purpose.protocols if purpose else tuple(KINDS)
+    purpose = request.GET.get("purpose", "")
+    if purpose not in PURPOSES:
+        purpose = ""
 
     def cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:
         return [
             {
                 "name": name,
                 "preset": preset,
-                "protocol": preset.values["protocol"],
                 "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
                 "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
                 "lacks": holdings.missing_for(preset) if holdings else "",
@@ -484,15 +484,15 @@ def _show_start(
         ]
 
     published = cards(PRESETS)
-    suiting = [card for card in published if card["protocol"] in suited]
+    suiting = [card for card in published if not purpose or purpose in card["preset"].suits]
     if purpose:
-        suiting.sort(key=lambda card: (bool(card["lacks"]), suited.index(card["protocol"])))
+        suiting.sort(key=lambda card: (bool(card["lacks"]), card["preset"].suits[purpose]))
     context = _outside(admin, request) | {
         "subtitle": gettext("New study"),
         "purposes": PURPOSES,
-        "purpose": request.GET["purpose"] if purpose else "",
+        "purpose": purpose,
         "published": suiting,
-        "others": [card for card in published if card["protocol"] not in suited],
+        "others": [card for card in published if card not in suiting],
         "saved": cards(saved),
         "kinds": KINDS,
         "datasets": newest,
