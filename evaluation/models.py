@@ -17,12 +17,13 @@ from django.utils.translation import gettext_lazy
 from common.rows import AppendOnlyRow
 from judgments.design.tables import Plan
 from judgments.models import CandidatePair, Dataset, Study, Unit
-from judgments.models.datasets import Person
+from judgments.models.datasets import Person, account_key
 
 LONGEST_METRIC = 80  # characters of a metric's name with its options
 # What an evaluation computes, unless asked for others.
 DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
+BY_COMMAND = "Empty where a command did it."
 
 
 class Consensus(models.Model):
@@ -171,10 +172,7 @@ class ImportedMetric(models.Model):
     source = models.CharField(max_length=200, help_text="The name of the file.")
     sha256 = models.CharField(max_length=64, help_text="Of that of the keys and the scores.")
     imported_at = models.DateTimeField(default=timezone.now)
-    imported_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True,
-        help_text="Empty where a command did it.",
-    )  # fmt: skip
+    imported_by = account_key(help_text=BY_COMMAND)
 
     class Meta:
         ordering = ["dataset_id", "name", "per"]
@@ -201,10 +199,7 @@ class Prediction(models.Model):
     known = models.PositiveIntegerField(help_text="How many units it is about.")
     sha256 = models.CharField(max_length=64, help_text="Of the imported text.")
     imported_at = models.DateTimeField(default=timezone.now)
-    imported_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True,
-        help_text="Empty where a command did it.",
-    )  # fmt: skip
+    imported_by = account_key(help_text=BY_COMMAND)
 
     class Meta:
         ordering = ["study_id", "name"]
@@ -221,10 +216,7 @@ class Registration(AppendOnlyRow):
     content = models.JSONField(help_text="Hypotheses, rules, planned analyses and the design, as registered.")
     sha256 = models.CharField(max_length=64, help_text="Of the content as canonical JSON.")
     registered_at = models.DateTimeField(default=timezone.now)
-    registered_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
-        help_text="Empty where a command did it.",
-    )  # fmt: skip
+    registered_by = account_key(models.PROTECT, BY_COMMAND)
 
     class Meta:
         ordering = ["id"]
@@ -253,10 +245,7 @@ class Release(AppendOnlyRow):
         help_text="Its name in the folder of releases; empty where written elsewhere.",
     )
     made_at = models.DateTimeField(default=timezone.now)
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
-        help_text="Empty where a command did it.",
-    )  # fmt: skip
+    made_by = account_key(models.PROTECT, BY_COMMAND)
 
     class Meta:
         ordering = ["study_id", "id"]
@@ -305,10 +294,7 @@ class Deposit(models.Model):
     sent = models.JSONField(default=list, blank=True, help_text="Names, sizes and SHA-256 of the files.")
     asked_at = models.DateTimeField(null=True, blank=True, help_text="When its creation was last asked for.")
     made_at = models.DateTimeField(default=timezone.now)
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
-        help_text="Empty where a command did it.",
-    )  # fmt: skip
+    made_by = account_key(models.PROTECT, BY_COMMAND)
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -398,10 +384,7 @@ class Judge(models.Model):
     budget = models.PositiveBigIntegerField(default=0, help_text="Millionths that may be spent.")
     spent = models.PositiveBigIntegerField(default=0)
     reserved = models.PositiveBigIntegerField(default=0, help_text="Of calls under way, at their most.")
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True,
-        help_text="Empty where a command did it.",
-    )  # fmt: skip
+    made_by = account_key(help_text=BY_COMMAND)
     made_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -493,9 +476,7 @@ class Challenge(models.Model):
         default=True,
         help_text="Otherwise nobody sees a score before the challenge is closed.",
     )
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True
-    )
+    made_by = account_key(models.PROTECT)
     made_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -623,9 +604,7 @@ class ChallengeEvent(AppendOnlyRow):
     what = models.CharField(max_length=40)
     words = models.CharField(max_length=1000)
     why = models.CharField(max_length=500, blank=True)
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True
-    )
+    by = account_key(models.PROTECT)
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

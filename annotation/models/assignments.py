@@ -15,6 +15,7 @@ from django.utils.translation import pgettext_lazy
 
 from annotation.models.people import Worker
 from judgments.models import HIT, Caption, Study, Unit
+from judgments.models.datasets import account_key
 
 LEASED_STATES = ("reserved", "accepted")
 
@@ -328,9 +329,6 @@ class WrittenCaption(models.Model):
         return str(self.caption)
 
 
-USER = settings.AUTH_USER_MODEL
-
-
 class QualityRule(models.Model):
     class Action(models.TextChoices):
         FLAG = "flag", pgettext_lazy("staff", "flag for review")
@@ -342,7 +340,7 @@ class QualityRule(models.Model):
     settings = models.JSONField(default=dict, blank=True, help_text="Settings that differ from the defaults.")
     action = models.CharField(max_length=8, choices=Action, default=Action.FLAG)
     enabled = models.BooleanField(default=False)
-    changed_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    changed_by = account_key()
     changed_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -359,12 +357,9 @@ class Exclusion(models.Model):
     rule = models.CharField(max_length=40, blank=True, help_text="The detector; empty: a person.")
     why = models.CharField(max_length=500)
     evidence = models.JSONField(default=dict, blank=True)
-    made_by = models.ForeignKey(
-        USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True,
-        help_text="Empty for a detector.",
-    )  # fmt: skip
+    made_by = account_key(help_text="Empty for a detector.")
     made_at = models.DateTimeField(default=timezone.now)
-    lifted_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    lifted_by = account_key()
     lifted_at = models.DateTimeField(null=True, blank=True)
     lifted_why = models.CharField(max_length=500, blank=True)
 
@@ -403,7 +398,7 @@ class Case(models.Model):
         Exclusion, on_delete=models.SET_NULL, related_name="cases", null=True, blank=True
     )
     opened_at = models.DateTimeField(default=timezone.now)
-    decided_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    decided_by = account_key()
     decided_at = models.DateTimeField(null=True, blank=True)
     decision = models.CharField(max_length=500, blank=True, help_text="Why it was decided so.")
 
@@ -431,7 +426,9 @@ class Adjudication(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="adjudications")
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="adjudications")
-    adjudicator = models.ForeignKey(USER, on_delete=models.PROTECT, related_name="adjudications")
+    adjudicator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjudications"
+    )
     state = models.CharField(max_length=9, choices=State, default=State.WAITING)
     side = models.JSONField(
         null=True, blank=True, help_text="The side that the unit's kind drew for this person."
@@ -442,10 +439,10 @@ class Adjudication(models.Model):
     answer = models.JSONField(null=True, blank=True, help_text="The final answer of an open kind.")
     reason = models.CharField(max_length=500, blank=True, help_text="In the adjudicator's words.")
     votes = models.JSONField(default=dict, blank=True, help_text="The votes as they stood when it was sent.")
-    sent_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    sent_by = account_key()
     sent_at = models.DateTimeField(default=timezone.now)
     decided_at = models.DateTimeField(null=True, blank=True)
-    withdrawn_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    withdrawn_by = account_key()
     withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -532,7 +529,7 @@ class AppealNote(models.Model):
         "annotation.Assignment", on_delete=models.PROTECT, related_name="appeal_notes"
     )
     text = models.TextField(max_length=2000)
-    by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    by = account_key()
     from_worker = models.BooleanField(default=False)
     at = models.DateTimeField(default=timezone.now)
 

@@ -18,6 +18,7 @@ from annotation.models.assignments import Assignment
 from annotation.models.people import Worker
 from common.rows import AppendOnlyRow
 from judgments.models import HIT, Study
+from judgments.models.datasets import account_key
 
 PLATFORM_LENGTH = 20
 TOKEN_LENGTH = 64  # of Mechanical Turk's UniqueRequestToken
@@ -219,9 +220,7 @@ class CrowdCall(models.Model):
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
     attempts = models.PositiveIntegerField(default=0)
     why = models.CharField(max_length=1024, blank=True)
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
-    )
+    made_by = account_key()
     made_at = models.DateTimeField(default=timezone.now)
     next_at = models.DateTimeField(default=timezone.now, help_text="It is not tried before this time.")
     first_started_at = models.DateTimeField(null=True, blank=True)
@@ -412,10 +411,9 @@ class LedgerEntry(AppendOnlyRow):
     call = models.ForeignKey(
         CrowdCall, on_delete=models.PROTECT, related_name="entries", null=True, blank=True
     )
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
-        help_text="Who asked for it. Empty where the platform, the crowd or a command did.",
-    )  # fmt: skip
+    by = account_key(
+        models.PROTECT, "Who asked for it. Empty where the platform, the crowd or a command did."
+    )
     door = models.CharField(max_length=7, blank=True, help_text="page, api, job or command")
     request = models.CharField(
         max_length=200, blank=True, help_text="The address, the kind and number of the job, or the command."
@@ -437,10 +435,9 @@ class Commitment(models.Model):
     of_study = ("budget__study",)
 
     budget = models.ForeignKey(Budget, on_delete=models.PROTECT, related_name="commitments")
-    account = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
-        help_text="Empty for what commands ordered, and what the crowd paid without being asked.",
-    )  # fmt: skip
+    account = account_key(
+        models.PROTECT, "Empty for what commands ordered, and what the crowd paid without being asked."
+    )
     cents = models.PositiveBigIntegerField(default=0)
 
     class Meta:
@@ -458,10 +455,7 @@ class Commitment(models.Model):
 class SpendingLimit(models.Model):
     """The limit of an account, or the whole installation, in one currency; empty fields limit nothing."""
 
-    account = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
-        help_text="Empty: the whole installation.",
-    )  # fmt: skip
+    account = account_key(models.PROTECT, "Empty: the whole installation.")
     currency = models.CharField(max_length=CURRENCY_LENGTH, help_text="ISO 4217, such as USD.")
     day_cents = models.PositiveBigIntegerField("a day", null=True, blank=True)
     total_cents = models.PositiveBigIntegerField("in all", null=True, blank=True)
@@ -502,15 +496,10 @@ class SpendingRequest(models.Model):
     currency = models.CharField(max_length=CURRENCY_LENGTH)
     situation = models.CharField(max_length=64, help_text="A digest of what it was asked about.")
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
-    asked_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
-        help_text="Empty for a command.",
-    )  # fmt: skip
+    asked_by = account_key(models.PROTECT, "Empty for a command.")
     door = models.CharField(max_length=7, blank=True, help_text="page, api, job or command")
     asked_at = models.DateTimeField(default=timezone.now)
-    decided_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True
-    )
+    decided_by = account_key(models.PROTECT)
     decided_at = models.DateTimeField(null=True, blank=True)
     words = models.CharField(max_length=1000, blank=True, help_text="What became of it.")
 

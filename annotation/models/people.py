@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.dispatch import Signal
@@ -11,6 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from common.rows import AppendOnlyRow
 from judgments.models import Study
+from judgments.models.datasets import account_key
 
 
 class Worker(models.Model):
@@ -180,9 +180,7 @@ class ConsentVersion(AppendOnlyRow):
     text = models.TextField(blank=True)
     translations = models.JSONField(default=dict, blank=True, help_text="Language -> text.")
     why = models.CharField(max_length=500, blank=True)
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
-    )
+    made_by = account_key()
     since = models.DateTimeField(default=timezone.now)
 
     class Meta:

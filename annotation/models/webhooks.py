@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import uuid
 
-from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from judgments.models import Study
+from judgments.models.datasets import account_key
 
 SUBMITTED, COMPLETED, EXCLUDED = "assignment.submitted", "study.completed", "worker.excluded"
 PING = "ping"
@@ -47,9 +47,7 @@ class Webhook(models.Model):
         blank=True,
         help_text="When its completion was noted; empty while the study is not complete.",
     )
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
-    )
+    made_by = account_key()
     made_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

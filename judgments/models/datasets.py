@@ -15,6 +15,14 @@ from django.utils import timezone
 Person = AbstractBaseUser | AnonymousUser
 
 
+def account_key(
+    on_delete: Any = models.SET_NULL, help_text: str = ""
+) -> models.ForeignKey[User | None, User | None]:
+    """Refer to the account that did something; a command has none."""
+    options: dict[str, Any] = {"related_name": "+", "null": True, "blank": True, "help_text": help_text}
+    return models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=on_delete, **options)
+
+
 def picture_path(item: Item, filename: str) -> str:
     return f"pictures/{item.dataset.name}/{filename}"
 
@@ -119,9 +127,7 @@ class DatasetRole(models.Model):
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="roles")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="dataset_roles")
     role = models.CharField(max_length=10, choices=Role)
-    given_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
-    )
+    given_by = account_key()
     given_at = models.DateTimeField(default=timezone.now)
 
     objects = DatasetRoleQuerySet.as_manager()

@@ -16,7 +16,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from common.rows import AppendOnlyRow
-from judgments.models.datasets import Caption, Dataset, Item, System
+from judgments.models.datasets import Caption, Dataset, Item, System, account_key
 
 # Receivers get ``study`` and return a sentence about what they hold of its pages of work, or "".
 pages_in_use = Signal()
@@ -65,9 +65,7 @@ class Study(models.Model):
         help_text="The crowd that it was first opened to, its sandbox or the live one; it never moves to another.",
     )
     notes = models.JSONField(default=dict, blank=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    created_by = account_key()
     created_at = models.DateTimeField(auto_now_add=True)
     generated_at = models.DateTimeField(null=True, blank=True)
     opened_at = models.DateTimeField(null=True, blank=True)
@@ -370,9 +368,7 @@ class SavedPreset(models.Model):
     title = models.CharField(max_length=200)
     description = models.CharField(max_length=1000, blank=True)
     values = models.JSONField(help_text="What a study file would say.")
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
-    )
+    made_by = account_key()
     made_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -442,9 +438,7 @@ class Job(models.Model):
     result = models.JSONField(null=True, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     owner = models.CharField(max_length=160, blank=True, default="")
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    created_by = account_key()
     created_at = models.DateTimeField(default=timezone.now)
     sent_at = models.DateTimeField(
         null=True, blank=True, help_text="When its message is due at the broker; empty: none was sent."
@@ -529,9 +523,7 @@ class StudyRole(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="roles")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="study_roles")
     role = models.CharField(max_length=10, choices=Role)
-    given_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
-    )
+    given_by = account_key()
     given_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -560,10 +552,7 @@ class StudyEvent(AppendOnlyRow):
     words = models.CharField(max_length=1000, help_text="In a sentence.")
     why = models.CharField(max_length=500, blank=True, help_text="The reason that was given.")
     details = models.JSONField(default=dict, blank=True)
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
-        help_text="Empty where the platform did it by itself, or a command did.",
-    )  # fmt: skip
+    by = account_key(models.PROTECT, "Empty where the platform did it by itself, or a command did.")
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
