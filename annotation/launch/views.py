@@ -207,22 +207,22 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
     if study.state == Study.State.OPEN:
         return
     for obstacle in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
-        words = in_labels(obstacle.sentence, launch.design.protocol)
+        problem = in_labels(obstacle.sentence, launch.design.protocol)
         if obstacle.about == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:
-                sentence = _("%(words)s That freezes the design.") % {"words": words}
+                sentence = _("%(words)s That freezes the design.") % {"words": problem}
                 yield launch.point(_("Pages of work"), blocks, sentence)
         elif obstacle.about == "state" and study.source == Study.Source.DESIGNED:
             yield launch.point(
                 _("Registration"),
                 blocks,
-                words,
+                problem,
                 page="register",
                 link_words=_("Register the plan"),
             )
         else:
             title, key, link_words = MENDED_AT.get(obstacle.about, MENDED_AT["crowd"])
-            yield launch.point(_(title), blocks, words, key=key, link_words=_(link_words))
+            yield launch.point(_(title), blocks, problem, key=key, link_words=_(link_words))
 
 
 def _texts(launch: Launch) -> Iterable[Point]:

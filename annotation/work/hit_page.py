@@ -117,10 +117,10 @@ def _work_on(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
     for unit, assignment, value, answer in rows.values_list("unit_id", "assignment_id", "value", "answer"):
         described = kind.describe_answer(value if answer is None else answer)
         answers[unit].append((names[assignment], described))
-    held = Assignment.objects.filter(hit=hit).with_lease(timezone.now())
+    leases = Assignment.objects.filter(hit=hit).with_lease(timezone.now())
     return {
         "assignments": assignments,
-        "holders": list(held.values_list("worker__name", flat=True)),
+        "holders": list(leases.values_list("worker__name", flat=True)),
         "answers": [
             (number, unit, answers[unit.pk]) for number, unit in enumerate(units, 1) if unit.pk in answers
         ],

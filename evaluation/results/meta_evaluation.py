@@ -488,8 +488,8 @@ def compute_evaluation(
                 replace(caption, references=[text for _, text in references.of_item[caption.item]])
                 for caption in captions
             ]
-            kept = judge_captions(whole, documents, metrics=computed, per_image=False, **options)
-            further["own_kept"] = kept.metrics
+            with_own = judge_captions(whole, documents, metrics=computed, per_image=False, **options)
+            further["own_kept"] = with_own.metrics
     settings |= readings.settings() | ({} if clustered else {"clusters": NAIVE})
     if further:
         result["readings"] = further

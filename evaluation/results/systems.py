@@ -287,14 +287,14 @@ def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> 
     if len(names) == 2 or fit.reason:
         strength = np.array([figures[name]["value"] for name in names])
         error, freedom = np.full((2, len(names), len(names)), np.nan)
-        for one, other in combinations(range(len(names)), 2):
+        for left, right in combinations(range(len(names)), 2):
             sides = np.select(
-                [(first == one) & (second == other), (first == other) & (second == one)], [1, 2]
+                [(first == left) & (second == right), (first == right) & (second == left)], [1, 2]
             )
             if sides.any():
                 share, spread = people.spread_if_even(partial(credit_of_side, sides), sides > 0)
-                _set_both(error, one, other, _rescaled(strength, one, other, share - 0.5, spread))
-                _set_both(freedom, one, other, spread.df)
+                _set_both(error, left, right, _rescaled(strength, left, right, share - 0.5, spread))
+                _set_both(freedom, left, right, spread.df)
     raters = people.deletions.raters if people.deletions is not None else None
     return Standings(WON, names, figures, strength, error, freedom, len(set(items)), raters)
 

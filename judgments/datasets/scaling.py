@@ -66,7 +66,7 @@ def attributes_of(item: Item, address: str) -> dict[str, str]:
 
 def served_path(item: Item, width: str) -> Path | None:
     """Return the file of a scaled picture; None if the original is to be served."""
-    widths = {str(one): one for one in _of_file(item).get("widths", ())}
+    widths = {str(pixels): pixels for pixels in _of_file(item).get("widths", ())}
     if width not in widths or item.scaled["bytes"] != item.picture.size:
         return None
     path = scaled_path(str(item.picture), widths[width])

@@ -346,7 +346,7 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
     before = args.get("mapping") or {}
     names = {source: mine for mine, source in table.chosen.items()}
 
-    def words(name: str) -> str:
+    def label_of(name: str) -> str:
         return name if kind == "import_judgments" or name not in COLUMN_WORDS else gettext(COLUMN_WORDS[name])
 
     return {
@@ -355,7 +355,7 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
         "unnamed": gettext("not used")
         if kind != "dataset" or "caption" in table.chosen
         else gettext("a text of a system, or of people"),
-        "wanted": [(name, words(name)) for name in WANTED.get(kind, ())],
+        "wanted": [(name, label_of(name)) for name in WANTED.get(kind, ())],
         "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
         "zone": before.get("zone", ""),
     }

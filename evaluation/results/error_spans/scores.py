@@ -153,7 +153,7 @@ def score_segments(
         )
 
     return {
-        system: [score(item, own) for item, own in of_items.items()] for system, of_items in texts.items()
+        system: [score(item, rows) for item, rows in of_items.items()] for system, of_items in texts.items()
     }
 
 

@@ -386,17 +386,17 @@ def in_labels(sentence: str, protocol: str = "") -> str:
     def label(match: re.Match[str]) -> str:
         field = fields[match[1] or match[3]]
         mentioned.append(field)
-        words = f"“{gettext(field.title or '')}”"
+        text = f"“{gettext(field.title or '')}”"
         number, _, column = (match[2] or "").lstrip(".").partition(".")
         if number.isdecimal():
-            words += gettext(", row %(number)d") % {"number": int(number) + 1}
+            text += gettext(", row %(number)d") % {"number": int(number) + 1}
             title = next((inner.title for name, inner in _columns(field).items() if name == column), "")
-            words += f", “{gettext(title)}”" if title else ""
-        return words
+            text += f", “{gettext(title)}”" if title else ""
+        return text
 
     sentence = TABLE.sub("", pattern.sub(label, sentence))
     choices = {
-        str(value): words for field in mentioned for value, words in extra_of(field).get("words", {}).items()
+        str(value): text for field in mentioned for value, text in extra_of(field).get("words", {}).items()
     }
     sentence = QUOTED.sub(
         lambda match: f"“{gettext(choices[match[2]])}”" if match[2] in choices else match[0], sentence
@@ -707,8 +707,8 @@ OF_SOURCE_TEXTS = {
 
 
 def label_of(key: str, field: FieldInfo, values: dict[str, Any]) -> str:
-    words = OF_SOURCE_TEXTS if value_at(values, "source.show") else {}
-    return gettext(words.get(key, (field.title or "").removesuffix(IN_CENTS)))
+    labels = OF_SOURCE_TEXTS if value_at(values, "source.show") else {}
+    return gettext(labels.get(key, (field.title or "").removesuffix(IN_CENTS)))
 
 
 def value_at(values: dict[str, Any], key: str) -> Any:

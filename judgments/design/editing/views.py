@@ -676,8 +676,8 @@ def _as_read(key: str, value: Any, design: StudyDesign) -> str:
         kind, preset = KINDS[design.protocol], PRESETS.get(design.preset)
         usual = kind.question_for({"judged": design.judged, "question": kind.defaults.get("question")})
         built_in = value in (usual, preset and preset.values.get(key))
-        words = '<div class="q-words" lang="{}" dir="auto">{}</div>'
-        return format_html(words, "en" if built_in else "", RENDERED[key](value))
+        markup = '<div class="q-words" lang="{}" dir="auto">{}</div>'
+        return format_html(markup, "en" if built_in else "", RENDERED[key](value))
     return cents(value, design.currency) if is_money(key) else describe_value(key, value)
 
 
