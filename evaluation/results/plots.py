@@ -40,7 +40,8 @@ from evaluation.presentation.plots.canvas import (
     to_svg,
     write_beside,
 )
-from evaluation.results.metric_figures import compares_pairs
+from evaluation.presentation.plots.figures import MARKERS, OKABE_ITO, End, label_ends
+from evaluation.results.metric_figures import accuracy_by_metric, compares_pairs
 from evaluation.results.verdict import (
     UNTESTED,
     cells_of,
@@ -61,9 +62,7 @@ PEOPLE = gettext_noop("one judge")
 # Krippendorff's customary threshold for reliable conclusions.
 RELIABLE = 0.8
 NO_AGREEMENT = gettext_noop("No item has two judgments that count yet.")
-LINES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)), (0, (8, 2)))
 NARROWED = 0.05  # width of an interval below which more judgments change little
-GAP = 0.075  # as a share of the plot's height, between two labels
 NARROW = 5.2  # inches: two are side by side
 LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
@@ -216,7 +215,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     if not compares_pairs(result):
         return _correlation_figure(result, leaders)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["accuracy"]["all"]))
-    kinds = list(metrics[names[0]]["accuracy"])
+    kinds, _best_first = accuracy_by_metric(metrics)
     lows = [metrics[name]["accuracy"][kind]["low"] for name in names for kind in kinds]
     people = {} if "halves" in result else result.get("people") or {}
     levels = [people[kind]["value"] for kind in kinds if kind in people]
@@ -309,7 +308,8 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
     figures = {_all_items(agreement["alpha"]["level"]): agreement["alpha"]}
     if "ordinal" in agreement:
         figures[_all_items("ordinal")] = agreement["ordinal"]
-    figures |= agreement.get("by_kind", {})
+    if len(agreement.get("by_kind", {})) > 1:  # one kind alone is all items
+        figures |= agreement["by_kind"]
     dots = [_dot(label, cell, accent=cell is agreement["alpha"]) for label, cell in figures.items()]
     figure, axes = draw_coefficients(
         dots,
@@ -370,7 +370,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
     figure, axes = _new_curves(rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
     banded = [row for row in rows if row["low"] is not None]
-    _draw_band(axes, banded, alpha=0.2)
+    _draw_band(axes, banded, ACCENT, alpha=0.2)
     axes.plot(x, [row["value"] for row in rows], color=ACCENT, linewidth=2)
     late = banded[len(banded) // 4 :] or rows  # the first wide intervals would flatten all others
     low = min([row["low"] for row in late if row["low"] is not None] + [row["value"] for row in rows])
@@ -436,7 +436,8 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
         value, low_end, high_end = (metrics[name][key] for key in ("value", "low", "high"))
         if value is None:
             continue
-        colour, alpha = (ACCENT, 1.0) if name in leaders else (INK, 0.62)
+        ahead = name in leaders and len(leaders) < len(names)
+        colour, alpha = (ACCENT, 1.0) if ahead else (INK, 0.62)
         if low_end is not None:
             axes.plot([low_end, high_end], [row, row], color=colour, alpha=alpha, linewidth=2)
         axes.plot([value], [row], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
@@ -474,35 +475,27 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
         return ""
     order = sorted(known, key=lambda name: -known[name][-1]["value"])
     figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in known.values()))
+    chance = 0.0 if correlated else CHANCE
+    ends: list[End] = [(chance, _("chance"), INK, "")]
     for index, name in enumerate(order):
         rows = known[name]
-        best = name in leaders
-        x = [row["judgments"] for row in rows]
+        colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
         if leaders == [name] and rows[-1]["low"] is not None and not correlated:
-            _draw_band(axes, rows, alpha=0.14)
+            _draw_band(axes, rows, colour, alpha=0.14)
         axes.plot(
-            x, [row["value"] for row in rows], color=ACCENT if best else INK, alpha=1.0 if best else 0.6,
-            linewidth=2 if best else 1.4, linestyle=LINES[index % len(LINES)],
+            [row["judgments"] for row in rows], [row["value"] for row in rows], color=colour, marker=marker,
+            markersize=4, linewidth=2 if name in leaders else 1.4, clip_on=False,
         )  # fmt: skip
+        ends.append((rows[-1]["value"], name.partition("|")[0], colour, marker))
     values = [row["value"] for rows in known.values() for row in rows]
-    chance = 0.0 if correlated else CHANCE
     low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
     axes.set_ylim(low, high)
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
-    # Label chance among the ends: inside the plot it would overlap the lines.
-    named = [(known[name][-1]["value"], name.partition("|")[0], name in leaders) for name in order]
-    named = sorted([*named, (chance, _("chance"), False)], key=lambda entry: -entry[0])
-    ends = _spread_labels([value for value, *_rest in named], GAP * (high - low))
-    for (_value, label, best), end in zip(named, ends, strict=True):
-        axes.text(
-            1.015, end, label, transform=axes.get_yaxis_transform(), fontsize=SMALL,
-            color=ACCENT if best else INK, va="center", parse_math=False, fontweight="bold" if best else "normal",
-            alpha=SOFT_OPACITY if label == _("chance") else 1,
-        )  # fmt: skip
+    label_ends(axes, ends)
     at_axis = tick_of if correlated else percent_number
     axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
     shown = coefficient if correlated else percent
-    longest = max(len(label) for _value, label, _best in named)
+    longest = 2 + max(len(label) for _value, label, *_sign in ends)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
         f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
@@ -523,15 +516,6 @@ def _new_curves(judgments: int) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _draw_band(axes: Axes, rows: Sequence[Mapping[str, Any]], *, alpha: float) -> None:
+def _draw_band(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str, *, alpha: float) -> None:
     x, low, high = ([row[key] for row in rows] for key in ("judgments", "low", "high"))
-    axes.fill_between(x, low, high, color=ACCENT, alpha=alpha, linewidth=0)
-
-
-def _spread_labels(ends: Sequence[float], gap: float) -> list[float]:
-    """Spread descending labels until none overlap, keeping them centred."""
-    positions: list[float] = []
-    for end in ends:
-        positions.append(min(end, positions[-1] - gap) if positions else end)
-    shift = sum(end - position for end, position in zip(ends, positions, strict=True)) / len(ends)
-    return [position + shift for position in positions]
+    axes.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)

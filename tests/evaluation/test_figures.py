@@ -8,13 +8,15 @@ from defusedxml.ElementTree import fromstring
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from evaluation.presentation.content import Dots, Estimate, Heat, HeatPanel, Level, Panel, Plot, Table
-from evaluation.presentation.plots.figures import dots_figure, draw_plot, svg_of
+from evaluation.presentation.plots.canvas import ACCENT
+from evaluation.presentation.plots.figures import OKABE_ITO, dots_figure, draw_plot, svg_of
 from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.plots import (
     accuracy_figure,
     accuracy_sentence,
     agreement_figure,
     agreement_sentence,
+    earlier_figure,
     progress_figure,
     progress_sentence,
     workers_figure,
@@ -103,6 +105,31 @@ def test_the_accuracy_figure_names_chance_people_kinds_and_metrics() -> None:
     found = words(accuracy_figure(ACCURACY))
     for word in ("chance", "one judge", "HC", "HI", "all", "cider", "bleu-1", "n = 100", "n = 200"):
         assert word in found, word
+
+
+def test_panels_that_show_the_same_are_drawn_once() -> None:
+    cells = {"HC": cell(0.55), "all": cell(0.55)}
+    found = words(accuracy_figure({"metrics": {"bleu-1": {"accuracy": cells}}}))
+    assert "HC" in found
+    assert "all" not in found
+
+
+def test_colour_sets_the_leaders_apart_and_nothing_where_all_lead() -> None:
+    some = ACCURACY | {"verdict": {"all": ACCURACY["verdict"]["all"] | {"leaders": ["cider"]}}}
+    assert ACCENT in accuracy_figure(some)
+    assert ACCENT not in accuracy_figure(ACCURACY)
+
+
+def test_a_metric_s_curve_has_a_colour_and_a_sign_of_its_own_beside_its_name() -> None:
+    names = ["bleu-1", "bleu-4", "rouge-l", "cider", "cider-d"]
+    rows = [{"judgments": at, "value": 0.6, "low": None, "high": None} for at in (10, 20)]
+    svg = earlier_figure(
+        "all",
+        {"earlier": dict.fromkeys(names, rows), "verdict": {"leaders": names}},
+        correlated=False,
+    )
+    assert set(names) <= set(words(svg))
+    assert len({colour for colour in OKABE_ITO if svg.count(colour.lower()) > 1}) == len(names)
 
 
 def test_a_metric_with_options_is_named_with_each_option_on_a_line_of_its_own() -> None:

@@ -95,8 +95,10 @@ def quiet_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
 
 
 def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
+    # colour sets some apart; where all would have it, none does
+    accents = [dot.accent and not all(other.accent for other in dots) for dot in dots]
     for row, dot in enumerate(dots):
-        colour = ACCENT if dot.accent else INK
+        colour = ACCENT if accents[row] else INK
         if dot.value is None:
             axes.text(axes.get_xlim()[0], row, "–", **SOFT | {"fontsize": NORMAL}, va="center")
             continue
@@ -112,9 +114,9 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
         axes.set_yticks([])
         return
     axes.set_yticks(range(len(dots)), [dot.label for dot in dots])
-    for label, dot in zip(axes.get_yticklabels(), dots, strict=True):
+    for label, accent in zip(axes.get_yticklabels(), accents, strict=True):
         label.set_parse_math(False)  # a worker may be called $x$, and invalid math raises
-        label.set_color(ACCENT if dot.accent else INK)
+        label.set_color(ACCENT if accent else INK)
 
 
 def draw_level(axes: Axes, value: float, label: str, *, dashed: bool = True, align: str = "center") -> None:

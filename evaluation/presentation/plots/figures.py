@@ -205,7 +205,7 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
         axes.invert_xaxis()  # label levels from the strictest on, where curves are farthest apart
     ends += [(level.value, shorten(level.label, 18), INK, "") for level in panel.levels]
-    _direct_labels(axes, ends)
+    label_ends(axes, ends)
 
 
 def _thin_ticks(ticks: Sequence[float]) -> list[str]:
@@ -221,7 +221,7 @@ def _thin_ticks(ticks: Sequence[float]) -> list[str]:
     return texts
 
 
-def _direct_labels(axes: Axes, ends: list[End]) -> None:
+def label_ends(axes: Axes, ends: list[End]) -> None:
     """Label line ends without overlap; markers identify curves without colour."""
     low, high = axes.get_ylim()
     gap = (high - low) * 0.088
