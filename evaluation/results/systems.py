@@ -133,7 +133,7 @@ def decide(standings: Standings) -> SystemsVerdict:
         pairs = math.comb(len(names), 2)
         others = [names.index(name) for name in leaders if name != names[order[0]]]
         against = t[order[0], others]
-        largest = json_float(np.fmin(1.0, p[order[0], others] * pairs).max())
+        largest = json_float(np.minimum(1.0, p[order[0], others] * pairs).max())
         times = [times_as_many(value, LEVEL / pairs) for value in against.tolist()]
         if max(times) <= MOST_TIMES:
             more = math.ceil(standings.items * max(times))
@@ -225,6 +225,8 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
 def _further(verdict: SystemsVerdict) -> str:
     if verdict["settled"]:
         return ""
+    if verdict["p"] is None:
+        return _("Too few items were compared to say how many would settle it.")
     if verdict["more"] is None:
         return _("They look so alike that even %(times)d times as many items might not settle it.") % {
             "times": MOST_TIMES
@@ -400,10 +402,14 @@ def _set_both(table: Floats, first: int, second: int, value: float) -> None:
 
 
 def _rescaled(strength: Floats, first: int, second: int, difference: float, spread: Spread) -> float:
-    """Return the error that gives the strengths' difference the t of this one, which is of what both have."""
-    if not difference:
+    """Return the error that gives the strengths' difference the t of this one, which is of what both have.
+
+    Where what both have says the opposite of all that each has, nothing is known.
+    """
+    of_strengths = strength[first] - strength[second]
+    if not difference * of_strengths > 0:
         return math.inf
-    return math.sqrt(spread.variance) * abs((strength[first] - strength[second]) / difference)
+    return float(math.sqrt(spread.variance) * of_strengths / difference)
 
 
 def _of_captions(

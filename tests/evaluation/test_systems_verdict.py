@@ -66,6 +66,22 @@ def test_items_that_one_system_lacks_are_no_pairs() -> None:
     assert t == pytest.approx(abs(scipy.stats.ttest_rel(both[:, 0], both[:, 1]).statistic))
 
 
+def test_a_system_is_not_ahead_by_items_that_the_other_lacks() -> None:
+    """The first has easy items of its own; on those that both have the second is better."""
+    scores = np.random.default_rng(6).normal([0.0, 1.0], 0.5, (60, 2))
+    scores[30:, 0] += 10
+    scores[30:, 1] = np.nan
+    verdict = decide(outputs(scores).standings(MEAN))
+    assert (verdict["settled"], verdict["p"]) == (False, 1.0)
+    assert verdict["more"] is None
+
+
+def test_four_items_are_too_few_to_say() -> None:
+    verdict = decide(outputs(np.random.default_rng(7).normal([3.0, 0.0], 0.1, (4, 2))).standings(MEAN))
+    assert verdict["sentence"].startswith("No winner yet: system-0 and system-1 cannot be told apart (no p).")
+    assert verdict["sentence"].endswith("Too few items were compared to say how many would settle it.")
+
+
 def test_three_systems_have_holms_correction() -> None:
     scores = np.random.default_rng(3).normal([0.9, 0.0, 0.1], 1.0, (50, 3))
     verdict = decide(outputs(scores).standings(MEAN))
