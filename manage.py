@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Quorum's commands: `python manage.py help` lists them."""
 
+import gc
 import os
 import sys
 
@@ -10,6 +11,9 @@ from django.core.management import execute_from_command_line
 from django.core.management.base import BaseCommand
 
 from config.commands import load_command
+
+# What is loaded stays: Python need not look for garbage at every 700th object, a tenth of the time of a start.
+gc.set_threshold(50_000)
 
 # Commands on files, and what an argument holds where they need the database all the same.
 OF_FILES = {"score": None, "agreement": "study:"}

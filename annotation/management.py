@@ -6,51 +6,29 @@ import json
 from argparse import ArgumentParser
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from annotation.crowds.base import CrowdProblem
-from annotation.crowds.panel.reconciling import (
-    LIST_COLUMNS,
-    as_csv,
-    book_list,
-    compare,
-    payment_list,
-    read_submissions,
-)
-from annotation.crowds.people import forget_raw_ids
-from annotation.crowds.prolific.notifications import subscribe
-from annotation.crowds.publishing import sync
-from annotation.importing import import_judgments, inspect_judgments
-from annotation.launch.ethics import as_html, as_markdown, build_checklist, count_open_lines
 from annotation.models import CrowdSession, Erasure, Worker
-from annotation.money.ledger import SET_LIMITS, set_limits
-from annotation.money.orders import LimitsRequest
-from annotation.privacy import retention
-from annotation.privacy.erasing import erase_person, erasure_of, find_person, people_of, preview
-from annotation.quality import operations as quality
-from annotation.rehearsal import CAREFUL, SortReport, rehearse_study
-from annotation.webhooks.webhooks import send_webhooks
 from common.amounts import counted
 from common.commands import QuorumCommand, progress_bar
 from common.errors import NotThere, QuorumError, WrongState
 from common.files import check_place, whole_file, write_json
-from judgments.design.reading import toml_values
-from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
-from judgments.importers.textio import read_whole
 from judgments.jobs import run_job
-from judgments.kinds import KINDS
-from judgments.management.base import OperationCommand, add_parameters, as_text
-from judgments.management.datasets import add_mapping, columns_offered, mapping_of
+from judgments.management.base import OperationCommand, add_parameters, as_text, operation_at
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
 
+if TYPE_CHECKING:
+    from annotation.rehearsal import SortReport
+
 
 class Rehearse(OperationCommand):
-    operation = rehearse_study
+    operation = operation_at("annotation.rehearsal.rehearse_study")
     help = "Let a simulated crowd answer the open HITs of a study until every HIT is full."
     example = "manage.py rehearse demo-triplet-copy --workers 20 --spammers 0.2 --seed 1"
 
@@ -80,6 +58,8 @@ class Rehearse(OperationCommand):
 
 
 def _report_line(by_sort: SortReport) -> str:
+    from annotation.rehearsal import CAREFUL
+
     who = "Careful workers" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"
     when = ""
     if by_sort.answers is not None:
@@ -100,6 +80,10 @@ class ImportJudgments(QuorumCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
+        from judgments.kinds import KINDS
+        from judgments.management.datasets import add_mapping
+
         parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()])
         parser.add_argument("path", type=Path)
         parser.add_argument("--dataset", required=True)
@@ -131,6 +115,11 @@ class ImportJudgments(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from annotation.importing import import_judgments, inspect_judgments
+        from judgments.design.reading import toml_values
+        from judgments.importers.textio import read_whole
+        from judgments.management.datasets import columns_offered, mapping_of
+
         mapping = mapping_of(options)
         source = {
             name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
@@ -162,6 +151,8 @@ class Ethics(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from annotation.launch.ethics import as_html, as_markdown, build_checklist, count_open_lines
+
         study = find_study(options["study"])
         sections = build_checklist(study)
         web = options["output"] is not None and options["output"].suffix == ".html"
@@ -174,7 +165,7 @@ class Ethics(QuorumCommand):
 
 
 class ReplayRules(OperationCommand):
-    operation = quality.replay
+    operation = operation_at("annotation.quality.operations.replay")
     help = "Run detectors over the finished work of a study, before they are switched on."
     example = "manage.py replay_rules demo-triplet --rules side-bias,too-fast --output rules.json"
 
@@ -207,7 +198,7 @@ class ReplayRules(OperationCommand):
 
 
 class SyncCrowd(OperationCommand):
-    operation = sync
+    operation = operation_at("annotation.crowds.publishing.sync")
     help = "Bring a study and its crowd together; may be run at any time, any number of times."
     example = "manage.py sync_crowd triplets-50 --output report.json"
 
@@ -240,6 +231,8 @@ class SubscribeProlific(QuorumCommand):
     named_errors = (QuorumError, CrowdProblem)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from annotation.crowds.prolific.notifications import subscribe
+
         secret, new = subscribe()
         self.say(f"Subscribed to {', '.join(new)}." if new else "Everything was subscribed to before.")
         if secret != settings.PROLIFIC_HOOK_SECRET:
@@ -251,6 +244,8 @@ class SetLimits(QuorumCommand):
     example = "manage.py set_limits --by root --currency USD --day-cents 50000 --confirm-cents 10000"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        from annotation.money.orders import LimitsRequest
+
         parser.add_argument(
             "--by",
             required=True,
@@ -260,6 +255,9 @@ class SetLimits(QuorumCommand):
         add_parameters(parser, LimitsRequest())
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from annotation.money.ledger import SET_LIMITS, set_limits
+        from annotation.money.orders import LimitsRequest
+
         values = LimitsRequest.read(as_text(LimitsRequest(), options))
         by = User.objects.filter(username=options["by"], is_active=True).first()
         if by is None or not by.has_perms(SET_LIMITS):
@@ -282,6 +280,8 @@ class ReconcilePanel(QuorumCommand):
     example = "manage.py reconcile_panel triplets-50 prolific_export.csv --payments pay.csv"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        from annotation.crowds.panel.reconciling import LIST_COLUMNS
+
         parser.add_argument("study")
         parser.add_argument("submissions", type=Path, help="the panel's CSV")
         for kind in LIST_COLUMNS:
@@ -296,14 +296,17 @@ class ReconcilePanel(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from annotation.crowds.panel import reconciling
+        from judgments.importers.textio import read_whole
+
         for name in ("output", "payments"):
             if options[name]:
                 check_place(options[name])
         study = find_study(options["study"])
-        columns = {kind: options[f"{kind}_column"] for kind in LIST_COLUMNS}
+        columns = {kind: options[f"{kind}_column"] for kind in reconciling.LIST_COLUMNS}
         text = read_whole(options["submissions"])
-        submissions = read_submissions(text, design_of(study).panel, columns=columns)
-        compared = compare(study=study, submissions=submissions)
+        submissions = reconciling.read_submissions(text, design_of(study).panel, columns=columns)
+        compared = reconciling.compare(study=study, submissions=submissions)
         counts = Counter(submission.verdict for submission in compared)
         for verdict, verdict_text in VERDICT_TEXTS.items():
             if counts[verdict]:
@@ -320,9 +323,9 @@ class ReconcilePanel(QuorumCommand):
             )
         if options["payments"]:
             with whole_file(options["payments"]) as file:
-                file.write_text(as_csv(payment_list(study, compared)))
+                file.write_text(reconciling.as_csv(reconciling.payment_list(study, compared)))
         if options["book"]:
-            booked = book_list(study=study, submissions=submissions, approve=options["approve"])
+            booked = reconciling.book_list(study=study, submissions=submissions, approve=options["approve"])
             self.say(f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended.")
 
 
@@ -346,6 +349,8 @@ class SendWebhooks(QuorumCommand):
     example = "manage.py send_webhooks"
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from annotation.webhooks.webhooks import send_webhooks
+
         delivered = send_webhooks()
         self.say(f"{delivered:,} message{'' if delivered == 1 else 's'} delivered.")
 
@@ -371,6 +376,8 @@ class ErasePerson(QuorumCommand):
         parser.add_argument("--yes", action="store_true", help="erase; without it, only say what would go")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from annotation.privacy import retention
+
         if options["list"]:
             for row in retention.erasure_list():
                 self.stdout.write(json.dumps(row, ensure_ascii=False))
@@ -393,6 +400,8 @@ class ErasePerson(QuorumCommand):
             self._erase(study, worker, options)
 
     def _people(self, slug: str | None, name: str) -> list[tuple[Study, Worker]]:
+        from annotation.privacy.erasing import erasure_of, find_person
+
         if slug:
             study = find_study(slug)
             person = find_person(study, name)
@@ -415,6 +424,8 @@ class ErasePerson(QuorumCommand):
         return people
 
     def _erase(self, study: Study, worker: Worker, options: dict[str, Any]) -> None:
+        from annotation.privacy.erasing import erase_person, people_of, preview
+
         seen = preview(study=study, worker=worker, way=options["way"])
         self.say(f"Study {study.slug}:")
         for title, rows in (("goes", seen.removed), ("stays without a name", seen.kept)):
@@ -443,6 +454,8 @@ class ForgetIds(QuorumCommand):
         parser.add_argument("--yes", action="store_true", help="delete; without it, only say what would go")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from annotation.crowds.people import forget_raw_ids
+
         study = find_study(options["study"])
         waiting = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.SUBMITTED).count()
         if waiting:
@@ -479,6 +492,8 @@ class ChangeConsent(QuorumCommand):
         parser.add_argument("--why", required=True, help="the reason; the study's log shows it")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from annotation.privacy import retention
+
         translations = {}
         for translation in options["translation"]:
             language, equals, path = translation.partition("=")

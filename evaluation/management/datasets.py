@@ -5,19 +5,20 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.commands import QuorumCommand, progress_bar
 from common.files import whole_file
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Table, plain_table
-from evaluation.results.leave_one_out.bounds import Bounds, leave_one_out
-from evaluation.results.operations import LeaveOneOutRequest
-from evaluation.results.ranking_systems.ranking import IMAGE_KERNELS, JOINED, SYSTEMS, RankedPool, rank_pool
-from evaluation.statistics.ranking import judge_rankings, median_rank, recall_at_k
+from evaluation.results.operations import IMAGE_KERNELS, JOINED, SYSTEMS, LeaveOneOutRequest
 from judgments.management.base import add_parameters, as_text
 from judgments.models import Output
 from judgments.studies.studies import find_dataset
+
+if TYPE_CHECKING:
+    from evaluation.results.leave_one_out.bounds import Bounds
+    from evaluation.results.ranking_systems.ranking import RankedPool
 
 
 class LeaveOneOut(QuorumCommand):
@@ -40,6 +41,8 @@ class LeaveOneOut(QuorumCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.leave_one_out.bounds import leave_one_out
+
         dataset = find_dataset(options["dataset"])
         values = LeaveOneOutRequest.read(as_text(LeaveOneOutRequest(), options))
         with progress_bar() as progress:
@@ -109,6 +112,8 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         parser.add_argument("--seed", type=int, default=0)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.ranking_systems.ranking import rank_pool
+
         dataset = find_dataset(options["dataset"])
         for name in ("caption", "seed"):
             if options[name] < 0:
@@ -129,6 +134,8 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         self._summary(ranked)
 
     def _summary(self, ranked: RankedPool) -> None:
+        from evaluation.statistics.ranking import judge_rankings, median_rank, recall_at_k
+
         training, development, test = ranked.sizes
         self.say(
             f"{training:,} images for training, {development:,} for choosing settings, {test:,} in the pool."

@@ -11,12 +11,8 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation.crowds.publishing import open_study
-from annotation.rehearsal import Crowd, rehearse
 from common.commands import QuorumCommand, progress_bar
 from evaluation.models import Analysis
-from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import read_toml
 from judgments.jobs import enqueue
@@ -28,10 +24,6 @@ FOLDER = Path(settings.BASE_DIR) / "demo"
 DATASET = "demo"
 OPENED = ("triplet", "pairwise", "relevance", "graded")
 FINISHED = "triplet-finished"
-RESULTS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
-    (Analysis.What.AGGREGATION, "aggregate", aggregate_study),
-    (Analysis.What.META_EVALUATION, "evaluate", evaluate_study),
-)
 
 
 class LoadDemo(QuorumCommand):
@@ -53,6 +45,11 @@ class LoadDemo(QuorumCommand):
 
 def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
     """Import data and create studies; return them, open ones first. ``later`` leaves results to jobs."""
+    from annotation.crowds.publishing import open_study
+    from annotation.rehearsal import Crowd, rehearse
+    from evaluation.results.aggregation import aggregate_study
+    from evaluation.results.meta_evaluation import evaluate_study
+
     progress(0.05, "photographs and captions")
     import_dataset(
         format="jsonl",
@@ -76,7 +73,11 @@ def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
         rehearse(study=finished, crowd=Crowd(workers=12, spammers=0.15, seed=7))
     progress(0.8, "its consensus, agreement and metrics")
     done = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
-    for what, kind, compute in RESULTS:
+    results: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+        (Analysis.What.AGGREGATION, "aggregate", aggregate_study),
+        (Analysis.What.META_EVALUATION, "evaluate", evaluate_study),
+    )
+    for what, kind, compute in results:
         if what not in done and later:
             enqueue(kind=kind, args={"study": finished.slug})
         elif what not in done:

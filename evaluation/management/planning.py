@@ -6,7 +6,7 @@ import math
 import tomllib
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
@@ -14,27 +14,13 @@ from common.amounts import percent
 from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import EvaluationError, RegistrationError, ReplicationError
 from evaluation.models import Registration
-from evaluation.planning.planning import assumptions_for, compute_plan, estimate_from_pilot, read_assumptions
-from evaluation.planning.registration.plans import (
-    HypothesisOutcome,
-    Registered,
-    compute_outcomes,
-    find_registered,
-    register,
-)
 from evaluation.presentation.content import Cell, Estimate, plain_table
-from evaluation.reports.replication.packs import Pack, pack_named, shipped_packs
-from evaluation.reports.replication.running import (
-    HOW_TO_GET_TABLES,
-    NO_TABLES,
-    check_output,
-    run_packs,
-    tally,
-    write_replications,
-)
-from evaluation.results.consensus import components_sentence
-from judgments.management.base import OperationCommand
+from judgments.management.base import OperationCommand, operation_at
 from judgments.studies.studies import design_of, find_study
+
+if TYPE_CHECKING:
+    from evaluation.planning.registration.plans import HypothesisOutcome, Registered
+    from evaluation.reports.replication.packs import Pack
 
 COLUMNS = [
     ("pairs", "count"), ("references", "count"), ("votes", "count"), ("power in % [95 %]", "share"),
@@ -63,23 +49,26 @@ class PlanPower(QuorumCommand):
         self.add_output(parser, help="write assumptions and results there as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.planning import planning
+        from evaluation.results.consensus import components_sentence
+
         study = find_study(options["study"]) if options["study"] else None
-        values = assumptions_for(study) if study else {}
+        values = planning.assumptions_for(study) if study else {}
         plan = _given(options["file"]) if options["file"] else {}
         first, second = options["apart"]
         source: dict[str, Any] = {}
         if options["pilot"]:
             question = str(plan.get("question", "systems"))
-            pilot = estimate_from_pilot(
+            pilot = planning.estimate_from_pilot(
                 study=find_study(options["pilot"]), question=question, first=first, second=second
             )
             values, source = values | pilot.assumptions, pilot.source
         elif first:
             raise EvaluationError("--apart names two of a pilot; expected --pilot STUDY with it.")
         values |= plan
-        assumptions = read_assumptions(values)
+        assumptions = planning.read_assumptions(values)
         with progress_bar() as progress:
-            result = compute_plan(
+            result = planning.compute_plan(
                 assumptions=assumptions, design=design_of(study) if study else None, progress=progress
             )
         self.write_output(options, {"assumptions": assumptions.model_dump(mode="json"), **source, **result})
@@ -116,7 +105,7 @@ HYPOTHESES = [
 
 
 class Register(OperationCommand):
-    operation = register
+    operation = operation_at("evaluation.planning.registration.plans.register")
     help = (
         "Fix hypotheses, exclusions, stopping rule and planned analyses of a study with a hash before it opens\n"
         "(docs/registration.md). Without PLAN: the plan of the study file is registered;\n"
@@ -130,6 +119,8 @@ class Register(OperationCommand):
         self.add_output(parser, help="JSON file for what was registered")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.planning.registration.plans import compute_outcomes, find_registered
+
         study = find_study(options["study"])
         path = options["plan"]
         if path is None and (registered := find_registered(study)) is not None:
@@ -195,6 +186,9 @@ class Replicate(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.reports.replication import running
+        from evaluation.reports.replication.packs import pack_named, shipped_packs
+
         data: Path = options["data"] or Path(settings.DATA_DIR) / "replication"
         name, output = options["pack"], options["output"]
         if options["list"]:
@@ -204,15 +198,17 @@ class Replicate(QuorumCommand):
         if not name or output is None:
             raise ReplicationError("replicate needs a pack and --output DIR, or --list.")
         packs = list(shipped_packs()) if name == ALL else [pack_named(name)]
-        check_output(output)
+        running.check_output(output)
         with progress_bar() as progress:
-            done = run_packs(packs, data, progress)
-            write_replications(done, output)
+            done = running.run_packs(packs, data, progress)
+            running.write_replications(done, output)
         for replication in done:
-            self.say(f"{replication.pack.name}: {tally(replication.verdicts)}")
-        lacking = sum(verdict.why == NO_TABLES for replication in done for verdict in replication.verdicts)
+            self.say(f"{replication.pack.name}: {running.tally(replication.verdicts)}")
+        lacking = sum(
+            verdict.why == running.NO_TABLES for replication in done for verdict in replication.verdicts
+        )
         if lacking:
-            self.say(f"{lacking} numbers more with {HOW_TO_GET_TABLES}")
+            self.say(f"{lacking} numbers more with {running.HOW_TO_GET_TABLES}")
         self.say(f"Written to {output}: report.html, verdicts.json, figures and tables.")
 
     def _describe(self, pack: Pack, folder: Path) -> None:

@@ -9,35 +9,17 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from common.commands import QuorumCommand, progress_bar
-from evaluation.data.export import exporting as exports
-from evaluation.data.export.exporting import export_judgments
-from evaluation.data.export.formats import FORMATS
-from evaluation.data.publishing.describing import describe_plan
-from evaluation.data.publishing.sending import check_options, plan_publication, publish_release, send_release
-from evaluation.data.releases.bundle import LICENCES
-from evaluation.data.releases.storage import origin_of
 from evaluation.errors import VerificationError
-from evaluation.presentation.content import format_cell
-from evaluation.reports.releases import making
-from evaluation.reports.releases.making import release_study
-from evaluation.reports.releases.verification import (
-    compare_releases,
-    verify_bundle,
-    verify_signature,
-    verify_study,
-)
-from evaluation.reports.storage import build_report, check_folder, make_report, write_report
-from judgments.management.base import OperationCommand
+from judgments.management.base import OperationCommand, operation_at
 from judgments.studies.studies import find_study
 
 
 class Release(OperationCommand):
-    operation = making.release
+    operation = operation_at("evaluation.reports.releases.making.release")
     workers_option = "--workers"
     help = (
         "Write a closed study's judgments, what they say together, its design and its papers as one zip file that\n"
-        "`verify` can check without a database (docs/releases.md). People get pseudonyms of this release alone.\n"
-        f"Licences: {', '.join(LICENCES)}."
+        "`verify` can check without a database (docs/releases.md). People get pseudonyms of this release alone."
     )
     example = "manage.py release triplets-50 --version 1.0 --licence CC-BY-4.0 --output triplets-50-1.0.zip"
 
@@ -45,14 +27,19 @@ class Release(OperationCommand):
         return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        from evaluation.data.releases.bundle import LICENCES
+
         super().add_arguments(parser)
+        parser.description = f"{self.help}\nLicences: {', '.join(LICENCES)}."
         parser.add_argument(
             "--output", required=True, type=Path, help="the file to write; it must not exist yet"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.reports.releases.making import release_study, terms_of
+
         study, values = self.study_and_values(options)
-        terms = making.terms_of(study, **values)
+        terms = terms_of(study, **values)
         with progress_bar() as progress:
             release, path = release_study(
                 study=study, terms=terms, output=options["output"], progress=progress
@@ -77,6 +64,8 @@ class ProveRelease(QuorumCommand):
         parser.add_argument("--receipt", action="append", default=[], help="of an erasure; may be repeated")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.data.releases.storage import origin_of
+
         origin = origin_of(
             study=find_study(options["study"]), bundle=options["bundle"], receipts=options["receipt"]
         )
@@ -98,6 +87,8 @@ class Verify(QuorumCommand):
         parser.add_argument("--study", help="slug of the study that the signature is of")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.reports.releases.verification import verify_bundle, verify_signature, verify_study
+
         what = options["what"]
         with progress_bar() as progress:
             if "|" in what:
@@ -133,6 +124,9 @@ class CompareReleases(QuorumCommand):
         self.add_output(parser, help="JSON file for the comparison")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.presentation.content import format_cell
+        from evaluation.reports.releases.verification import compare_releases
+
         comparison = compare_releases(options["before"], options["after"])
         self.write_output(options, comparison)
         judgments, flipped = comparison["judgments"], comparison["consensus"]
@@ -159,7 +153,7 @@ class CompareReleases(QuorumCommand):
 
 class Report(OperationCommand):
     workers_option = "--workers"
-    operation = make_report
+    operation = operation_at("evaluation.reports.storage.make_report")
     help = (
         "Write a report of a study into a folder: index.html, report.md, report.tex, methods, references.bib, figures "
         "(SVG, PDF, PNG), tables (HTML, CSV, LaTeX, Markdown), report.json and a manifest (docs/reports.md). Analyses "
@@ -179,6 +173,8 @@ class Report(OperationCommand):
         parser.add_argument("--tokenizer", default="", metavar="NAME", help="how texts are cut into words")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.reports.storage import build_report, check_folder, write_report
+
         study, values = self.study_and_values(options)
         folder = options["output"]
         check_folder(folder)
@@ -199,7 +195,7 @@ class Report(OperationCommand):
 
 
 class PublishRelease(OperationCommand):
-    operation = publish_release
+    operation = operation_at("evaluation.data.publishing.sending.publish_release")
     help = (
         "Show what an archive would get of a release: files, description, licence, and why it must not be given away "
         "where that is so. With --send it goes there as a draft, with --publish it is made public. A run that stopped "
@@ -217,6 +213,9 @@ class PublishRelease(OperationCommand):
         parser.add_argument("--bundle", type=Path, help="the release's file, where it is not kept here")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.data.publishing.describing import describe_plan
+        from evaluation.data.publishing.sending import check_options, plan_publication, send_release
+
         study, values = self.study_and_values(options)
         check_options(**values)
         send = values.pop("send")
@@ -231,20 +230,18 @@ class PublishRelease(OperationCommand):
         self.say(sent.summary())
 
 
-_LIST = "; ".join(f"{file_format.name}: {file_format.what}" for file_format in FORMATS.values())
-
-
 class ExportJudgments(OperationCommand):
-    operation = exports.export
+    operation = operation_at("evaluation.data.export.exporting.export")
     workers_option = "--workers"
-    help = (
-        "Write a study's judgments to a file, and a manifest beside it, PATH.manifest.json (docs/exports.md). "
-        f"Formats: {_LIST}."
-    )
+    help = "Write a study's judgments to a file, and a manifest beside it, PATH.manifest.json (docs/exports.md). "
     example = "manage.py export_judgments triplets-50 --format jsonl --output triplets-50.jsonl"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        from evaluation.data.export.formats import FORMATS
+
         super().add_arguments(parser)
+        listed = "; ".join(f"{file_format.name}: {file_format.what}" for file_format in FORMATS.values())
+        parser.description = f"{self.help}Formats: {listed}."
         parser.add_argument("--output", required=True, type=Path, help="the file to write")
         parser.add_argument(
             "--revisions",
@@ -258,6 +255,8 @@ class ExportJudgments(OperationCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.data.export.exporting import export_judgments
+
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
             exported = export_judgments(

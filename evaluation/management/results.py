@@ -12,11 +12,8 @@ from django.core.management.base import CommandError
 from common.amounts import counted
 from common.commands import QuorumCommand, progress_bar
 from common.errors import NotThere
-from evaluation.data.imported_scores.reading import FORMATS, read_scores
-from evaluation.data.imported_scores.storing import ScoresRequest, import_scores
 from evaluation.errors import EvaluationError
-from evaluation.models import Judge
-from evaluation.planning.choosing.weighing import choice_savings, compute_savings, compute_weighed
+from evaluation.models import DEFAULT_TOKENIZER, Judge
 from evaluation.presentation.content import (
     Cell,
     Estimate,
@@ -27,40 +24,20 @@ from evaluation.presentation.content import (
     p_in_text,
     plain_table,
 )
-from evaluation.results import operations
-from evaluation.results.aggregation import COEFFICIENT_NAMES, consensus_tables, run_aggregation, workers_table
-from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, describe_comparison
-from evaluation.results.disagreement.analysis import PredictionsName, compute_disagreement, import_predictions
-from evaluation.results.error_spans.scores import (
-    compare_systems,
-    rank_systems,
-    ranks_table,
-    scores_table,
-    segments_of,
-    system_scores,
+from judgments.management.base import (
+    FileOperationCommand,
+    OperationCommand,
+    add_parameters,
+    as_text,
+    operation_at,
 )
-from evaluation.results.judges import operations as judges
-from evaluation.results.judges.findings import compare_judges, sentences_of, store_comparison
-from evaluation.results.judges.operations import JudgeFile, import_judge
-from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, evaluate_study
-from evaluation.results.metric_figures import (
-    accuracy_and_ties_table,
-    compares_pairs,
-    correlation_table,
-    readings_tables,
-    ties_tables,
-)
-from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
-from evaluation.results.systems import systems_sentence
-from evaluation.results.verdict import few_raters_sentence
-from judgments.management.base import FileOperationCommand, OperationCommand, add_parameters, as_text
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_dataset, find_study
 
 
 class Aggregate(OperationCommand):
     workers_option = "--workers"
-    operation = operations.aggregate
+    operation = operation_at("evaluation.results.operations.aggregate")
     help = "Compute and store consensus, agreement and worker quality of a study (docs/evaluation.md)."
     example = "manage.py aggregate triplets-50 --output consensus.json"
 
@@ -74,6 +51,9 @@ class Aggregate(OperationCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.aggregation import consensus_tables, run_aggregation, workers_table
+        from evaluation.results.systems import systems_sentence
+
         study, values = self.study_and_values(options)
         if options["from_rows"]:
             from evaluation.data.judgment_sets.loaders import forget_blocks  # loads pyarrow
@@ -106,6 +86,8 @@ class Aggregate(OperationCommand):
         self._remarks(result)
 
     def _remarks(self, result: dict[str, Any]) -> None:
+        from evaluation.results.aggregation import COEFFICIENT_NAMES
+
         agreement = result["agreement"]
         undefined = {"Alpha": agreement["alpha"]} | {
             COEFFICIENT_NAMES[name]: figure for name, figure in agreement.get("coefficients", {}).items()
@@ -139,7 +121,7 @@ class Aggregate(OperationCommand):
 
 class Evaluate(OperationCommand):
     workers_option = "--workers"
-    operation = operations.evaluate
+    operation = operation_at("evaluation.results.operations.evaluate")
     help = (
         "Hold automatic metrics against the consensus of a study. Triplet and pairwise: accuracy by pair kind. "
         "Relevance and graded: Kendall's tau-b, Spearman's rho, and kappa on a grid of thresholds (docs/evaluation.md)."
@@ -153,6 +135,8 @@ class Evaluate(OperationCommand):
         self.add_output(parser, help="write figures and signatures there as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.meta_evaluation import evaluate_study
+
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
             result = evaluate_study(study=study, **values, progress=progress)
@@ -160,16 +144,25 @@ class Evaluate(OperationCommand):
         self._summary(study, result)
 
     def _summary(self, study: Study, result: dict[str, Any]) -> None:
+        from evaluation.results import metric_figures
+        from evaluation.results.verdict import few_raters_sentence
+
         self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
-        of_pairs = compares_pairs(result)
-        self.say_tables([accuracy_and_ties_table(result) if of_pairs else correlation_table(result)])
+        of_pairs = metric_figures.compares_pairs(result)
+        self.say_tables(
+            [
+                metric_figures.accuracy_and_ties_table(result)
+                if of_pairs
+                else metric_figures.correlation_table(result)
+            ]
+        )
         self.say()
         if of_pairs:
             counts = next(iter(result["metrics"].values()))["accuracy"]["all"]
             without = counts["no_consensus"]
             left_out = f"{without:,} without a consensus {'was' if without == 1 else 'were'} left out"
             self.say(f"{counted(counts['n'], 'pair')}; {left_out}.")
-        self.say_tables(readings_tables(result) + ties_tables(result))
+        self.say_tables(metric_figures.readings_tables(result) + metric_figures.ties_tables(result))
         if "clusters" in result:
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])
@@ -190,11 +183,15 @@ class Strengths(QuorumCommand):
     example = "manage.py strengths arena --control length --output strengths.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        from evaluation.results.strengths.computing import StrengthsRequest
+
         parser.add_argument("study")
         add_parameters(parser, StrengthsRequest())
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
+
         study = find_study(options["study"])
         values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
         strengths = strengths_of(study, **values)
@@ -267,6 +264,8 @@ class SoftLabels(QuorumCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.disagreement.analysis import compute_disagreement
+
         study, bootstraps = find_study(options["study"]), options["bootstraps"]
         if bootstraps is not None and not 0 <= bootstraps <= MOST_SAMPLES:
             raise EvaluationError(
@@ -327,9 +326,9 @@ def _title(subject: str, groups: dict[str, Any]) -> str:
 
 
 class ImportPredictions(FileOperationCommand):
-    operation = import_predictions
+    operation = operation_at("evaluation.results.disagreement.analysis.import_predictions")
     parameter = "predictions"
-    others = PredictionsName
+    others = "evaluation.results.disagreement.analysis.PredictionsName"
     expected = "JSON lines"
     help = (
         "Take in a model's distributions of people's answers, JSON lines with unit and distribution, to be held "
@@ -354,13 +353,15 @@ class ErrorSpans(QuorumCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.error_spans import scores as errors
+
         study = find_study(options["study"])
-        segments = segments_of(study)
-        scores = system_scores(segments)
+        segments = errors.segments_of(study)
+        scores = errors.system_scores(segments)
         if not scores:
             raise EvaluationError(f"No text of a system has an answer that counts in study {study.slug!r}.")
-        pair = compare_systems(segments, *options["compare"]) if options["compare"] else None
-        ranked = rank_systems(segments) if options["domains"] else []
+        pair = errors.compare_systems(segments, *options["compare"]) if options["compare"] else None
+        ranked = errors.rank_systems(segments) if options["domains"] else []
         result: dict[str, Any] = {
             "systems": [as_json(score) for score in scores],
             "comparison": as_json(pair) if pair else None,
@@ -368,7 +369,7 @@ class ErrorSpans(QuorumCommand):
             "ranking": [as_json(row) for row in ranked],
         }
         self.write_output(options, result)
-        self.say_tables([scores_table(scores), *([ranks_table(ranked)] if ranked else [])])
+        self.say_tables([errors.scores_table(scores), *([errors.ranks_table(ranked)] if ranked else [])])
         if pair is not None:
             difference = Estimate(pair.difference, pair.low, pair.high)
             self.say(
@@ -399,6 +400,8 @@ class CompareMetrics(QuorumCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores
+
         if bool(options["study"]) == bool(options["dataset"] and options["people"]):
             raise CommandError("Expected --study, or --dataset with --people.")
         two = {"first": options["first"], "second": options["second"]}
@@ -417,6 +420,8 @@ class CompareMetrics(QuorumCommand):
         self._summary(result)
 
     def _summary(self, result: dict[str, Any]) -> None:
+        from evaluation.results.comparing.metrics import describe_comparison
+
         first, second = result["metrics"]
         shown = "percent" if result["what"] == "pairs" else "coefficient"
         rows = [
@@ -466,12 +471,18 @@ class ImportScores(QuorumCommand):
     example = "manage.py import_scores comet.csv --dataset photos --metric comet"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        from evaluation.data.imported_scores.reading import FORMATS
+        from evaluation.data.imported_scores.storing import ScoresRequest
+
         parser.add_argument("path", type=Path, metavar="FILE")
         parser.add_argument("--dataset", required=True)
         parser.add_argument("--format", choices=FORMATS, default="", help="default: as the name says")
         add_parameters(parser, ScoresRequest())
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.data.imported_scores.reading import read_scores
+        from evaluation.data.imported_scores.storing import ScoresRequest, import_scores
+
         dataset = find_dataset(options["dataset"])
         values = ScoresRequest.read(as_text(ScoresRequest(), options))
         files = read_scores(options["path"], values.pop("metric", []), format=options["format"])
@@ -479,7 +490,7 @@ class ImportScores(QuorumCommand):
 
 
 class WeighBack(OperationCommand):
-    operation = choice_savings
+    operation = operation_at("evaluation.planning.choosing.weighing.choice_savings")
     help = (
         "Estimate what the study would say of all its items, from those that select_items chose: accuracies of "
         "metrics, wins or means of systems, correlations, each with the plain figure of the chosen items beside it. "
@@ -493,6 +504,8 @@ class WeighBack(OperationCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.planning.choosing.weighing import compute_savings, compute_weighed
+
         study, values = self.study_and_values(options)
         if not options["savings"] and (options["draws"] or options["seed"]):
             raise CommandError(
@@ -543,7 +556,7 @@ def _saving(row: dict[str, Any]) -> str:
 
 
 class AskJudge(OperationCommand):
-    operation = judges.ask_judge
+    operation = operation_at("evaluation.results.judges.operations.ask_judge")
     help = (
         "Ask a model at the OpenAI-compatible endpoint of JUDGE_API_URL about every unit, in both orders, each once. "
         "A run that stopped is continued by the same command (docs/judges.md)."
@@ -551,9 +564,11 @@ class AskJudge(OperationCommand):
     example = "manage.py ask_judge triplets-50 --name small --model small-1 --budget 2 --price-in 0.15 --price-out 0.6"
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.judges.operations import ask_judge_now
+
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
-            answers = judges.ask_judge_now(study=study, progress=progress, **values)
+            answers = ask_judge_now(study=study, progress=progress, **values)
         self.say(answers.describe())
 
 
@@ -569,7 +584,7 @@ ESTIMATE_COLUMNS = [
 
 
 class CompareJudges(OperationCommand):
-    operation = judges.compare_judges
+    operation = operation_at("evaluation.results.judges.operations.compare_judges")
     help = (
         "Hold each judge of a study against its people: agreement, bias by side, length and family, the alternative "
         "annotator test, and prediction-powered estimates (docs/judges.md)."
@@ -581,6 +596,8 @@ class CompareJudges(OperationCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.judges.findings import compare_judges, sentences_of, store_comparison
+
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
             comparison = compare_judges(study=study, progress=progress, **values)
@@ -618,7 +635,7 @@ def _estimate(estimate: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 class RemoveJudge(OperationCommand):
-    operation = judges.remove_judge
+    operation = operation_at("evaluation.results.judges.operations.remove_judge")
     help = "Delete a judge and its answers for good (docs/judges.md). What was computed with it stays, and says so."
     example = "manage.py remove_judge triplets-50 small"
 
@@ -635,9 +652,9 @@ class RemoveJudge(OperationCommand):
 
 
 class ImportJudge(FileOperationCommand):
-    operation = import_judge
+    operation = operation_at("evaluation.results.judges.operations.import_judge")
     parameter = "answers"
-    others = JudgeFile
+    others = "evaluation.results.judges.operations.JudgeFile"
     expected = "CSV or JSON lines"
     help = (
         "Take in a judge's answers: CSV with a header line, or JSON lines, with unit, value, and rater and order if "

@@ -14,7 +14,6 @@ from evaluation.errors import as_sentence
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, ImportedMetric, ScoreKeys
 from evaluation.results.consensus import CLUSTERED
 from evaluation.results.disagreement.worker_models import WORKER_MODELS
-from evaluation.results.meta_evaluation import Readings
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import background_operation
@@ -31,6 +30,12 @@ WG16_METRICS = (
 )
 # Punctuation dropped, lower case, hyphenated words split.
 WG16_TOKENIZER = "h13"
+# Systems that rank captions, and what compares their pictures.
+NEIGHBOUR, JOINED = "nn", "borda"
+# With an arbitrary caption of each training image (1) or all of them (5); idf: words weigh by their rarity.
+TEXT_KERNELS = ("bow1", "bow5", "bow5-idf", "tagrank", "tri5", "tri5-idf")
+SYSTEMS = (NEIGHBOUR, *TEXT_KERNELS, JOINED)
+IMAGE_KERNELS = ("pyramid", "histogram")
 
 
 class ClustersRequest(Parameters):
@@ -237,6 +242,8 @@ def evaluate(
     **readings: Any,
 ) -> dict[str, Any]:
     """Compute metrics in the background; what cannot be computed is said in the job."""
+    from evaluation.results.meta_evaluation import Readings
+
     Readings(**readings).check(compares_pairs=KINDS[study.protocol].compares_pairs)
     check_imported(study.dataset, metrics)
     by = {} if clusters == CLUSTERED[0] else {"clusters": clusters}

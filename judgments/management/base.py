@@ -5,13 +5,16 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.db.models.functions import Now
 from django.http import QueryDict
+from django.utils.functional import SimpleLazyObject
+from django.utils.module_loading import import_string
 from rest_framework import serializers
 
 from common.commands import QuorumCommand, progress_bar
@@ -21,6 +24,11 @@ from judgments.operations import Operation
 from judgments.studies.studies import find_study
 
 MOST_CHOICES = 6  # that the usage line names
+
+
+def operation_at(path: str) -> Operation:
+    """Return an operation that is loaded when its command is used: the commands beside it need not."""
+    return cast(Operation, SimpleLazyObject(partial(import_string, path)))
 
 
 class OperationCommand(QuorumCommand):
@@ -73,17 +81,17 @@ class OperationCommand(QuorumCommand):
 class FileOperationCommand(OperationCommand):
     """Do an operation on the study of the first argument with the text of a file, the second.
 
-    parameter: the one of the operation that takes the text. others: the parameters besides. expected: the file's form.
+    parameter: the one of the operation that takes the text. others: path of the rest. expected: the form of the file.
     """
 
     parameter: ClassVar[str]
-    others: ClassVar[type[Parameters]]
+    others: ClassVar[str]
     expected: ClassVar[str]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("file", type=Path, help=f"the {self.parameter}: {self.expected}")
-        add_parameters(parser, self.others())
+        add_parameters(parser, import_string(self.others)())
 
     def handle(self, *args: Any, **options: Any) -> None:
         path = options["file"]

@@ -27,6 +27,7 @@ import numpy as np
 
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Floats, Ints
+from evaluation.results.operations import IMAGE_KERNELS, JOINED, NEIGHBOUR, SYSTEMS
 from evaluation.results.ranking_systems.kernels import (
     PICTURES,
     BagOfWords,
@@ -52,11 +53,7 @@ Task = Literal["annotation", "search"]
 REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
 DIMENSIONS, FEWEST = 46, 10  # H13: as many values, from this one on
 CUTS, PER_CUT = (1, 5, 10), 5
-IMAGE_KERNELS = {"pyramid": pyramid_kernel, "histogram": histogram_kernel}
-NEIGHBOUR, JOINED = "nn", "borda"
-# With an arbitrary caption of each training image (1) or all of them (5); idf: words weigh by their rarity.
-TEXT_KERNELS = ("bow1", "bow5", "bow5-idf", "tagrank", "tri5", "tri5-idf")
-SYSTEMS = (NEIGHBOUR, *TEXT_KERNELS, JOINED)
+COMPARISONS = dict(zip(IMAGE_KERNELS, (pyramid_kernel, histogram_kernel), strict=True))
 PARTS = ("train", "dev", "test")
 SHARES = (0.6, 0.8)  # where a dataset has no splits: where the parts of a random order end
 Progress = Callable[[float, str], object]
@@ -302,7 +299,7 @@ def _image_kernels(
         progress(0.1 + 0.1 * len(histograms), f"reading the pictures for {purpose}")
         histograms.append(codebooks.histograms(map(read_points, part.pictures)))
     progress(0.4, "comparing pictures")
-    compare = IMAGE_KERNELS[kernel]
+    compare = COMPARISONS[kernel]
     return Kernels(*(compare(rows, histograms[0]) for rows in histograms))
 
 
