@@ -12,7 +12,6 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
-from annotation.crowds.base import CrowdProblem
 from annotation.models import CrowdSession, Erasure, Worker
 from common.amounts import counted
 from common.commands import QuorumCommand, progress_bar
@@ -228,11 +227,12 @@ class SubscribeProlific(QuorumCommand):
         "Let Prolific call this server when a submission or a study changed; print the secret that signs it."
     )
     example = "manage.py subscribe_prolific"
-    named_errors = (QuorumError, CrowdProblem)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from annotation.crowds.base import CrowdProblem
         from annotation.crowds.prolific.notifications import subscribe
 
+        self.named_errors = (QuorumError, CrowdProblem)
         secret, new = subscribe()
         self.say(f"Subscribed to {', '.join(new)}." if new else "Everything was subscribed to before.")
         if secret != settings.PROLIFIC_HOOK_SECRET:

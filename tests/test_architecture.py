@@ -199,9 +199,19 @@ def test_a_web_process_starts_without_what_few_requests_need(tmp_path: Path) -> 
     )
 
 
-# Commands that compute with kernels, or with columns, from their first line on.
-COMPUTING = {"leave_one_out", "rank_captions", "score"}
+# Commands whose help names what kernels compute.
+COMPUTING = {"score"}
 DESIGNING = {"create_study", "create_token", "diff_designs", "export_study"}
+# Commands without parameters of an operation that computes, beside such as have them.
+BESIDE = {
+    "check_integrity",
+    "compare_releases",
+    "ethics",
+    "load_demo",
+    "plan_power",
+    "prove_release",
+    "verify",
+}
 
 
 @pytest.mark.parametrize(
@@ -210,9 +220,13 @@ DESIGNING = {"create_study", "create_token", "diff_designs", "export_study"}
         (
             "name not in COMPUTING",
             "numba pyarrow matplotlib pandas scipy.stats scipy.sparse scipy.optimize scipy.special celery httpx boto3 "
-            "cryptography prometheus_client config.admin_site config.urls",
+            "cryptography prometheus_client config.admin_site config.urls requests psycopg pygments",
         ),
-        ("name in DESIGNING", "jinja2 psycopg requests rest_framework.serializers unfold.admin"),
+        ("name in DESIGNING", "jinja2 rest_framework.serializers unfold.admin"),
+        (
+            "name in BESIDE",
+            "jinja2 annotation.crowds evaluation.results evaluation.reports",
+        ),
     ],
 )
 def test_a_command_starts_without_what_it_does_not_use(tmp_path: Path, light: str, dear: str) -> None:
@@ -221,7 +235,7 @@ def test_a_command_starts_without_what_it_does_not_use(tmp_path: Path, light: st
 import sys, django
 from config.commands import load_command
 from quorum.words import PATHS
-{COMPUTING=}; {DESIGNING=}
+{COMPUTING=}; {DESIGNING=}; {BESIDE=}
 django.setup()
 for name in PATHS:
     if {light}:
