@@ -309,7 +309,7 @@ def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
 def _errors(covariance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
     """Return the (K, K) standard errors and degrees of freedom of differences of estimates."""
     variance = np.diag(covariance)
-    squared = variance[:, np.newaxis] + variance[np.newaxis, :] - 2 * covariance
+    squared = variance[:, np.newaxis] + variance[np.newaxis, :] - (covariance + covariance.T)
     known = freedom if len(freedom) else np.full(len(variance), math.inf)
     return np.sqrt(np.maximum(squared, 0)), np.minimum(known[:, np.newaxis], known[np.newaxis, :])
 
