@@ -7,6 +7,7 @@ refused too. What a command costs in processor time has none, as machines differ
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import os
 import resource
@@ -135,7 +136,8 @@ def passed(step: Callable[[], Any]) -> set[str]:
     roots = tuple(f"{ROOT / folder}{os.sep}" for folder in ("common", "config", *APPS))
 
     def note(frame: FrameType, event: str, argument: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(roots):
+        body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED  # of a module or class, which is no function
+        if event == "call" and not body and frame.f_code.co_filename.startswith(roots):
             files.add(frame.f_code.co_filename)
 
     sys.setprofile(note)
