@@ -92,12 +92,11 @@ def describe_rule(design: StudyDesign) -> str:
         return ""
     seen, careful = chance_of_exclusion(design, CAREFUL)
     return _(
-        "Answers of people below the least share are set aside once they met %(least)s. After %(n)s, on %(pages)s of "
-        "their pages, that happens to %(careful)s of 100 careful people, who get 95 of 100 check questions right, and "
-        "to %(guessing)s of 100 who guess."
+        "Answers of people below the least share are set aside from their check question number %(least)s on; they "
+        "meet it on page %(pages)s at the latest. After that page, this happens to %(careful)s of 100 careful people, "
+        "who get 95 of 100 check questions right, and to %(guessing)s of 100 who guess."
     ) % {
         "least": design.controls.least,
-        "n": seen,
         "pages": seen // items_among(design, design.controls.per_hit),
         "careful": round(100 * careful),
         "guessing": round(100 * chance_of_exclusion(design, GUESSING)[1]),

@@ -207,7 +207,7 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
     if study.state == Study.State.OPEN:
         return
     for obstacle in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
-        problem = in_labels(obstacle.sentence, launch.design.protocol)
+        problem = in_labels(obstacle.sentence, launch.design)
         if obstacle.about == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:
                 sentence = _("%(words)s That freezes the design.") % {"words": problem}
@@ -227,19 +227,18 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
 
 def _texts(launch: Launch) -> Iterable[Point]:
     design = launch.design
+    ready_texts = f"{page_address(launch.study, 'launch')}#{READY_TEXTS}"
     if not design.consent.strip():
-        yield launch.point(
-            _("Consent"),
-            Readiness.MISSING,
-            _("There is no consent text: participants begin without agreeing to anything."),
-            key="consent",
-            page="" if launch.study.state == Study.State.DRAFT else "privacy",
-            link_words=_("Add it"),
-        )
+        sentence = _("There is no consent text: participants begin without agreeing to anything.")
+        if launch.study.state in (Study.State.DRAFT, Study.State.GENERATED):
+            yield Point(_("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill in a ready text"))
+        else:
+            yield launch.point(
+                _("Consent"), Readiness.MISSING, sentence, page="privacy", link_words=_("Add it")
+            )
     elif is_outdated(launch.study, design):
         sentence = _("The design has changed since the ready text was filled in.")
-        address = f"{page_address(launch.study, 'launch')}#{READY_TEXTS}"
-        yield Point(_("Consent"), Readiness.MISSING, sentence, address, _("Fill it in again"))
+        yield Point(_("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill it in again"))
     else:
         yield launch.point(
             _("Consent"), Readiness.READY, _("Participants agree to your text before they begin.")

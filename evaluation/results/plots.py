@@ -130,7 +130,7 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
     ) % {
         "n": thousands(done),
         "wanted": thousands(wanted),
-        "share": f"{100 * done / wanted:.0f}",
+        "share": f"{100 * done // wanted}",
         "done": thousands(progress["hits_done"]),
         "pages": thousands(progress["hits"]),
     }

@@ -254,9 +254,12 @@ def _blocked_pictures(images: str) -> list[str]:
 
 
 def _dataset_counts(dataset: Dataset) -> dict[str, int]:
+    of_texts = not _has_pictures(dataset) and not dataset.items.filter(text="").exists()
     return {
-        "images": dataset.items.count(),
-        "captions": dataset.captions.filter(role=Caption.Role.REFERENCE).count(),
+        "texts" if of_texts else "images": dataset.items.count(),
+        "references" if of_texts else "captions": dataset.captions.filter(
+            role=Caption.Role.REFERENCE
+        ).count(),
         "candidate pairs": dataset.published_pairs.count(),
         "systems": dataset.systems.count(),
     }

@@ -13,7 +13,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, Exists, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -142,7 +142,7 @@ def add_needs(*needs: Need) -> None:
 def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
     """Annotate the numbers of assignments ``wanted`` and ``finished``."""
     hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
-    wanted = hits.annotate(n=Sum("required")).values("n")
+    wanted = hits.annotate(n=Sum(F("required") - F("spared"))).values("n")
     finished = hits.filter(assignments__state__in=FINISHED).annotate(n=Count("assignments")).values("n")
     return studies.annotate(
         wanted=Coalesce(Subquery(wanted, output_field=IntegerField()), 0),
@@ -339,7 +339,7 @@ class StudyAdmin(QuorumAdmin):
                 )
             answer = step.run(request, study)
         except QuorumError as error:
-            refusal = in_labels(str(error), study.design.get("protocol", ""))
+            refusal = in_labels(str(error), study.design)
             if step.beside:
                 store_refusal(request, study, step.name, refusal)
                 return self._back(request, study, f"#{step.name}")
@@ -471,7 +471,7 @@ def plan_of(study: Study) -> Context:
             plan = DesignError(str(error))
     return {
         "design": design,
-        "problem": in_labels(str(plan), design.protocol),
+        "problem": in_labels(str(plan), design),
         "problem_link": place_of_problem(study, plan.field),
         "step_waits": generate.name,
     }

@@ -42,7 +42,8 @@ def test_a_draft_is_told_in_words_what_is_missing_and_where_it_is_mended(designe
     points = checked(designer, study)
     assert next(iter(points)) == "Pages of work"  # what blocks comes first
     assert points["Pages of work"][0] == "blocks"
-    missing = {"Consent": "consent", "Contact": "contact", "Quiz or check questions": "controls-per_hit"}
+    assert f'href="{page(study, "launch")}#ready-texts"' in points["Consent"][1]
+    missing = {"Contact": "contact", "Quiz or check questions": "controls-per_hit"}
     for title, field in missing.items():
         standing, text = points[title]
         assert standing == "missing"
@@ -55,10 +56,11 @@ def test_a_draft_is_told_in_words_what_is_missing_and_where_it_is_mended(designe
 def test_consent_is_added_to_a_frozen_design_and_other_points_by_the_way_back(designer: Client) -> None:
     study = generated(controls={"per_hit": 0})
     points = checked(designer, study)
-    assert f'href="{page(study, "privacy")}"' in points["Consent"][1]
+    assert f'href="{page(study, "launch")}#ready-texts"' in points["Consent"][1]
     assert 'name="consent"' in designer.get(page(study, "privacy")).content.decode()
     assert f'href="{page(study, "discard")}"' in points["Contact"][1]
     open_study(study=study)  # the design stays: a duplicate is changed
+    assert f'href="{page(study, "privacy")}"' in checked(designer, study)["Consent"][1]
     assert f'href="{page(study, "reuse")}"' in checked(designer, study)["Contact"][1]
 
 
@@ -74,7 +76,7 @@ def test_the_api_says_the_same_to_who_may_see_the_study(designer: Client) -> Non
     assert (found["state"], found["blocked"]) == ("draft", True)
     assert found["missing"] == sum(standing == "missing" for standing, _ in shown.values())
     links = {point["title"]: point["link"] for point in found["points"]}
-    assert links["Consent"] == f"http://testserver{page(study, 'change')}#id_consent"
+    assert links["Consent"] == f"http://testserver{page(study, 'launch')}#ready-texts"
     stranger = User.objects.create_user("sam", is_staff=True)
     designer.force_login(stranger)
     assert designer.get(address).status_code == 403
@@ -100,8 +102,8 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
     [
         # 1 - .95^2 and 1 - .5^2; P(X < 6) of 8 at .95 and at .5; P(X < 5) of 7
         ({"per_hit": 2, "least": 1}, "missing", "10 of 100 careful|75 of 100 who guess|Wait for 7|enough."),
-        ({"per_hit": 4}, "ready", "After 8, on 2 of|1 of 100 careful|86 of 100 who guess"),
-        ({"per_hit": 7}, "ready", "After 7, on 1 of|to 0 of 100 careful|77 of 100 who guess"),
+        ({"per_hit": 4}, "ready", "page 2 at the latest|1 of 100 careful|86 of 100 who guess"),
+        ({"per_hit": 7}, "ready", "page 1 at the latest|to 0 of 100 careful|77 of 100 who guess"),
         ({"per_hit": 1}, "missing", "to 0 of 100 careful|meets 2 different ones at most"),
         ({"per_hit": 2, "threshold": 1.0}, "missing", "One wrong answer is enough. <"),
         ({"per_hit": 2, "threshold": 0.0}, "ready", "(2 on each page)."),

@@ -240,8 +240,9 @@ def test_an_export_is_written_by_a_job_and_downloaded_with_its_manifest(
 def test_a_format_that_cannot_hold_the_study_is_not_offered_and_refused(
     study: Study, designer: Client
 ) -> None:
-    offered = [one.name for one in designer.get(page(study, "exports")).context["formats"]]
+    offered = [name for name, *_ in designer.get(page(study, "exports")).context["formats"]]
     assert "jsonl" in offered
+    assert ">JSON lines for programs</button>" in designer.get(page(study, "exports")).content.decode()
     assert "flickr8k" not in offered
     refused = designer.post(do(study, "export"), {"format": "flickr8k"}, follow=True)
     assert "Format flickr8k does not fit" in words(refused)

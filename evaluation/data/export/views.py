@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers
@@ -197,7 +198,11 @@ def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpRe
     withheld = [name for name, file_format in FORMATS.items() if file_format.right not in rights]
     context |= {
         "exports": list(written.exclude(args__format__in=withheld)[:NEWEST]),
-        "formats": [file_format for file_format in formats_for(study) if file_format.right in rights],
+        "formats": [
+            (file_format.name, *gettext(file_format.what).partition(": ")[::2])
+            for file_format in formats_for(study)
+            if file_format.right in rights
+        ],
         "has_answers": was_opened(study),
     }
     return TemplateResponse(request, "evaluation/study_exports.html", context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate
@@ -37,9 +38,14 @@ def study_progress(study: Study) -> dict[str, Any]:
     judgments by then]``; ``stopping`` has the savings of early stopping, or None.
     """
     states, timeline, revised_at = _count_work(study)
+    counts, judgments = (
+        _counts(study, states),
+        timeline[-1][1] if timeline else 0,
+    )  # come with submissions alone
     return {
-        **_counts(study, states),
-        "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
+        **counts,
+        "wanted": _wanted(counts, judgments),
+        "judgments": judgments,
         "timeline": timeline,
         "revised_at": revised_at,
     }
@@ -62,6 +68,12 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
         "assignments": states,
         "stopping": stopping,
     }
+
+
+def _wanted(counts: Mapping[str, Any], judgments: int) -> int:
+    """Return the judgments wanted in all, which are there once all pages of work are complete."""
+    complete = 0 < counts.get("hits", 0) == counts.get("hits_done")
+    return judgments if complete else counts.get("wanted", 0)
 
 
 def _count_saved(study: Study) -> dict[str, Any]:
@@ -223,7 +235,8 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
     """Return the counters; ``result`` is the snapshot's, {} before the first."""
     now = timezone.now()
     known = mark.snapshot.judgments if mark.snapshot else 0
-    judgments, wanted = known + mark.new, result.get("wanted", 0)
+    judgments = known + mark.new
+    wanted = _wanted(result, judgments)
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
     # One query per form; a single query may make the database scan every judgment.
     answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")

@@ -374,13 +374,14 @@ TABLE = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")  # what is s
 ROW = r"((?:\.\d+)?(?:\.[a-z_]+)*)"  # what may follow the key of a list: the number of its row and a column
 
 
-def in_labels(sentence: str, protocol: str = "") -> str:
+def in_labels(sentence: str, design: StudyDesign | Mapping[str, Any]) -> str:
     """Put the labels of the form where a sentence names keys of a study file, and the words of their choices.
 
     Args:
-        protocol: whose form it is; without one, labels are those that all kinds share.
+        design: whose form it is, or its study file, right or wrong.
     """
-    fields, pattern = _fields_by_name(protocol)
+    values = dict(design) if isinstance(design, Mapping) else design.model_dump()
+    fields, pattern = _fields_by_name(str(values.get("protocol", "")), bool(value_at(values, "source.show")))
     mentioned: list[FieldInfo] = []
 
     def label(match: re.Match[str]) -> str:
@@ -407,13 +408,16 @@ def in_labels(sentence: str, protocol: str = "") -> str:
 
 
 @cache
-def _fields_by_name(protocol: str) -> tuple[dict[str, FieldInfo], re.Pattern[str]]:
+def _fields_by_name(protocol: str, of_source_texts: bool) -> tuple[dict[str, FieldInfo], re.Pattern[str]]:
     """Return the fields by key, and the pattern of keys in a sentence: a word alone is one only where it begins."""
     fields = dict(_all_fields("", StudyDesign.model_fields))
     if protocol in KINDS:
         fields |= {
             key: field for section in sections_for(KINDS[protocol]) for key, field in section.fields.items()
         }
+    for key, title in OF_SOURCE_TEXTS.items() if of_source_texts else ():
+        fields[key] = copy(fields[key])
+        fields[key].title = title
     last_parts = [key.rpartition(".")[2] for key in fields]
     for key, last in zip(list(fields), last_parts, strict=True):
         if "_" in last and last_parts.count(last) == 1:
@@ -570,7 +574,7 @@ class DesignForm(forms.Form):
             field = self._field_of(problem.field)
             # what the field itself refused was replaced by the value it had before
             if field not in self.errors:
-                self.add_error(field, in_labels(str(problem), self.kind.name))
+                self.add_error(field, in_labels(str(problem), self.values))
         if not self.errors:
             self.design = make_design(self.values)
         if not {"crowd-backend", "crowd-currency", "panel-preset"} & self.errors.keys():

@@ -316,19 +316,19 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
         context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except DesignError as error:
         context |= {
-            "problem": in_labels(str(error), design.protocol),
+            "problem": in_labels(str(error), design),
             "misfit": error.field.startswith(("sampling", "controls", "filter")),
         }
         problems.append(error)
     except QuorumError as error:
-        context["problem"] = in_labels(str(error), design.protocol)
+        context["problem"] = in_labels(str(error), design)
     else:
         problems += _not_checkable(design)
         for part in PLAN_PARTS:
             if part.problems is not None:
                 problems += part.problems(design, plan.hits, plan.units + plan.controls)
     context["notes"] = [
-        {"field": field_of_key(problem.field, design), "words": in_labels(str(problem), design.protocol)}
+        {"field": field_of_key(problem.field, design), "words": in_labels(str(problem), design)}
         for problem in problems
     ]
     return context
@@ -620,11 +620,11 @@ def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | 
         return store(form.design)
     except DesignError as error:
         name = html_name(error.field)
-        form.add_error(name if name in form.fields else None, in_labels(str(error), form.kind.name))
+        form.add_error(name if name in form.fields else None, in_labels(str(error), form.values))
     except DataConflict as error:
         form.add_error("slug", str(error))
     except QuorumError as error:
-        form.add_error(None, in_labels(str(error), form.kind.name))
+        form.add_error(None, in_labels(str(error), form.values))
     return None
 
 
@@ -661,13 +661,15 @@ def _describe_design(design: StudyDesign) -> list[Settings]:
         unset: list[str] = []
         for key, schema in section.fields.items():
             label, value = label_of(key, schema, values), value_at(values, key)
-            if value in (None, "", [], {}):
+            if not value and key != "seed" and not is_money(key):
                 unset.append(label)
             else:
                 rows.append((label, _as_read(key, value, design)))
         shown.append((gettext(section.title), rows, unset))
     if design.registration is not None:
-        shown.append((gettext("Plan"), _describe_plan(design.registration), []))
+        plan = _describe_plan(design.registration)
+        rows = [(label, value) for label, value in plan if value]
+        shown.append((gettext("Plan"), rows, [label for label, value in plan if not value]))
     return shown
 
 
@@ -688,10 +690,10 @@ def _describe_plan(plan: Plan) -> list[tuple[str, str]]:
     ]
     return [
         (gettext("Hypotheses"), "\n".join(hypotheses)),
-        (gettext("Exclusions"), plan.exclusions or "–"),
-        (gettext("Detectors that may exclude"), ", ".join(plan.exclude_by) or "–"),
-        (gettext("Stopping"), plan.stopping or "–"),
-        (gettext("Analyses"), "\n".join(plan.analyses) or "–"),
+        (gettext("Exclusions"), plan.exclusions),
+        (gettext("Detectors that may exclude"), ", ".join(plan.exclude_by)),
+        (gettext("Stopping"), plan.stopping),
+        (gettext("Analyses"), "\n".join(plan.analyses)),
         (gettext("Metrics"), ", ".join(plan.metrics) or gettext("any")),
         (gettext("Level"), f"{plan.level:g}"),
     ]

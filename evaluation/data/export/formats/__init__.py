@@ -22,6 +22,7 @@ class Format:
     """A file format.
 
     Attributes:
+        what: what it is for, a colon, and what is in it.
         fits: returns why it cannot represent a study, or "".
         right: needed to write and download it.
         personal: whether it is deleted with the study's raw ids.
@@ -89,50 +90,60 @@ _WRITTEN = partial(
 )
 _CLOSED = partial(_unless, lambda kind: kind.values, "it holds answers from a fixed scale")
 _FORMATS = (
-    Format("jsonl", "jsonl", JSONL, "every judgment, one JSON object a line", _fits_any, judgments.JsonLines),
-    Format("csv", "csv", CSV, "every judgment, for spreadsheet programs", _fits_any, judgments.CsvLines),
-    Format("parquet", "parquet", PARQUET, "every judgment, typed columns", _fits_any, judgments.ParquetParts),
+    Format(
+        "jsonl", "jsonl", JSONL,
+        "JSON lines for programs: every judgment, a line each", _fits_any, judgments.JsonLines,
+    ),
+    Format("csv", "csv", CSV, "CSV for a spreadsheet: every judgment, a row each", _fits_any, judgments.CsvLines),
+    Format(
+        "parquet", "parquet", PARQUET,
+        "Parquet for data frames: every judgment, in typed columns", _fits_any, judgments.ParquetParts,
+    ),
     Format(
         "qrels", "qrels.txt", TEXT,
-        "consensus as TREC relevance judgments", _needs_captions_of_images, consensus.Qrels,
+        "qrels for trec_eval: the consensus as relevance judgments", _needs_captions_of_images, consensus.Qrels,
     ),
     Format(
         "flickr8k", "flickr8k.txt", TEXT,
-        "Flickr8k's crowd file (relevance) or expert file (graded)", _needs_flickr8k_grades, consensus.Flickr8k,
+        "Flickr8k’s layout for scripts that read it: its crowd file (relevance) or expert file (graded)",
+        _needs_flickr8k_grades, consensus.Flickr8k,
     ),
     Format(
         "captions", "captions.jsonl", JSONL,
-        "the captions that were written, as a dataset file", _WRITTEN, consensus.WrittenCaptions,
+        "Captions for a new dataset: what was written, as a file to import", _WRITTEN, consensus.WrittenCaptions,
     ),
     Format(
         "reliability", "reliability.csv", CSV,
-        "workers x units, as agreement is computed from", _CLOSED, consensus.Reliability,
+        "Table of workers and units for agreement elsewhere: CSV, a row for each worker",
+        _CLOSED, consensus.Reliability,
     ),
     Format(
         "soft-labels", "soft-labels.jsonl", JSONL,
-        "people's answers to each unit as a distribution, with its entropy",
+        "Soft labels for training: people’s answers to each unit as a distribution, with its entropy",
         consensus.why_no_soft_labels, consensus.SoftLabelLines,
     ),
     Format(
         "demographics", "demographics.csv", CSV,
-        "what the crowd says of the people, a line each", judgments.why_no_demographics, judgments.DemographicLines,
+        "Demographics for the paper: what the crowd says of the people, a line each",
+        judgments.why_no_demographics, judgments.DemographicLines,
         right=Right.CHANGE, personal=True,
     ),
     Format(
         "mtme", "mtme.zip", ZIP,
-        "the folder layout of mt-metrics-eval, as an archive", _needs_systems, _mtme_encoding,
+        "Archive for mt-metrics-eval: its folder layout", _needs_systems, _mtme_encoding,
     ),
     Format(
         "keywords", "keywords.jsonl", JSONL,
-        "how many people gave each keyword, an image a line", _KEYWORDS, consensus.KeywordLines,
+        "Keywords for programs: how many people gave each, an image a line", _KEYWORDS, consensus.KeywordLines,
     ),
     Format(
         "grounding", "grounding.jsonl", JSONL,
-        "links of words to boxes by majority, a description a line", _GROUNDING, consensus.GroundingLines,
+        "Links for programs: words and boxes by majority, a description a line", _GROUNDING, consensus.GroundingLines,
     ),
     Format(
         "spans", "spans.jsonl", JSONL,
-        "what most people mark, and the mean score, a text a line", _SPANS, consensus.SpanLines,
+        "Marked errors for programs: what most people mark, and the mean score, a text a line",
+        _SPANS, consensus.SpanLines,
     ),
 )  # fmt: skip
 FORMATS = {file_format.name: file_format for file_format in _FORMATS}
