@@ -36,7 +36,7 @@ from judgments.design import saved_presets
 from judgments.jobs import enqueue
 from judgments.models import Job, Study, StudyRole
 from judgments.studies.by_hand import change_by_hand
-from judgments.studies.generation import Progress, generate_hits, plan_study
+from judgments.studies.generation import Progress, generate_hits, generated_already, plan_study
 from judgments.studies.studies import design_of, discard_hits, duplicate_study
 
 Row = TypeVar("Row", bound=Model)
@@ -230,10 +230,7 @@ def background_operation(
 def _can_be_drawn(study: Study) -> None:
     """Check the dataset only if that is quick."""
     if study.state != Study.State.DRAFT:
-        raise WrongState(
-            gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
-            % {"slug": study.slug, "state": gettext(study.state)}
-        )
+        raise generated_already(study)
     if study.dataset.captions.order_by()[:MANY_ROWS].count() < MANY_ROWS:
         plan_study(design_of(study), study.dataset, maker=study.created_by_id)
 
@@ -371,7 +368,7 @@ class SavePresetRequest(Parameters):
 
     slug = serializers.CharField(max_length=80, help_text='Study files name it as preset = "…".')
     title = serializers.CharField(max_length=200)
-    description = serializers.CharField(max_length=1000, required=False, default="", allow_blank=True)
+    description = serializers.CharField(max_length=1000, default="", allow_blank=True)
 
 
 @operation("save-preset", "Offer the design for new studies", parameters=SavePresetRequest)

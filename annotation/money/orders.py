@@ -473,9 +473,7 @@ class Thanks(Parameters):
 class TopUpRequest(Thanks):
     """The reason, and whose top-ups are paid."""
 
-    worker = serializers.CharField(
-        required=False, default="", allow_blank=True, help_text="Only this worker's; empty: all."
-    )
+    worker = serializers.CharField(default="", allow_blank=True, help_text="Only this worker's; empty: all.")
 
 
 class BonusRequest(Thanks):
@@ -499,7 +497,7 @@ class LimitsRequest(Parameters):
     """The limits of an account, or of the whole installation; a sum that is left out limits nothing."""
 
     account = serializers.CharField(
-        required=False, default="", allow_blank=True, help_text="Of staff; empty: the whole installation."
+        default="", allow_blank=True, help_text="Of staff; empty: the whole installation."
     )
     currency = serializers.RegexField(r"^[A-Z]{3}$", help_text="Three letters, such as USD.")
     day_cents = _limit_field("A day, in cents.")

@@ -125,7 +125,7 @@ DONE: dict[Any, Any] = {
 class RefusalRequest(Parameters):
     """The reason."""
 
-    why = serializers.CharField(required=False, default="", allow_blank=True, max_length=500)
+    why = serializers.CharField(default="", allow_blank=True, max_length=500)
 
 
 class MoneyView(APIView):

@@ -191,9 +191,7 @@ def _note_addition(dataset: Dataset, what: dict[str, Any]) -> None:
 class AdoptRequest(Parameters):
     """What the captions become."""
 
-    system = serializers.CharField(
-        required=False, default="", help_text="make them this system's outputs, no references"
-    )
+    system = serializers.CharField(default="", help_text="make them this system's outputs, no references")
 
 
 @operation(

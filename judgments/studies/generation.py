@@ -589,12 +589,14 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     return batch
 
 
+def generated_already(study: Study) -> WrongState:
+    sentence = gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
+    return WrongState(sentence % {"slug": study.slug, "state": gettext(study.state)})
+
+
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     if study.state != Study.State.DRAFT:
-        raise WrongState(
-            gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
-            % {"slug": study.slug, "state": gettext(study.state)}
-        )
+        raise generated_already(study)
     progress(0.05, "drawing")
     return build_batch(design_of(study), study.dataset, maker=study.created_by_id)
 
@@ -615,10 +617,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     )
     study.refresh_from_db()
     if not moved:
-        raise WrongState(
-            gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
-            % {"slug": study.slug, "state": gettext(study.state)}
-        )
+        raise generated_already(study)
     if study.design != drawn_from:
         raise WrongState(
             gettext("The design of study %(slug)r was changed while its HITs were drawn; try again.")

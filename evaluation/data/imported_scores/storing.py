@@ -553,16 +553,14 @@ class ScoresRequest(Parameters):
     )
     better = serializers.ChoiceField(
         choices=ImportedMetric.Better.choices,
-        required=False,
         default=ImportedMetric.Better.HIGHER.value,
         help_text="Which scores are better (default: higher).",
     )
     unknown = serializers.ChoiceField(
         choices=UNKNOWN,
-        required=False,
         default=UNKNOWN[0],
         help_text="What becomes of rows about images, captions or systems that the dataset lacks (default: refuse).",
     )
     replace = serializers.BooleanField(
-        required=False, default=False, help_text="Store them in place of earlier scores of the same metric."
+        default=False, help_text="Store them in place of earlier scores of the same metric."
     )

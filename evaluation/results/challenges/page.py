@@ -316,9 +316,7 @@ class SubmissionForm(serializers.Serializer[Any]):
         style={"base_template": "textarea.html"},
     )
     link = LinkField(label=_("A paper or a page about it"), max_length=300, required=False)
-    public = serializers.BooleanField(
-        label=_("Show it on the leaderboard"), required=False, default=True, initial=True
-    )
+    public = serializers.BooleanField(label=_("Show it on the leaderboard"), default=True, initial=True)
     file = serializers.FileField(label=_("Captions"), allow_empty_file=True)
 
 
