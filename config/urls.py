@@ -5,6 +5,7 @@ from django.views.i18n import set_language
 
 from config.admin_site import site
 from config.second_factor.sign_in import change_password, second_factor
+from evaluation.reports.views import shared_report
 from judgments.access.views import MayUploadView
 
 urlpatterns = [
@@ -14,6 +15,8 @@ urlpatterns = [
     path("api/", include("config.api.urls")),
     path("may-upload/<slug:who>/", MayUploadView.as_view(), name="may-upload"),
     path("language/", set_language, name="language"),
+    path("shared/<int:entry>/<slug:mark>/", shared_report, name="shared-report"),
+    path("shared/<int:entry>/<slug:mark>/<path:name>", shared_report),
     path("challenges/", include("evaluation.results.challenges.views")),
     path("", include("annotation.urls")),
 ]

@@ -34,6 +34,7 @@ from evaluation.planning.registration import views as registration_api
 from evaluation.reports import views as report_api
 from evaluation.reports.releases import views as releases_api
 from evaluation.reports.releases.views import DepositResource
+from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
 from evaluation.results.challenges import views as challenges_api
@@ -166,6 +167,7 @@ urlpatterns = [
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
     path("studies/<str:slug>/ethics/", EthicsView.as_view(), name="ethics"),
     path("studies/<str:slug>/checklist/", ChecklistView.as_view(), name="checklist"),
+    operation_path(share_report, report_api.LinkView),
     operation_path(privacy.erase, privacy_api.EraseView),
     path(
         "studies/<str:slug>/erase-person/preview/",

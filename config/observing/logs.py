@@ -16,7 +16,7 @@ from config.installation import exposed_files, sentence_of_exposed
 FORMATS = ("text", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 # Tickets of framed pages and keys of links are secrets; the framework writes the address of what it refuses.
-SECRETS = re.compile(r"/(f|look)/[^/\s\"'<>]+")
+SECRETS = re.compile(r"/(f|look|shared/\d+)/[^/\s\"'<>]+")
 KNOWN = "_log_context"  # an attribute of requests
 FIELDS = ("method", "path", "status", "ms")  # of the access log
 

@@ -6,17 +6,25 @@ import re
 from pathlib import Path
 from typing import Any
 
+from csp.constants import UNSAFE_INLINE
+from csp.decorators import csp_replace
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 from rest_framework import serializers
+from rest_framework.response import Response
 
 from common.downloads import file_download
 from common.errors import NotThere
+from common.rate_limits import TooMany, guess
 from evaluation.data.export.views import ArchiveFiles, archived_file, describe_files
 from evaluation.models import Analysis
 from evaluation.presentation.content import LEADING, reading_order
+from evaluation.reports.sharing import link_to_report, share_report, study_of_link
 from evaluation.reports.storage import (
     make_report,
     newest_report,
@@ -25,8 +33,9 @@ from evaluation.reports.storage import (
     report_parts,
 )
 from evaluation.results.views import as_markup
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
+from judgments.operations import Outcome
 from judgments.studies.study_page import Context, Group, add_operation, study_page
 
 
@@ -78,6 +87,7 @@ class ReportResource(ArchiveFiles, Resource):
         return path, path.name
 
 
+PAGE = "index.html"
 ROWS_OPEN = 25  # longer tables are folded
 ROWS_TO_COPY = 60  # longer ones are only there as files
 
@@ -85,7 +95,7 @@ ROWS_TO_COPY = 60  # longer ones are only there as files
 @study_page("report", "Report", order=60, group=Group.FINDINGS)
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     analysis = newest_report(study)
-    context["report"] = analysis
+    context |= {"report": analysis, "link": link_to_report(study, request)}
     if analysis is not None:
         sections: list[dict[str, Any]] = analysis.result["sections"]
         tables = [table for section in sections for table in section["tables"]]
@@ -181,3 +191,47 @@ add_operation(
     label="Make the report",
     done="The report is being made; it appears here.",
 )
+add_operation(share_report, label="Make a link to read", fields=())
+
+
+class LinkSerializer(serializers.Serializer[Any]):
+    """The address that works now; empty after it was taken back."""
+
+    address = serializers.CharField(allow_blank=True)
+
+
+class LinkView(OperationView):
+    responses = {**OperationView.responses, 200: LinkSerializer}
+
+    def answer(self, study: Study, outcome: Outcome) -> Response:
+        return Response({"address": link_to_report(study, self.request._request)})
+
+
+@never_cache
+@require_safe
+def shared_report(request: HttpRequest, entry: int, mark: str, name: str = PAGE) -> HttpResponseBase:
+    """Show the newest report of a link, or send a file of it. The page's own styles apply, and no script runs."""
+    policy = {"style-src": [UNSAFE_INLINE], "script-src": None, "sandbox": ["allow-downloads"]}
+    return csp_replace(policy)(lambda shared: _shared_report(shared, entry, mark, name))(request)
+
+
+def _shared_report(request: HttpRequest, entry: int, mark: str, name: str) -> HttpResponseBase:
+    try:
+        study = guess(lambda: study_of_link(entry, mark), ("token",))
+    except TooMany as error:
+        members, headers = {"message": str(error)}, {"Retry-After": str(error.wait)}
+        return HttpResponse(
+            render_to_string("429.html", members, request), status=error.status, headers=headers
+        )
+    report = newest_report(study) if study is not None else None
+    if report is None:
+        raise Http404
+    try:
+        response = archived_file(request, report_archive(report), name, what="report")
+    except NotThere as error:
+        raise Http404(str(error)) from None
+    if name == PAGE:
+        response.headers["Content-Disposition"] = "inline"
+    response.headers["X-Robots-Tag"] = "noindex, nofollow"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response

@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from config.observing.logs import without_secrets
 from evaluation.data.judgment_sets.records import UnitRow
 from evaluation.errors import ExportError
 from evaluation.models import Analysis
@@ -41,9 +42,10 @@ from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.rankings import corrected_success
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.ranking import judge_rankings
+from judgments.access.roles import give_role
 from judgments.access.tokens import create_token
 from judgments.kinds import KINDS
-from judgments.models import Item, Job, Output, Study, System
+from judgments.models import Item, Job, Output, Study, StudyEvent, System
 from tests.evaluation.reporting import (
     IMAGES,
     PETS,
@@ -626,6 +628,56 @@ def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     assert Job.objects.filter(kind="report").count() == 1
     Path(next(tmp_path.glob("*.zip"))).unlink()
     assert "not there any more" in words(designer.get(address(study)))
+
+
+def test_a_link_shows_the_report_without_an_account_until_it_is_taken_back(
+    designer: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    settings.LIMITS = settings.LIMITS | {"token": "4/hour"}
+    study = pairwise().study
+    call = f"/api/studies/{study.slug}/share-report/"
+    assert designer.post(call, {}, content_type="application/json").status_code == 409  # no report yet
+    make_report(designer, study)
+    do = reverse("admin:judgments_study_do", args=[study.pk, "share-report"])
+    viewer, reader = Client(), Client()
+    viewer.force_login(User.objects.create_user("viewer", is_staff=True))
+    give_role(study=study, user=User.objects.get(username="viewer"), role="viewer")
+    assert viewer.post(do).status_code == 403
+    assert "Make a link to read" not in words(viewer.get(address(study)))
+    first = designer.post(call, {}, content_type="application/json").json()["address"]
+    designer.post(do, {"page": "report"})
+    (link,) = re.findall(r"http://testserver/shared/\S+", words(designer.get(address(study))))
+    assert reader.get(first).status_code == 404  # a new one ends it
+    page = reader.get(link)
+    assert page.status_code == 200
+    assert "Metrics against people" in words(page)
+    assert not page.cookies
+    assert page["Content-Disposition"] == "inline"
+    assert page["X-Robots-Tag"] == "noindex, nofollow"
+    assert page["Referrer-Policy"] == "no-referrer"
+    assert "no-store" in page["Cache-Control"]
+    assert "sandbox allow-downloads" in page["Content-Security-Policy"]
+    assert "script-src" not in page["Content-Security-Policy"]
+    assert reader.get(f"{link}figures/accuracy.pdf").content.startswith(b"%PDF")
+    assert reader.get(f"{link}../../db.sqlite3").status_code == 404
+    assert reader.post(link).status_code == 405
+    call_command("share_report", study.slug, "--take-back")
+    assert reader.get(link).status_code == 404
+    events = StudyEvent.objects.filter(study=study, what__startswith="report-link").order_by("pk")
+    assert [(event.what, event.by and event.by.username) for event in events] == [
+        ("report-link-made", "designer"),
+        ("report-link-made", "designer"),
+        ("report-link-taken-back", None),
+    ]
+    assert link.split("/")[-2] not in str(events.values())
+    assert (
+        without_secrets(f"GET {link} in 3 ms")
+        == f"GET {link.removesuffix(link.split('/')[-2] + '/')}…/ in 3 ms"
+    )
+    for _ in range(4):
+        answer = reader.get(f"{link}x")
+    assert answer.status_code == 429
 
 
 @pytest.mark.usefixtures("undrawn")
