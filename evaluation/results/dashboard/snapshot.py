@@ -35,7 +35,6 @@ from evaluation.results.consensus import (
     agreement_rows,
     alpha_of_ratings,
     clusters_of_captions,
-    consensus_of,
     one_against_rest,
     rater_deletions,
     ratings_by_image,
@@ -43,7 +42,6 @@ from evaluation.results.consensus import (
 from evaluation.results.dashboard.progress import study_counts
 from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
 from evaluation.results.metric_figures import pair_kinds, score_captions, score_pairs
-from evaluation.results.systems import verdict_of_systems
 from evaluation.results.verdict import (
     correlation_verdict,
     count_raters,
@@ -369,7 +367,6 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
             "n": wages.counted,
         },
         "unused": unused_answers(study, table),
-        "systems_verdict": verdict_of_systems(study, table, consensus_of(study, table, units)),
     }
     signature = str(signature_of_study(study, table=table)) if len(table) else ""
     result["drawings"] = {**draw_plots(result), "signature": signature}

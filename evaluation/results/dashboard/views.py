@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import NotThere
-from evaluation.models import BoardSnapshot
+from evaluation.models import Analysis, BoardSnapshot
 from evaluation.results.aggregation import unused_context
 from evaluation.results.dashboard.progress import (
     ChangeMark,
@@ -95,7 +95,7 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
     threshold = result.get("threshold")
     return {
         "now": live_counters(study, mark, result),
-        **verdict_context(study, result),
+        **verdict_context(study, _last_verdict(study)),
         "made_at": mark.snapshot.made_at if mark.snapshot else None,
         "result": result,
         "agreement": growth[-1] if growth else None,
@@ -114,6 +114,12 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
         **unused_context(result),
         "workers": [row | {"note": _notes_on_worker(row, threshold)} for row in result.get("workers", ())],
     }
+
+
+def _last_verdict(study: Study) -> dict[str, Any]:
+    """Return the verdict on systems as last computed: to test it after every answer finds a winner too often."""
+    last = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION)
+    return {"systems_verdict": last.values_list("result__systems_verdict", flat=True).first()}
 
 
 def _why_no_metrics(kind: Kind, result: dict[str, Any]) -> str:
