@@ -41,7 +41,7 @@ from judgments.models import HIT, Caption, Job, Output, Study, System, Unit
 from judgments.models.datasets import OutputQuerySet
 from judgments.operations import Outcome, operation
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of, draws_at_claim, duplicate_study, kind_of
+from judgments.studies.studies import design_of, duplicate_study, kind_of
 
 # kind, position on the page (from 1), number of the person, randomly drawn answer -> answer as seen
 Tick = Callable[[Kind, int, int, Any], Any]
@@ -241,7 +241,7 @@ def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Genera
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
-APART = 2.0  # of the best and the worst system of an arena, from one in the middle
+APART = 2.0  # of the best and the worst system, from one in the middle
 CAREFUL = "careful"
 NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
 OF = "rehearsal_of"  # the copy's note with its study's row id
@@ -261,12 +261,12 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """Return the true answer by unit id.
 
     Control items have their expected answer; other truths are drawn from the seed, biased like people's answers
-    (QUALITY). Triplets of one pair share their truth, and so do repetitions. The systems of an arena, or of which the
-    best alone is named, differ, as drawn by the seed.
+    (QUALITY). Triplets of one pair share their truth, and so do repetitions. Systems that meet in pairs, or of which
+    the best alone is named, differ, as drawn by the seed: of alike ones no study would find the better.
     """
     rehearsal = rehearsal_of(study)
     best_alone = kind_of(study).names_best and not design_of(study).answers.worst
-    above = _systems_above(study, seed) if draws_at_claim(study) or best_alone else {}
+    above = _systems_above(study, seed) if kind_of(study).compares_pairs or best_alone else {}
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
     of_options = _above_of_texts(captions, above) if best_alone else {}

@@ -42,6 +42,7 @@ from annotation.launch.ethics import (
 )
 from annotation.models import Budget, at_crowd
 from annotation.money.payments import Forecast, forecast_of_design, top_up
+from annotation.rehearsal import rehearsals_of
 from common.amounts import thousands
 from common.errors import NotThere
 from common.markup import render_markdown
@@ -56,7 +57,15 @@ from judgments.design.tables import CAREFUL, usual_least
 from judgments.models import Item, Study
 from judgments.studies.page import plan_of
 from judgments.studies.studies import can_be_discarded, design_of
-from judgments.studies.study_page import Context, Group, add_operation, page_address, study_page, was_opened
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    add_operation,
+    jobs_to_show,
+    page_address,
+    study_page,
+    was_opened,
+)
 from judgments.templatetags.judgments_tags import cents
 
 
@@ -442,6 +451,8 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
     launch = launch_of(study, signed_in(request))
     design, points = launch.design, checklist(launch)
     link = _link(request, study)
+    if not was_opened(study):  # the newest rehearsal may be under way
+        context["jobs"] += [job for copy in rehearsals_of(study)[:1] for job in jobs_to_show(copy)]
     context |= launch.plan | {
         "design": design,
         "points": points,

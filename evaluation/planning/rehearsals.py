@@ -179,7 +179,7 @@ def _simulate_power(
     pairs: Pairs,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Simulate decisions between the best two metrics, and the two systems that meet most often."""
+    """Simulate decisions between the best two metrics, and the two systems that meet most often, or one and people."""
     if people is None:
         return []
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
@@ -201,7 +201,7 @@ def _simulate_power(
     for pk, names in meetings.items():
         groups.setdefault(tuple(sorted(names)), []).append(pk)
     if groups:
-        both, met = max(groups.items(), key=lambda group: (len(group[1]), group[0]))
+        both, met = max(groups.items(), key=lambda group: ("people" not in group[0], len(group[1]), group[0]))
         wins = sum(meetings[pk][pairs.truth[pk] - 1] == both[0] for pk in met)
         if 2 * wins != len(met):
             first, second = both if 2 * wins > len(met) else both[::-1]

@@ -589,7 +589,8 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
             page="rehearsal",
             link_words=_("Rehearse it"),
         )
-        yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, _("A rehearsal shows it."))
+        if launch.design.judgments_per_unit > 1:
+            yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, _("A rehearsal shows it."))
         return
     recovered, alpha = newest.result["recovered"], newest.result["agreement"]
     yield launch.point(
@@ -600,14 +601,13 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
         page="rehearsal",
         link_words=_("Look at it"),
     )
-    yield launch.point(
-        _("Agreement expected"),
-        Readiness.READY if alpha["value"] is not None else Readiness.UNKNOWN,
-        _("Krippendorff's alpha of %(alpha)s among participants like those of the rehearsal.")
-        % {"alpha": coefficient(alpha["value"])}
-        if alpha["value"] is not None
-        else _("The rehearsal was too small to show it."),
-    )
+    if alpha["value"] is not None:
+        sentence = _("Krippendorff's alpha of %(alpha)s among participants like those of the rehearsal.")
+        alpha_words = {"alpha": coefficient(alpha["value"])}
+        yield launch.point(_("Agreement expected"), Readiness.READY, sentence % alpha_words)
+    elif launch.design.judgments_per_unit > 1:
+        sentence = _("The rehearsal was too small to show it.")
+        yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)
     if newest.result["power"]:
         yield _power_point(launch, _weakest(newest))
 

@@ -124,6 +124,7 @@ def decide(standings: Standings) -> SystemsVerdict:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(difference) / standings.error
     p = 2 * scipy.special.stdtr(standings.freedom, -t)
+    p = np.triu(p, 1) + np.triu(p, 1).T  # two orders of a pair differ by the last bit of their errors
     np.fill_diagonal(p, np.nan)
     leaders, rest, largest = leaders_by_tests(names, strength.tolist(), p)
     order = sorted(range(len(names)), key=lambda index: -strength[index])

@@ -7,11 +7,11 @@ from annotation.models import Assignment, Worker
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import page_units_of
+from annotation.work.worksheet import answer_key, page_units_of
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 
-Vote = Callable[[Unit, Worker], int]
+Vote = Callable[[Unit, Worker], Any]
 
 
 def joined(study: Study, name: str) -> Worker:
@@ -23,7 +23,7 @@ def answers_of(assignment: Assignment, worker: Worker, vote: Vote) -> list[dict[
     return [
         {
             "position": place.position,
-            "value": kind.sides.from_canonical(vote(place.unit, worker), side=place.side),
+            answer_key(kind): kind.sides.from_canonical(vote(place.unit, worker), side=place.side),
         }
         for place in page_units_of(assignment)
     ]

@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from collections.abc import Iterable
 
 from playwright.sync_api import FilePayload, Locator, Page
 
@@ -14,7 +15,7 @@ from tests.installations import Installation
 PASSWORD = "a-long-phrase-1"
 RESEARCHER = """
 from django.contrib.auth.models import Group, User
-person = User.objects.create_user({name!r}, password={password!r}, is_staff=True)
+person = User.objects.create_user({name!r}, '{name}@example.org', password={password!r}, is_staff=True)
 person.groups.add(Group.objects.get(name="Researchers"))
 """
 # what each image shows; people like what the metrics do not where it is a zebra
@@ -67,6 +68,13 @@ def sign_in(page: Page, office: Installation, name: str = "designer") -> None:
     assert request.post(address, form=fields, max_redirects=0).status == 302
 
 
+def sign_in_by_hand(researcher: Counted, office: Installation, name: str) -> None:
+    researcher.page.goto(f"{office.url}/admin/")
+    researcher.fill("Username", name)
+    researcher.fill("Password", PASSWORD)
+    researcher.click(researcher.page.get_by_role("button", name="Log in"))
+
+
 def fits(page: Page) -> None:
     """Wide and on a phone nothing runs over the window."""
     page.wait_for_load_state()
@@ -104,10 +112,10 @@ def spreadsheet() -> FilePayload:
     return FilePayload(name="meadow.csv", mimeType="text/csv", buffer="\n".join(rows).encode())
 
 
-def pictures() -> FilePayload:
+def pictures(names: Iterable[str] = ANIMALS) -> FilePayload:
     """A zip with a small picture of each image."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        for animal in ANIMALS:
-            archive.writestr(f"{animal}.jpg", picture_bytes())
+        for name in names:
+            archive.writestr(f"{name}.jpg", picture_bytes())
     return FilePayload(name="pictures.zip", mimeType="application/zip", buffer=packed.getvalue())

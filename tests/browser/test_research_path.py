@@ -14,13 +14,13 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.researching import (
     ANIMALS,
     GOOD,
-    PASSWORD,
     POOR,
     Counted,
     fits,
     looked_at,
     make_researcher,
     pictures,
+    sign_in_by_hand,
     spreadsheet,
 )
 from tests.browser.working import NewPage
@@ -102,9 +102,8 @@ def rehearses_and_launches(researcher: Counted, office: Installation) -> None:
     """Simulated participants answer a copy first; then people are let in."""
     page = researcher.page
     researcher.press("Save and rehearse")
-    expect(page.get_by_text("Truth found again", exact=True)).to_be_visible()
+    expect(page.locator(".q-point", has_text="Simulated participants found")).to_be_visible()
     fits(page)
-    researcher.follow("Pairwise, meadow")
     researcher.press("Generate pages of work")
     researcher.press("Open to participants")
     expect(page.get_by_text(f"{office.url}/s/pairwise-meadow/", exact=True)).to_be_visible()
@@ -251,10 +250,7 @@ def test_from_a_question_to_a_publishable_table(
 ) -> None:
     make_researcher(office, "rosa")
     researcher = Counted(page)
-    page.goto(f"{office.url}/admin/")
-    researcher.fill("Username", "rosa")
-    researcher.fill("Password", PASSWORD)
-    researcher.click(page.get_by_role("button", name="Log in"))
+    sign_in_by_hand(researcher, office, "rosa")
     brings_data(researcher)
     designs_a_study(researcher)
     rehearses_and_launches(researcher, office)

@@ -17,9 +17,9 @@ from judgments.access.roles import Person
 from judgments.design.reading import PRESETS, Preset, make_design
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import PURPOSES, StudyDesign
-from judgments.design.tables import Arena
+from judgments.design.tables import Arena, Controls, usual_least
 from judgments.design.wordings import CAPTION
-from judgments.drawing.controls import divide_images
+from judgments.drawing.controls import divide_images, pool_of
 from judgments.drawing.material import Material
 from judgments.drawing.pairing import DEFAULT_PER_KIND, contests_of_systems, count_pairs
 from judgments.kinds import KINDS
@@ -27,6 +27,7 @@ from judgments.models import Caption, Dataset, Item, Output, System
 from judgments.studies.generation import load_material, set_aside
 
 ROUNDS = 3  # judgments of each pair that an arena is opened for
+CHECKS = 2  # on a page
 MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
 PAIR_WORDS = {
     "HC": gettext_noop("two people's captions of an image"),
@@ -107,14 +108,24 @@ def shows_texts_alone(dataset: Dataset) -> bool:
 
 
 def fit_to_dataset(
-    values: dict[str, Any], dataset: Dataset, *, maker: int | None
+    values: dict[str, Any], dataset: Dataset, *, maker: int | None, untouched: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the values cut to the dataset, and sentences about what was cut.
 
     Args:
         values: a complete design; name and slug may be empty.
         maker: row id of the study's maker: others' unpublished systems are not drawn from.
+        untouched: whether the values are a preset's. Where its paper does not give a number of check questions, there
+            are some if they suffice to tell care from guessing.
     """
+    preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
+    if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
+        checked = _Fitting(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, dataset, maker)
+        fitted, sentences = checked.result()
+        rule = Controls(**fitted["controls"])
+        if checked.lasts * rule.per_hit >= max(rule.least, usual_least(rule.threshold)):
+            about = gettext("%(n)s check questions stand on each page: the paper does not say how many.")
+            return fitted, [*sentences, about % {"n": CHECKS}]
     return _Fitting(values, dataset, maker).result()
 
 
@@ -123,6 +134,7 @@ class _Fitting:
         self.values = deepcopy(values) | {"dataset": dataset.name}
         self.dataset, self.maker, self.purpose = dataset, maker, values.get("purpose", "")
         self.sentences: list[str] = []
+        self.lasts = 0  # pages of work before a check question comes again
 
     def result(self) -> tuple[dict[str, Any], list[str]]:
         self.fit_requirements()
@@ -334,7 +346,8 @@ class _Fitting:
         for _ in range(2):
             design = self.design()
             try:
-                KINDS[design.protocol].for_design(design).draw_batch(design, set_aside(design, material).rest)
+                kind = KINDS[design.protocol].for_design(design)
+                batch = kind.draw_batch(design, set_aside(design, material).rest)
             except DesignError as error:
                 if error.field.startswith("controls") and design.controls.per_hit:
                     self.values["controls"]["per_hit"] = 0
@@ -351,4 +364,5 @@ class _Fitting:
                 else:
                     return
             else:
+                self.lasts = pool_of(batch.hits, grouped=kind.grouped).lasts
                 return

@@ -432,7 +432,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         return _show_start(admin, request, datasets, chosen, saved)
     cut: list[str] = []
     if request.method != "POST" and chosen is not None:
-        base, cut = fit_to_dataset(base, chosen, maker=signed_in(request).pk)
+        base, cut = fit_to_dataset(base, chosen, maker=signed_in(request).pk, untouched=True)
         base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
     editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
     if wants_json(request):
@@ -640,15 +640,15 @@ def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
-    """Use the usual crowd and the design's seed."""
+    """Use the usual crowd and the design's seed; the checklist says what comes of it."""
     step = STEPS[REHEARSE]
-    answer = None
     if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.also):
         try:
-            answer = step.run(request, study)
+            step.run(request, study)
         except QuorumError as error:
             messages.error(request, str(error))
-    return answer or redirect(page_address(study, "rehearsal"))
+            return redirect(page_address(study, "rehearsal"))
+    return redirect(page_address(study, "launch"))
 
 
 def _describe_design(design: StudyDesign) -> list[Settings]:

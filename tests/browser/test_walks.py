@@ -1,0 +1,132 @@
+"""Own files to an open study and its verdict, by a new researcher in a browser, for each of seven kinds of study."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import FilePayload, Page, expect
+
+from tests.browser.researching import Counted, make_researcher, pictures, sign_in_by_hand
+from tests.installations import Installation, Installations
+
+SYSTEMS = ("keen", "fair", "poor")  # the best first
+CROWD = """
+import numpy as np
+from annotation.rehearsal import rehearsal_of
+from judgments.models import Study
+from tests.annotation.voting import joined, work
+
+study, rng = Study.objects.get(slug={slug!r}), np.random.default_rng(1)
+rehearsal = rehearsal_of(study)
+
+def quality(text):
+    return dict(keen=4, fair=2.5, poor=1).get(text.split()[1], 5)
+
+def careful(unit, worker):
+    texts = [quality(caption.text) for caption in (unit.first, unit.second) if caption]
+    options = [quality(option["text"]) for option in unit.content.get("options", ())]
+    if unit.control:
+        truth = unit.expected
+    elif options:
+        truth = dict(best=options.index(max(options)) + 1, worst=options.index(min(options)) + 1)
+    else:
+        truth = rehearsal.draw_truth(unit, texts, rng)
+    return rehearsal.draw_answer(unit, truth, right=True, rng=rng)
+
+for name in ("ada", "ben", "cleo"):
+    work(study, joined(study, f"{{name}}-{{study.pk}}"), careful)
+"""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A card of the start page; rows of the table; the most clicks and fields; points that are not ready."""
+
+    card: str
+    rows: int = 40
+    texts: bool = False
+    clicks: int = 10
+    fields: int = 3
+    open_points: tuple[str, ...] = ()
+
+
+WALKS = {
+    "triplet": Walk("Triplets"),
+    "pairwise": Walk("Pairwise"),
+    "relevance": Walk("Relevance"),
+    "slider": Walk("Slider"),
+    "best-worst": Walk("Best-worst", rows=70),
+    "spans": Walk("Error span annotation", texts=True),
+    "own texts": Walk("Pairwise", texts=True),
+}
+
+
+@pytest.fixture(scope="module")
+def office(installations: Installations) -> Iterator[Installation]:
+    with installations.fresh("sqlite") as installation:
+        installation.start_server()
+        installation.start_worker()
+        yield installation
+
+
+@pytest.fixture(scope="module")
+def counts() -> Iterator[list[str]]:
+    rows = [f"{'From the sign-in to the link':30} clicks fields"]
+    yield rows
+    sys.__stdout__.write("\n" + "\n".join(rows) + "\n")  # type: ignore[union-attr]
+
+
+def own_table(walk: Walk) -> FilePayload:
+    """A row for each picture or source text: what people wrote, and what three systems did."""
+    first = "source" if walk.texts else "image"
+    rows = [";".join([first, "reference 1", "reference 2", "reference 3", *SYSTEMS])]
+    for number in range(walk.rows):
+        about = f"horse{number} beside garden{number} under tree{number}"
+        name = f"Das Pferd{number} steht im Garten ." if walk.texts else f"{number}.jpg"
+        people = [f"Person {person} sees {about} ." for person in range(3)]
+        rows.append(";".join([name, *people, *(f"One {system} view of {about} ." for system in SYSTEMS)]))
+    return FilePayload(name="own.csv", mimeType="text/csv", buffer="\n".join(rows).encode())
+
+
+def opens_a_study(me: Counted, walk: Walk) -> tuple[str, list[str]]:
+    """Return the link, and the points of the checklist that were not ready."""
+    page = me.page
+    me.follow("Import a dataset")
+    own = [own_table(walk)]
+    me.choose_files("Files", own if walk.texts else [*own, pictures(str(n) for n in range(walk.rows))])
+    me.press("Look at it")
+    me.press("Import")
+    me.follow("Design a study with it")
+    me.click(page.locator(".q-protocol a", has_text=walk.card).first)
+    me.press("Save and rehearse")
+    expect(page.locator(".q-point", has_text="Simulated participants found")).to_be_visible()
+    me.press("Fill in the texts")
+    me.press("Generate pages of work")
+    expect(page.get_by_role("button", name="Open to participants")).to_be_visible()
+    unready = [
+        point.locator("h4").inner_text()
+        for point in page.locator(".q-point").all()
+        if point.locator(".q-readiness").inner_text() != "ready"
+    ]
+    if page.get_by_label("Open it all the same").count():
+        me.click(page.get_by_label("Open it all the same"))
+    me.press("Open to participants")
+    return page.locator("#link").inner_text(), unready
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_own_files_lead_to_a_verdict(page: Page, office: Installation, counts: list[str], name: str) -> None:
+    walk, account = WALKS[name], name.replace(" ", "-")
+    make_researcher(office, account)
+    me = Counted(page)
+    sign_in_by_hand(me, office, account)
+    link, unready = opens_a_study(me, walk)
+    counts.append(f"{name:30} {me.clicks:6} {me.fields:6} {', '.join(unready)}")
+    assert (me.clicks, me.fields) == (walk.clicks, walk.fields)
+    assert unready == list(walk.open_points)
+    slug = link.rstrip("/").rpartition("/")[2]
+    office.python(CROWD.format(slug=slug))
+    page.get_by_role("link", name="results", exact=True).click()
+    page.get_by_role("button", name="Compute now").first.click()
+    expect(page.locator(".q-page .q-card").first).to_contain_text("The winner is keen, ahead of")
