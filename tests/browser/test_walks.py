@@ -1,4 +1,4 @@
-"""Own files to an open study and its verdict, by a new researcher in a browser, for each kind of study."""
+"""Own files to an open study and its verdict, by a new researcher in a browser, for each of seven kinds of study."""
 
 import re
 import sys
@@ -55,10 +55,12 @@ class Walk:
 
 WALKS = {
     "triplet": Walk("Triplets"),
+    "pairwise": Walk("Pairwise"),
     "relevance": Walk("Relevance"),
     "slider": Walk("Slider"),
     "best-worst": Walk("Best-worst", rows=70, verdict="What was found"),
     "spans": Walk("Error span annotation", texts=True),
+    "own texts": Walk("Pairwise", texts=True),
 }
 
 
