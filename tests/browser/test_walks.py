@@ -72,13 +72,6 @@ def office(installations: Installations) -> Iterator[Installation]:
         yield installation
 
 
-@pytest.fixture(scope="module")
-def counts() -> Iterator[list[str]]:
-    rows = [f"{'From the sign-in to the link':30} clicks fields"]
-    yield rows
-    sys.__stdout__.write("\n" + "\n".join(rows) + "\n")  # type: ignore[union-attr]
-
-
 def own_table(walk: Walk) -> FilePayload:
     """A row for each picture or source text: what people wrote, and what three systems did."""
     first = "source" if walk.texts else "image"
@@ -118,13 +111,18 @@ def opens_a_study(me: Counted, walk: Walk) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", WALKS)
-def test_own_files_lead_to_a_verdict(page: Page, office: Installation, counts: list[str], name: str) -> None:
+def test_own_files_lead_to_a_verdict(
+    page: Page, office: Installation, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
     walk, account = WALKS[name], name.replace(" ", "-")
     make_researcher(office, account)
     me = Counted(page)
     sign_in_by_hand(me, office, account)
     link, unready = opens_a_study(me, walk)
-    counts.append(f"{name:30} {me.clicks:6} {me.fields:6} {', '.join(unready)}")
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{name:10} | {me.clicks} clicks | {me.fields} fields | {', '.join(unready) or 'all ready'} "
+        )
     assert (me.clicks, me.fields) == (walk.clicks, walk.fields)
     assert unready == list(walk.open_points)
     slug = link.rstrip("/").rpartition("/")[2]
