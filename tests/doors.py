@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
@@ -141,3 +142,8 @@ DOORS: dict[str, Callable[[Study, Call, User], Answer]] = {
     "http": by_http,
     "command": by_command,
 }
+
+
+def without_field(sentence: str) -> str:
+    """Return it without its field's key, which a page has as a label or beside the field."""
+    return re.sub(r"^(“[^”]*”|\w+): ", "", sentence)

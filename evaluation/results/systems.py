@@ -26,7 +26,7 @@ from evaluation.presentation.content import json_float, p_in_text, percent, perc
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs
 from evaluation.results.error_spans.scores import segments_of
 from evaluation.results.rankings import JudgedTexts
-from evaluation.results.strengths.computing import PEOPLE, NothingToRank, fit_choices
+from evaluation.results.strengths.computing import PEOPLE, Choices, NothingToRank, fit_choices
 from evaluation.results.verdict import (
     LEVEL,
     few_raters_sentence,
@@ -39,11 +39,13 @@ from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.inference import (
     CONFIDENCE,
     ITEM,
+    NO_SPREAD,
     RATER,
     Clusters,
     RaterDeletions,
     Spread,
     renumbered,
+    spread_of_mean,
 )
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import PeoplesWinners
@@ -321,17 +323,35 @@ def _of_choices(study: Study) -> Standings | None:
     except NothingToRank:
         return None
     fit, shares = choices.strengths, choices.shares()
-    if fit.reason:
-        return None
     names = [str(name) for name in fit.items.tolist()]
     figures = {
         name: _figures(row["best"], row["best_low"], row["best_high"], row["shown"])
         for name, row in shares.items()
     }
-    error, freedom = _errors(fit.covariance, fit.freedom)
-    return Standings(
-        BEST, names, figures, fit.log_strength, error, freedom, choices.items, fit.clusters.get(RATER)
-    )
+    strength, error, freedom = fit.log_strength, *_errors(fit.covariance, fit.freedom)
+    if fit.reason:  # where a system is always the best, strengths are infinite
+        strength = np.array([figures[name]["value"] for name in names])
+        error, freedom = np.full((2, len(names), len(names)), np.nan)
+        for first, second in combinations(range(len(names)), 2):
+            share, spread = _share_of_two(choices, names[first], names[second])
+            _set_both(error, first, second, _rescaled(strength, first, second, share - 0.5, spread))
+            _set_both(freedom, first, second, spread.df)
+    raters = len(np.unique(choices.clusters[RATER])) if RATER in choices.clusters else None
+    return Standings(BEST, names, figures, strength, error, freedom, choices.items, raters)
+
+
+def _share_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spread]:
+    """Return how often the first is the best where either is, and the spread if it were half of the times."""
+    rows = np.array([(first in best) != (second in best) for best in choices.winners])
+    if not rows.any() or not choices.clusters:
+        return math.nan, NO_SPREAD
+    won = np.array([first in best for best in choices.winners])[rows].astype(np.float64)
+    columns = {name: column[rows] for name, column in choices.clusters.items()}
+    spread, clusters = spread_of_mean(won, columns)
+    share = float(won.mean())
+    alike = share * (1 - share)
+    count = alike / spread.variance if spread.variance > 0 and alike > 0 else min(clusters.counts.values())
+    return share, Spread(0.25 / count, spread.df)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +397,7 @@ class Outputs:
         complete: Flags = np.all(counts[list(signs)] > 0, axis=0)
         n = int(complete.sum())
         if not n:
-            return math.nan, Spread(math.nan, math.nan)
+            return math.nan, NO_SPREAD
         weight = np.zeros(len(self.item))
         weight[here] = sign[self.system[here]] / counts[self.system[here], self.item[here]]
         values = np.bincount(self.item, weight * self.score, minlength=size)

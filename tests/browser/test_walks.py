@@ -58,7 +58,7 @@ WALKS = {
     "pairwise": Walk("Pairwise"),
     "relevance": Walk("Relevance"),
     "slider": Walk("Slider"),
-    "best-worst": Walk("Best-worst", rows=70, verdict="What was found"),
+    "best-worst": Walk("Best-worst", rows=70),
     "spans": Walk("Error span annotation", texts=True),
     "own texts": Walk("Pairwise", texts=True),
 }

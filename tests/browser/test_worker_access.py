@@ -306,7 +306,8 @@ def test_a_long_name_of_a_study_pushes_nothing_off_a_phone_s_screen(
 
 
 LOADED = (
-    "() => [...document.querySelectorAll('[data-work] img')].every((one) => one.complete && one.naturalWidth)"
+    "() => [...document.querySelectorAll('[data-work] img')].filter((one) => one.checkVisibility()).every("
+    "(one) => one.complete && one.naturalWidth)"
 )
 # every kind whose page has pictures, and a translation of a text beside its picture
 PICTURED = [*(name for name in KINDS if kinds.KINDS[name].page.shows_picture), "segments"]

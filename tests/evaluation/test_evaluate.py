@@ -448,7 +448,7 @@ def test_the_command_prints_what_people_reach(
 
 @pytest.mark.django_db
 def test_metrics_are_not_held_against_captions_that_nobody_judged(study: Study) -> None:
-    with pytest.raises(QuorumError, match="adopt_captions lets later studies judge them"):
+    with pytest.raises(QuorumError, match="“Adopt captions” lets later studies judge them"):
         evaluate_study(study=study)
 
 

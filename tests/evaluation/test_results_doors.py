@@ -14,7 +14,7 @@ from pytest_django import Settings
 from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from judgments.access.roles import give_role
 from judgments.models import Job, SavedPreset, Study
-from tests.doors import Answer, Call, by_command, by_http, by_page, signed_in
+from tests.doors import Answer, Call, by_command, by_http, by_page, signed_in, without_field
 from tests.evaluation.studies import three_pairs
 
 pytestmark = pytest.mark.django_db
@@ -123,11 +123,11 @@ def test_a_mistake_gets_the_same_sentence_at_each_door(
         written = () if call.command in ("rehearse", "evaluate") else (f"--output={tmp_path / 'file'}",)
         answers.append(by_command(study, replace(call, options=written)).sentence)
     if mistake == "too many workers":  # a command may ask for more of them
-        assert all(answer.startswith("workers: ") for answer in answers)
+        assert all(without_field(answer).startswith("Ensure this value is less") for answer in answers)
     else:
-        assert len(set(answers)) == 1
+        assert len({without_field(answer) for answer in answers}) == 1
     assert answers[0] != ""
-    assert not blamed or answers[0].startswith(f"{blamed}: ")
+    assert not blamed or any(answer.startswith(f"{blamed}: ") for answer in answers)
     assert not list(tmp_path.glob("file*"))
     assert not asked_for().exists()
     assert not SavedPreset.objects.exists()

@@ -313,7 +313,7 @@ def test_a_study_is_opened_and_closed(designer: dict[str, str]) -> None:
     study = make_study()
     for step, state in (("close", "closed"), ("close", "closed"), ("open", "open"), ("open", "open")):
         response = post(f"/api/studies/{study.slug}/{step}/", None, designer)
-        assert response.status_code == 200
+        assert response.status_code == 200, response.content
         assert response.json()["state"] == state
     is_problem(post("/api/studies/none/open/", None, designer), 404)
     draft = make_study("graded", opened=False)

@@ -415,13 +415,13 @@ def test_the_page_has_the_link_and_a_code_for_each_outcome(designer: Client) -> 
 
 def test_who_lacks_the_panel_s_own_address_is_told_where_it_belongs(designer: Client) -> None:
     study = panel_study(preset="sona")
-    assert "panel.addresses.completed" in words(designer.get(page(study, "panel")))
+    assert "“Address back: finished”" in words(designer.get(page(study, "panel")))
     address = "https://uni.sona-systems.com/webstudy_credit.aspx?experiment_id=9&credit_token=t&survey_code={worker}"
     told = panel_study(
         preset="sona", slug="told", dataset="more", panel={"addresses": {"completed": address}}
     )
     shown = html.unescape(designer.get(page(told, "panel")).content.decode())
-    assert "panel.addresses.completed" not in shown
+    assert "“Address back: finished”" not in shown
     assert address.replace("{worker}", "WORKER") in shown
     assert "panel/?survey_code=%SURVEY_CODE%" in shown
 
