@@ -103,7 +103,7 @@ def test_numbers_preview_and_file_follow_the_form_and_nothing_is_saved_before_it
 
     page.route("**/study/add/**", lose_one)
     page.get_by_label("Participants for each item").fill("5")
-    expect(numbers.get_by_text("Judgments", exact=True).locator("..")).to_contain_text("60")
+    expect(numbers.get_by_text("Judgments", exact=True).locator("..")).to_contain_text("70")
     assert lost
     page.unroute("**/study/add/**")
     page.get_by_text("Wide", exact=True).click()

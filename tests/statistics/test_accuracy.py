@@ -15,6 +15,7 @@ from evaluation.statistics.agreement import kappa_interval
 from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import (
+    PeoplesWinners,
     accuracy_by_references,
     accuracy_difference,
     halves_of_votes,
@@ -357,3 +358,13 @@ def test_metrics_agree_with_people_as_documented_and_more_so_with_more_reference
         curves = accuracy_by_references(scores, winners, kinds)
         assert curves["all"].value[1] == found["all"].value
         assert curves["all"].high[0] < curves["all"].low[1]
+
+
+def test_a_share_is_tested_against_a_half_by_the_score_test_of_its_pairs() -> None:
+    """Of independent pairs: 14 of 20 won has z = (.7 - .5) / sqrt(.25 / 20); all won is no certainty either."""
+    everything = np.ones(20, dtype=np.bool_)
+    for won in (14, 20):
+        winners = [1] * won + [2] * (20 - won)
+        people = PeoplesWinners.of(winners, clusters={"item": range(20)})
+        share, spread = people.spread_if_even(lambda pairs, winner: (winner == 1) * 1.0, everything)
+        assert (share, spread.variance) == pytest.approx((won / 20, 0.25 / 20))

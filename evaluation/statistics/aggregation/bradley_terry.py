@@ -524,8 +524,7 @@ class _Rows:
             spread, clusters = left.widen(
                 Spread(variance, freedom[index]), self.clusters, partial(changes.__getitem__, np.s_[:, index])
             )
-            if variance > 0:
-                wide[index] = math.sqrt(spread.variance / variance)
+            wide[index] = math.sqrt(spread.variance / variance) if variance > 0 else 1.0
             freedom[index] = spread.df
         return covariance * np.outer(wide, wide), freedom, clusters
 
