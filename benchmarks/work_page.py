@@ -21,18 +21,13 @@ import statistics
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import django
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-django.setup()
-
-from tests import services  # noqa: E402
-from tests.browser.working import count_of, fetched  # noqa: E402
-from tests.conftest import CHROMIUM_FLAGS  # noqa: E402
-from tests.installations import Installation, Installations  # noqa: E402
+if TYPE_CHECKING:
+    from tests.installations import Installation
 
 STUDIES = """
 from tests.annotation.casting import make_dataset, make_study
@@ -128,6 +123,8 @@ def keys_of(slug: str, step: int) -> str:
 
 def work_through(page: Page, slug: str) -> tuple[int, int]:
     """Answer the page of work and submit it; how many keys that took, and how many items there were."""
+    from tests.browser.working import count_of  # loads Django, which main sets up
+
     steps = count_of(page)
     keys = "".join(keys_of(slug, step) for step in range(steps)) + ("\n" if slug == "triplet" else "")
     with page.expect_response("**/ahead/") as ahead:
@@ -200,6 +197,8 @@ def on_the_server(server: dict[str, list[float]]) -> None:
 
 
 def cold_start(browser: Browser, site: Installation, slugs: Sequence[str]) -> None:
+    from tests.browser.working import fetched
+
     print("\n| page, profile | requests, own | kB, own | pictures, kB | FCP, ms | LCP, ms | CLS | TBT, ms |")
     print("|---|---|---|---|---|---|---|---|")
     for slug in slugs:
@@ -244,8 +243,14 @@ def main() -> None:
     parser.add_argument(
         "--reading", type=float, default=0.0, help="seconds to read an item (default: the studies')"
     )
-    given = parser.parse_args()
-    reading = {"triplet": given.reading or 3.5, "relevance": given.reading or 12.0}
+    options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    django.setup()
+    from tests import services
+    from tests.conftest import CHROMIUM_FLAGS
+    from tests.installations import Installations
+
+    reading = {"triplet": options.reading or 3.5, "relevance": options.reading or 12.0}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, sync_playwright() as playwright:
         maker = Installations(Path(folder), None)
         with maker.fresh("sqlite") as site:
@@ -256,10 +261,12 @@ def main() -> None:
             browser = playwright.chromium.launch(
                 executable_path=services.chromium_path(), headless=True, args=CHROMIUM_FLAGS
             )
-            if given.hits:
-                on_the_server(by_keyboard(browser, site, given.hits, reading))
+            if options.hits:
+                on_the_server(by_keyboard(browser, site, options.hits, reading))
             cold_start(
-                browser, site, ("photographs",) if not given.hits else ("triplet", "relevance", "photographs")
+                browser,
+                site,
+                ("photographs",) if not options.hits else ("triplet", "relevance", "photographs"),
             )
             browser.close()
         maker.close()

@@ -39,8 +39,9 @@ class LazyCommand(BaseCommand):
 
 def load_framework() -> None:
     """Load what the REST framework builds on, but not ``UNUSED``, half of its time."""
-    unused = {name: None for name in UNUSED if name not in sys.modules}
-    sys.modules.update(unused)  # type: ignore[arg-type]  # None is Python's mark of a module that cannot be imported
+    # None is Python's mark of a module that cannot be imported.
+    unused: dict[str, Any] = {name: None for name in UNUSED if name not in sys.modules}
+    sys.modules.update(unused)
     import_module("rest_framework.compat")
     for name in unused:
         del sys.modules[name]

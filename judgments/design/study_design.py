@@ -7,8 +7,7 @@ design, so that a changed preset changes no existing study.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from django.utils.translation import gettext, gettext_noop
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
@@ -57,8 +56,7 @@ USUAL: Mapping[str, Part] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Purpose:
+class Purpose(NamedTuple):
     """What a study shall answer; presets name those that they suit."""
 
     title: str
@@ -67,26 +65,10 @@ class Purpose:
 
 
 PURPOSES = {
-    "systems": Purpose(
-        gettext_noop("Which of several systems is best"),
-        judgments_per_unit=3,
-        checks_per_hit=2,
-    ),
-    "metrics": Purpose(
-        gettext_noop("Which metric agrees best with people"),
-        judgments_per_unit=5,
-        checks_per_hit=2,
-    ),
-    "labels": Purpose(
-        gettext_noop("What is right for each item: a labelled dataset"),
-        judgments_per_unit=5,
-        checks_per_hit=3,
-    ),
-    "ranking": Purpose(
-        gettext_noop("A ranking of systems that is kept up while people answer"),
-        judgments_per_unit=1,
-        checks_per_hit=2,
-    ),
+    "systems": Purpose(gettext_noop("Which of several systems is best"), 3, 2),
+    "metrics": Purpose(gettext_noop("Which metric agrees best with people"), 5, 2),
+    "labels": Purpose(gettext_noop("What is right for each item: a labelled dataset"), 5, 3),
+    "ranking": Purpose(gettext_noop("A ranking of systems that is kept up while people answer"), 1, 2),
 }
 
 

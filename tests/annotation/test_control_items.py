@@ -381,10 +381,10 @@ def test_nobody_is_set_aside_before_the_least_number_of_check_questions() -> Non
     assert len(table) == 4
     for threshold, least, *rates in table:
         rule = Controls(threshold=float(threshold), least=int(least))
-        found = [
+        set_aside = [
             round(100 * rule.chance_set_aside(max(2, rule.least), right)) for right in (CAREFUL, GUESSING)
         ]
-        assert found == [int(rate) for rate in rates]
+        assert set_aside == [int(rate) for rate in rates]
 
 
 @pytest.mark.parametrize(

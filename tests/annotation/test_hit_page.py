@@ -231,7 +231,9 @@ def test_each_door_does_the_same_and_refuses_a_stale_page(door: str) -> None:
     change = call("change-item", "change_item", item=unit.key, texts=texts, seen=seen)
     assert DOORS[door](study, change, user).done
     study = fresh(study)
-    assert judged(study).first.text == "Typed by hand"  # type: ignore[union-attr]
+    first = judged(study).first
+    assert first is not None
+    assert first.text == "Typed by hand"
     # the second browser still shows the page as it was
     other = judged(study, 2).key
     answer = DOORS[door](

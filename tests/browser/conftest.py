@@ -95,3 +95,12 @@ def site(installations: Installations) -> Iterator[Installation]:
     with installations.fresh("sqlite", after=STUDIES) as installation:
         installation.start_server()
         yield installation
+
+
+@pytest.fixture(scope="module")
+def empty_installation(installations: Installations) -> Iterator[Installation]:
+    """An installation without studies, with a server and a background worker."""
+    with installations.fresh("sqlite") as installation:
+        installation.start_server()
+        installation.start_worker()
+        yield installation

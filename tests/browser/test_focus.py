@@ -95,13 +95,13 @@ class Office(Installation):
 @pytest.fixture(scope="module")
 def office(installations: Installations) -> Iterator[Office]:
     """A study with findings and an open one of one researcher, and a server."""
-    with installations.fresh("sqlite") as made:
-        make_researcher(made, "rosa")
-        pks = made.python(CAST).split()[-2:]
-        made.start_server()
-        found = Office(made.folder, made.env, made.url, made.processes)
-        found.pets, found.live = (f"{made.url}/admin/judgments/study/{pk}" for pk in pks)
-        yield found
+    with installations.fresh("sqlite") as installation:
+        make_researcher(installation, "rosa")
+        pks = installation.python(CAST).split()[-2:]
+        installation.start_server()
+        office = Office(installation.folder, installation.env, installation.url, installation.processes)
+        office.pets, office.live = (f"{installation.url}/admin/judgments/study/{pk}" for pk in pks)
+        yield office
 
 
 def walk(page: Page) -> tuple[list[str], int]:
@@ -129,20 +129,20 @@ def walk(page: Page) -> tuple[list[str], int]:
 
 def problems(page: Page) -> list[str]:
     """All that is wrong with the page that is shown, wide, under a zoom of 200 % and on a phone."""
-    found = []
+    problems = []
     page.wait_for_load_state()
     for width, height in ((1440, 900), (720, 450), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
-        found += [f"{width}: runs over: {one}" for one in page.evaluate(RUNS_OVER)]
-        found += [f"{width}: small: {one}" for one in page.evaluate(SMALL)]
+        problems += [f"{width}: runs over: {one}" for one in page.evaluate(RUNS_OVER)]
+        problems += [f"{width}: small: {one}" for one in page.evaluate(SMALL)]
         if width == 720:
             continue
         page.reload()
         hidden, stops = walk(page)
-        found += [f"{width}: hidden: {one}" for one in hidden]
+        problems += [f"{width}: hidden: {one}" for one in hidden]
         if stops > MOST_STOPS:
-            found.append(f"{width}: {stops} stops to the first field")
-    return found
+            problems.append(f"{width}: {stops} stops to the first field")
+    return problems
 
 
 def test_pages_of_staff_are_walked_by_tab(page: Page, office: Office) -> None:

@@ -5,7 +5,6 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,17 +23,7 @@ from tests.browser.researching import (
     spreadsheet,
 )
 from tests.browser.working import NewPage
-from tests.installations import Installation, Installations
-
-
-@pytest.fixture(scope="module")
-def office(installations: Installations) -> Iterator[Installation]:
-    """An installation that holds nothing, with a server and a background worker."""
-    with installations.fresh("sqlite") as installation:
-        installation.start_server()
-        installation.start_worker()
-        yield installation
-
+from tests.installations import Installation
 
 MOST_CLICKS, MOST_FIELDS = 15, 7  # of the researcher, from signing in to a release
 
@@ -98,7 +87,7 @@ def designs_a_study(researcher: Counted) -> None:
     looked_at(page)
 
 
-def rehearses_and_launches(researcher: Counted, office: Installation) -> None:
+def rehearses_and_launches(researcher: Counted, empty_installation: Installation) -> None:
     """Simulated participants answer a copy first; then people are let in."""
     page = researcher.page
     researcher.press("Save and rehearse")
@@ -106,14 +95,14 @@ def rehearses_and_launches(researcher: Counted, office: Installation) -> None:
     fits(page)
     researcher.press("Generate pages of work")
     researcher.press("Open to participants")
-    expect(page.get_by_text(f"{office.url}/s/pairwise-meadow/", exact=True)).to_be_visible()
+    expect(page.get_by_text(f"{empty_installation.url}/s/pairwise-meadow/", exact=True)).to_be_visible()
 
 
-def lets_two_people_judge(page: Page, new_page: NewPage, office: Installation) -> None:
+def lets_two_people_judge(page: Page, new_page: NewPage, empty_installation: Installation) -> None:
     """Each in a browser of their own, the board in a third."""
-    link = f"{office.url}/s/pairwise-meadow/"
+    link = f"{empty_installation.url}/s/pairwise-meadow/"
     board = new_page(storage_state=page.context.storage_state())
-    board.goto(f"{office.url}/admin/judgments/study/1/board/")
+    board.goto(f"{empty_installation.url}/admin/judgments/study/1/board/")
     judgments = board.locator("[data-judgments]")
     expect(judgments).to_have_attribute("data-judgments", "0")
     ada, ben = (new_page() for _ in range(2))
@@ -142,7 +131,7 @@ def lets_two_people_judge(page: Page, new_page: NewPage, office: Installation) -
     fits(board)
 
 
-def finds_out_and_releases(researcher: Counted, office: Installation, folder: Path) -> None:
+def finds_out_and_releases(researcher: Counted, empty_installation: Installation, folder: Path) -> None:
     """The figures, and a bundle that anybody can check."""
     page = researcher.page
     researcher.click(page.locator("[data-menu] summary"))
@@ -163,7 +152,7 @@ def finds_out_and_releases(researcher: Counted, office: Installation, folder: Pa
         page.get_by_role("link", name="Download", exact=True).click()
     bundle = folder / download.value.suggested_filename
     download.value.save_as(bundle)
-    assert "holds" in office.manage("verify", str(bundle))
+    assert "holds" in empty_installation.manage("verify", str(bundle))
 
 
 def exports(page: Page) -> None:
@@ -211,9 +200,9 @@ def registers(page: Page) -> None:
     looked_at(page)
 
 
-def reports(page: Page, office: Installation) -> None:
+def reports(page: Page, empty_installation: Installation) -> None:
     """The table that a paper prints, and the same for a program."""
-    page.goto(f"{office.url}/admin/judgments/study/")
+    page.goto(f"{empty_installation.url}/admin/judgments/study/")
     page.get_by_role("link", name="Pairwise, meadow", exact=True).click()
     tab(page, "Findings", "Report")
     page.get_by_role("button", name="Make the report").click()
@@ -247,16 +236,20 @@ def reads_the_log(page: Page) -> None:
 
 
 def test_from_a_question_to_a_publishable_table(
-    page: Page, new_page: NewPage, office: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    page: Page,
+    new_page: NewPage,
+    empty_installation: Installation,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    make_researcher(office, "rosa")
+    make_researcher(empty_installation, "rosa")
     researcher = Counted(page)
-    sign_in_by_hand(researcher, office, "rosa")
+    sign_in_by_hand(researcher, empty_installation, "rosa")
     brings_data(researcher)
     designs_a_study(researcher)
-    rehearses_and_launches(researcher, office)
-    lets_two_people_judge(page, new_page, office)
-    finds_out_and_releases(researcher, office, tmp_path)
+    rehearses_and_launches(researcher, empty_installation)
+    lets_two_people_judge(page, new_page, empty_installation)
+    finds_out_and_releases(researcher, empty_installation, tmp_path)
     with capsys.disabled():
         sys.stdout.write(
             f"\nFrom signing in to a release: {researcher.clicks} clicks, {researcher.fields} fields.\n"
@@ -266,5 +259,5 @@ def test_from_a_question_to_a_publishable_table(
     exports(page)
     looks_closer(page)
     registers(page)
-    reports(page, office)
+    reports(page, empty_installation)
     reads_the_log(page)

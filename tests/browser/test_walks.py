@@ -2,14 +2,13 @@
 
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
 from tests.browser.researching import Counted, make_researcher, pictures, sign_in_by_hand
-from tests.installations import Installation, Installations
+from tests.installations import Installation
 
 SYSTEMS = ("keen", "fair", "poor")  # the best first
 CROWD = """
@@ -66,14 +65,6 @@ WALKS = {
 }
 
 
-@pytest.fixture(scope="module")
-def office(installations: Installations) -> Iterator[Installation]:
-    with installations.fresh("sqlite") as installation:
-        installation.start_server()
-        installation.start_worker()
-        yield installation
-
-
 def own_table(walk: Walk) -> FilePayload:
     """A row for each picture or source text: what people wrote, and what three systems did."""
     first = "source" if walk.texts else "image"
@@ -115,12 +106,12 @@ def opens_a_study(me: Counted, walk: Walk) -> tuple[str, list[str]]:
 
 @pytest.mark.parametrize("name", WALKS)
 def test_own_files_lead_to_a_verdict(
-    page: Page, office: Installation, capsys: pytest.CaptureFixture[str], name: str
+    page: Page, empty_installation: Installation, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     walk, account = WALKS[name], name.replace(" ", "-")
-    make_researcher(office, account)
+    make_researcher(empty_installation, account)
     me = Counted(page)
-    sign_in_by_hand(me, office, account)
+    sign_in_by_hand(me, empty_installation, account)
     link, unready = opens_a_study(me, walk)
     with capsys.disabled():
         sys.stdout.write(
@@ -129,7 +120,7 @@ def test_own_files_lead_to_a_verdict(
     assert (me.clicks, me.fields) == (walk.clicks, walk.fields)
     assert unready == list(walk.open_points)
     slug = link.rstrip("/").rpartition("/")[2]
-    office.python(CROWD.format(slug=slug))
+    empty_installation.python(CROWD.format(slug=slug))
     page.get_by_role("link", name="results", exact=True).click()
     page.get_by_role("button", name="Compute now").first.click()
     expect(page.locator(".q-page .q-card").first).to_contain_text(re.compile(walk.verdict))

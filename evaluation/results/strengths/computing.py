@@ -18,9 +18,9 @@ from annotation.work.arena import has_chances
 from common.parameters import Parameters
 from common.rows import columns_of
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import NO_PAIR
+from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units
 from evaluation.errors import EvaluationError
-from evaluation.numeric.arrays import Floats, Ints, places_in
+from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.presentation.content import (
     Dots,
     Estimate,
@@ -134,13 +134,7 @@ def strengths_of(
     rows, index = rows[different], index[different]
     if not len(rows):
         raise NothingToRank(NO_PAIR_OF_TWO, study.slug)
-    clusters = judgment_clusters(
-        units,
-        loaders.images_of(study, units),
-        table.unit[rows],
-        table.worker[rows],
-        anonymous=loaders.is_anonymous(study),
-    )
+    clusters = _clusters(study, units, table, rows)
     covariates = _length_difference(*texts)[index] if control == LENGTH else None
     preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
     # What was chosen by usefulness, or drawn by the answers so far, counts by one over its chance.
@@ -238,13 +232,7 @@ def fit_choices(study: Study) -> Choices:
     best = [row[answer["best"] - 1] for row, answer in zip(shown, table.answers_of(counted), strict=True)]
     if len({name for option in {*chain.from_iterable(shown)} for name in owners[option]}) < 2:
         raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
-    clusters = judgment_clusters(
-        units,
-        loaders.images_of(study, units),
-        table.unit[counted],
-        table.worker[counted],
-        anonymous=loaders.is_anonymous(study),
-    )
+    clusters = _clusters(study, units, table, counted)
     return Choices(
         strengths=luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE),
         winners=[owners[option] for option in best],
@@ -253,6 +241,11 @@ def fit_choices(study: Study) -> Choices:
         clusters=clusters,
         items=len({item for item, _ in chain.from_iterable(shown)}),
     )
+
+
+def _clusters(study: Study, units: Units, table: JudgmentTable, rows: Ints | Flags) -> dict[str, Ints]:
+    images, anonymous = loaders.images_of(study, units), loaders.is_anonymous(study)
+    return judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
 
 
 def _options_of(study: Study) -> tuple[dict[tuple[int, str], list[str]], dict[int, list[tuple[int, str]]]]:
