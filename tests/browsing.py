@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Page
+from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Page, Request
 
 WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"}
 FAILED = "/between-two-tests"
+ENDED = {"net::ERR_ABORTED", "net::ERR_INTERNET_DISCONNECTED"}
 PATIENCE = 120_000  # milliseconds, as a machine may be busy; what is there sooner is waited for no longer
 
 
@@ -47,8 +48,14 @@ class Tabs:
             if "Content Security Policy" in message.text:
                 tab.complaints.append(message.text)
 
+        def failed(request: Request) -> None:
+            # an address that is left ends its requests, and some tests take the connection away
+            if request.resource_type == "script" and request.failure not in ENDED:
+                tab.complaints.append(f"{request.url}: {request.failure}")
+
         page.on("pageerror", lambda error: tab.complaints.append(str(error)))
         page.on("console", heard)
+        page.on("requestfailed", failed)
         return tab
 
     def give_back(self, tab: Tab) -> list[str]:

@@ -131,7 +131,7 @@ dataset = make_dataset("photos", images=14, pictures=False)
 for item in dataset.items.all():
     item.picture.save("photo.jpg", ContentFile(picture_bytes("teal", (1200, 800))))
 run_job(enqueue(kind="scale_pictures", args={"dataset": "photos"}).pk)
-make_study(dataset, "graded", slug="photos", units_per_hit=12)
+make_study(dataset, "graded", slug="photos", units_per_hit=20)  # one page of work, whoever comes first
 """
 
 
