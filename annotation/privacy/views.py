@@ -10,8 +10,6 @@ from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -33,7 +31,7 @@ from annotation.privacy.retention import (
     request_of,
     retention_of,
 )
-from annotation.views.common import WORKER_COOKIE, errors_as_pages, member_of, see_other
+from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
 from annotation.work.joining import require_participation
 from annotation.work.worksheet import read_design
 from common.errors import NotThere, WrongState
@@ -315,21 +313,15 @@ add_operation(decline_request, label="Decline", fields=())
 add_operation(change, label="Make it the text in force", fields=())
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
-def consent(request: HttpRequest, slug: str) -> HttpResponse:
-    study = find_study(slug)
-    worker = member_of(request, study)
-    if worker is None:
-        return redirect("annotation:study", slug)
+@member_page(FORM)
+def consent(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     if not needs_consent(study=study, worker=worker):
-        return redirect("annotation:work", slug)
+        return redirect("annotation:work", study.slug)
     problem = ""
     if request.method == "POST":
         if request.POST.get("consent") == "1":
             agree(study=study, worker=worker)
-            return see_other("annotation:work", slug)
+            return see_other("annotation:work", study.slug)
         problem = _("Please read the text and tick the box, or leave the study.")
     design = read_design(study)
     context = {
@@ -342,9 +334,7 @@ def consent(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/consent.html", context, status=400 if problem else 200)
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
+@worker_page(FORM)
 def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
     study = find_study(slug)
     worker = member_of(request, study)

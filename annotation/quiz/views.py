@@ -10,8 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
 from django.template.response import TemplateResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 from drf_spectacular.utils import OpenApiResponse, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -42,10 +41,11 @@ from annotation.quiz.quizzes import (
     worker_results,
 )
 from annotation.views.common import (
+    FORM,
+    SAFE,
     SeeOther,
     api_worker,
-    errors_as_pages,
-    member_of,
+    member_page,
     see_other,
     session_of,
     worker_of,
@@ -72,17 +72,11 @@ from judgments.studies.studies import design_of, find_study, kind_of
 from judgments.studies.study_page import Context, Group, study_page
 
 
-@never_cache
-@require_safe
-@errors_as_pages
-def quiz(request: HttpRequest, slug: str) -> HttpResponse:
-    study = find_study(slug)
-    worker = member_of(request, study)
-    if worker is None:
-        return redirect("annotation:study", slug)
+@member_page(SAFE)
+def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     status = quiz_status(study=study, worker=worker)
     if not status.needed:
-        return redirect("annotation:work", slug)
+        return redirect("annotation:work", study.slug)
     seen = request.GET.get("seen", "")
     if status.last is not None and seen.isascii() and seen.isdigit() and len(seen) < 4:
         sheet = translate_sheet(sheet_of(status.last))
@@ -96,36 +90,24 @@ def quiz(request: HttpRequest, slug: str) -> HttpResponse:
     return _result_page(request, study, status, status.last)
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
-def start(request: HttpRequest, slug: str) -> HttpResponse:
-    study = find_study(slug)
-    worker = member_of(request, study)
-    if worker is None:
-        return redirect("annotation:study", slug)
+@member_page(FORM)
+def start(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     if request.method == "POST":
         with suppress(AlreadyEnded):  # passed in another window
             start_attempt(study=study, worker=worker)
-    return see_other("annotation:quiz", slug)
+    return see_other("annotation:quiz", study.slug)
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
-def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+@member_page(FORM)
+def answer(request: HttpRequest, study: Study, worker: Worker, number: int) -> HttpResponse:
     """Store the answer to the current step; an earlier answer stays."""
-    study = find_study(slug)
-    worker = member_of(request, study)
-    if worker is None:
-        return redirect("annotation:study", slug)
     if request.method != "POST":
-        return redirect("annotation:quiz", slug)
+        return redirect("annotation:quiz", study.slug)
     attempt = own_attempt(study=study, worker=worker, number=number)
     sheet = translate_sheet(sheet_of(attempt))
     step = _find_step(request, sheet)
     if step is None:
-        return see_other("annotation:quiz", slug)
+        return see_other("annotation:quiz", study.slug)
     answers = _read_answers(request, sheet, step)
     if len(answers) < len(step):
         return _question_page(request, study, sheet, missing=True, status=422)
@@ -135,8 +117,8 @@ def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         # another window or the Back button: the first answer stays, and the next step is shown
         attempt.refresh_from_db()
     if may_explain(sheet_of(attempt), step[0]) and sheet.design.quiz.explain == "after-each":
-        return SeeOther(f"{resolve_url('annotation:quiz', slug)}?seen={step[0]}")
-    return see_other("annotation:quiz", slug)
+        return SeeOther(f"{resolve_url('annotation:quiz', study.slug)}?seen={step[0]}")
+    return see_other("annotation:quiz", study.slug)
 
 
 def _find_step(request: HttpRequest, sheet: QuizSheet) -> list[int] | None:

@@ -10,11 +10,13 @@ from uuid import UUID
 from django import forms
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render, resolve_url
+from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
 from annotation.crowds.mturk.pages import Frame, addresses_under
 from annotation.crowds.panel.backend import latest_session
@@ -61,12 +63,13 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, find_study
 
 WORKER_COOKIE = "quorum_worker"
 RESUME_COOKIE = "quorum_resume"
 HALF_A_YEAR = 180 * 24 * 3600
 TEN_MINUTES = 600
+SAFE, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")  # methods of a page
 # in request.META, where no visitor's header can have these names
 FRAME_KEY = "quorum.frame"
 ENTRANCE_KEY = "quorum.entrance"
@@ -188,6 +191,28 @@ def errors_as_pages(view: View) -> View:
             return response
 
     return wrapped
+
+
+def worker_page(methods: Sequence[str]) -> Callable[[View], View]:
+    """Declare a page of workers: its methods, named errors as pages, and that nothing caches it."""
+    return lambda view: never_cache(require_http_methods(methods)(errors_as_pages(view)))
+
+
+def member_page(methods: Sequence[str]) -> Callable[[View], View]:
+    """Declare a page of the workers of a study; the view gets study and worker. Lead others to the study's page."""
+
+    def declare(view: View) -> View:
+        @wraps(view)
+        def for_member(request: HttpRequest, slug: str, **rest: Any) -> HttpResponse:
+            study = find_study(slug)
+            worker = member_of(request, study)
+            return (
+                redirect("annotation:study", slug) if worker is None else view(request, study, worker, **rest)
+            )
+
+        return worker_page(methods)(for_member)
+
+    return declare
 
 
 def _may_continue(request: HttpRequest, error: QuorumError) -> bool:

@@ -11,22 +11,26 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from annotation.crowds.people import comes_by_the_link
 from annotation.models import Participation, Worker
 from annotation.quality.reviews import store_appeal
 from annotation.quiz.quizzes import quiz_status
 from annotation.views.common import (
+    FORM,
+    POST,
     RESUME_COOKIE,
+    SAFE,
     JoinForm,
     ResumeForm,
     errors_as_pages,
-    member_of,
+    member_page,
     remember_resume_code,
     remember_worker,
     see_other,
     worker_of,
+    worker_page,
 )
 from annotation.work.joining import (
     Joined,
@@ -59,9 +63,7 @@ MOST_STUDIES = 30  # on the landing page
 MOST_OPEN_STUDIES = 20  # on a worker's own page
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
+@worker_page(FORM)
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the study and the form to join; redirect known workers."""
     study_row = find_study(slug)
@@ -115,9 +117,7 @@ def _joined_response(joined: Joined, slug: str) -> HttpResponse:
     return response
 
 
-@never_cache
-@require_POST
-@errors_as_pages
+@worker_page(POST)
 def resume(request: HttpRequest, slug: str) -> HttpResponse:
     """Give a new token for name and resume code, in another browser."""
     study = find_study(slug)
@@ -167,14 +167,8 @@ def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
     )
 
 
-@never_cache
-@require_safe
-@errors_as_pages
-def start(request: HttpRequest, slug: str) -> HttpResponse:
-    study = find_study(slug)
-    worker = member_of(request, study)
-    if worker is None:
-        return redirect("annotation:study", slug)
+@member_page(SAFE)
+def start(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     design = read_design(study)
     context = {
         "study": study,
@@ -207,9 +201,7 @@ def credits(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
+@worker_page(FORM)
 def me(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _recall_worker(request)
@@ -264,9 +256,7 @@ def _recall_worker(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@never_cache
-@require_POST
-@errors_as_pages
+@worker_page(POST)
 def renew_resume(request: HttpRequest) -> HttpResponse:
     worker = worker_of(request)
     response = see_other("annotation:me", fragment="resume" if worker is not None else "")
@@ -275,9 +265,7 @@ def renew_resume(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@never_cache
-@require_POST
-@errors_as_pages
+@worker_page(POST)
 def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     worker = worker_of(request)
     if worker is None:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.crowds.mturk.views import work_in_frame
 from annotation.crowds.panel.people import end_without_work, outcome_of, screen_out
@@ -35,6 +35,8 @@ from annotation.errors import (
 )
 from annotation.models import Assignment, CrowdSession, Judgment, Participation
 from annotation.views.common import (
+    FORM,
+    SAFE,
     ReportForm,
     errors_as_pages,
     frame_of,
@@ -46,6 +48,7 @@ from annotation.views.common import (
     session_of,
     submit_answers,
     worker_of,
+    worker_page,
 )
 from annotation.work.claims import (
     Lease,
@@ -246,9 +249,7 @@ retake = never_cache(require_POST(by_content(_retake_json, _retake_form)))
 
 
 @gzip_page  # gzip leaves a sixth
-@never_cache
-@require_safe
-@errors_as_pages
+@worker_page(SAFE)
 def work(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the worker's current HIT or claim the next one. Ask first whether to reclaim an expired one."""
     frame = frame_of(request)
@@ -310,7 +311,7 @@ save = never_cache(require_POST(by_content(_save_json, _save_form)))
 
 
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_http_methods(FORM)
 def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return redirect("annotation:work", slug)
@@ -340,7 +341,7 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 
 
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_http_methods(FORM)
 def change(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     view = by_content(_change_json, _change_form) if request.method == "POST" else _change_form
     return view(request, slug=slug, assignment_id=assignment_id)
@@ -365,9 +366,7 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     return see_other("annotation:work", slug)
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
+@worker_page(FORM)
 def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
     if request.method == "POST" and "confirm" in request.POST:
@@ -384,9 +383,7 @@ def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
     return render(request, "annotation/return.html", {"study": assignment.study, "assignment": assignment})
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
+@worker_page(FORM)
 def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
     page_unit = next(
@@ -420,9 +417,7 @@ def _has_picture(study: Study, page_unit: PageUnit) -> bool:
     )
 
 
-@never_cache
-@require_safe
-@errors_as_pages
+@worker_page(SAFE)
 def done(request: HttpRequest, slug: str) -> HttpResponse:
     """Thank the worker with the completion code, or say that nothing is left now."""
     study = find_study(slug)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from annotation.crowds.mturk.pages import (
     SUBMIT,
@@ -33,6 +33,7 @@ from annotation.privacy.consent import consent_version
 from annotation.quality.flags import refuse_stopped_worker
 from annotation.quiz.quizzes import has_passed
 from annotation.views.common import (
+    SAFE,
     SeeOther,
     errors_as_pages,
     frame_of,
@@ -40,6 +41,7 @@ from annotation.views.common import (
     refuse_returned_session,
     render_sheet,
     see_other,
+    worker_page,
 )
 from annotation.work.summaries import describe_effort
 from annotation.work.worksheet import page_units_of, read_design, translated_text, worked_examples
@@ -200,9 +202,7 @@ def _is_handed_in(assignment: Assignment) -> bool:
     return assignment.submitted_at is not None and assignment.state != Assignment.State.APART
 
 
-@never_cache
-@require_safe
-@errors_as_pages
+@worker_page(SAFE)
 def finish(request: HttpRequest, slug: str) -> HttpResponse:
     """Submit to Mechanical Turk by a form, once the answers are stored here. May be opened again."""
     frame = frame_of(request)

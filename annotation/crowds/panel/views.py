@@ -8,9 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
-from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods
 
 from annotation.crowds.panel.backend import (
     PanelIds,
@@ -34,7 +32,7 @@ from annotation.crowds.panel.people import (
 from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_paused_study
-from annotation.views.common import errors_as_pages, remember_worker, see_other, session_of, worker_of
+from annotation.views.common import FORM, remember_worker, see_other, session_of, worker_of, worker_page
 from annotation.work.summaries import describe_effort
 from annotation.work.worksheet import read_design, spell_duration
 from common.amounts import spell_money
@@ -52,9 +50,7 @@ class CrossSiteForm(QuorumError):
 
 
 @csrf_exempt  # no cookie is set before the start; the ids are signed, and other sites are refused below
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
+@worker_page(FORM)
 def entry(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the study with a start button; a returning person goes on or back. A GET request writes nothing."""
     study = find_study(slug)
@@ -133,9 +129,7 @@ def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpRespo
     return response
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
+@worker_page(FORM)
 def end(request: HttpRequest, slug: str) -> HttpResponse:
     study = find_study(slug)
     worker = worker_of(request)
