@@ -35,8 +35,13 @@ from judgments.cached_figures import MANY_ROWS
 from judgments.design import saved_presets
 from judgments.jobs import enqueue
 from judgments.models import Job, Study, StudyRole
-from judgments.studies.by_hand import change_by_hand
-from judgments.studies.generation import Progress, generate_hits, generated_already, plan_study
+from judgments.studies.generation import (
+    Progress,
+    change_by_hand,
+    generate_hits,
+    generated_already,
+    plan_study,
+)
 from judgments.studies.studies import design_of, discard_hits, duplicate_study
 
 Row = TypeVar("Row", bound=Model)

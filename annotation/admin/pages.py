@@ -13,7 +13,6 @@ from unfold.decorators import display
 
 from annotation.crowds import views as crowds_page
 from annotation.crowds.panel import page as panel_page
-from annotation.launch import views as ethics_page
 from annotation.launch import views as launch_page
 from annotation.models import (
     Adjudication,
@@ -36,7 +35,6 @@ from annotation.quality import page as quality_page
 from annotation.quality import review_page
 from annotation.quiz import views as quiz_page
 from annotation.webhooks import views as webhooks_page
-from annotation.work import hit_page
 from annotation.work import page as work_page
 from judgments.access.roles import Right, visible_rows
 from judgments.admin.base import (
@@ -302,8 +300,6 @@ add_needs(
 
 __all__ = [
     "crowds_page",
-    "ethics_page",
-    "hit_page",
     "launch_page",
     "money_page",
     "panel_page",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext
@@ -46,35 +45,20 @@ class Wording:
         return [gettext(pole) for pole in self.poles]
 
 
-def _wording(
-    *,
-    choices: Sequence[str] = (),
-    earlier: Sequence[str] = (),
-    poles: Sequence[str] = (),
-    label: str = "",
-    hint: str = "",
-    keys: Sequence[str] = (),
-    twice: str = "",
-    **texts: str,
-) -> Wording:
-    return Wording(
-        choices=tuple(choices),
-        earlier=tuple(earlier),
-        poles=tuple(poles),
-        label=label and _(label),
-        hint=hint and _(hint),
-        keys=tuple(_(key) for key in keys),
-        twice=twice and _(twice),
-        **texts,
-    )
+TRANSLATED = {"label", "hint", "keys", "twice"}  # the others are compared with what designs say
 
 
-def _read() -> dict[str, dict[str, Wording]]:
-    kinds = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return {
-        kind: {judged: _wording(**values) for judged, values in wordings.items()}
-        for kind, wordings in kinds.items()
+def _as_shown(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_as_shown(name, entry) for entry in value)
+    return _(value) if name in TRANSLATED else value
+
+
+_FILE = Path(__file__).with_suffix(".toml")
+WORDINGS = {  # kind -> what is judged -> wording
+    kind: {
+        judged: Wording(**{name: _as_shown(name, value) for name, value in values.items()})
+        for judged, values in wordings.items()
     }
-
-
-WORDINGS = _read()  # kind -> what is judged -> wording
+    for kind, wordings in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
+}

@@ -25,27 +25,3 @@ from judgments.models.studies import (
     SystemPair,
     Unit,
 )
-
-__all__ = [
-    "HIT",
-    "ApiToken",
-    "CachedFigures",
-    "CandidatePair",
-    "Caption",
-    "Dataset",
-    "DatasetRole",
-    "DrawState",
-    "HITUnit",
-    "Item",
-    "Job",
-    "OutcomeBounds",
-    "Output",
-    "PublishedPair",
-    "SavedPreset",
-    "Study",
-    "StudyEvent",
-    "StudyRole",
-    "System",
-    "SystemPair",
-    "Unit",
-]

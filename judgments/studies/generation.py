@@ -1,4 +1,4 @@
-"""Generate the units, control items, quiz items and HITs of a study, and stop collecting votes (docs/stopping.md)."""
+"""Generate the units, control items, quiz items and HITs of a study, change HITs by hand, and stop collecting votes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate, chain, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
@@ -31,12 +32,24 @@ from common.rows import (
 )
 from evaluation.statistics.choosing import expected_votes, leads_enough, simulate_stopping
 from judgments.access.roles import note_event
+from judgments.design.reading import make_design
 from judgments.design.requirements import own_record_needed, requirements_not_stated, requirements_of
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import CROSSED
+from judgments.design.tables import CROSSED, Stopping
 from judgments.drawing.by_hand import apply_by_hand
 from judgments.drawing.controls import ControlPool, ControlSlot, pool_of
-from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec, rng_for, shuffled
+from judgments.drawing.material import (
+    Batch,
+    Group,
+    Image,
+    Material,
+    Pair,
+    Text,
+    UnitSpec,
+    content_key,
+    rng_for,
+    shuffled,
+)  # fmt: skip
 from judgments.drawing.pairing import system_names
 from judgments.kinds import KINDS, Kind
 from judgments.models import (
@@ -54,11 +67,7 @@ from judgments.models import (
     SystemPair,
     Unit,
 )
-from judgments.studies.studies import design_of
-
-if TYPE_CHECKING:
-    from judgments.design.study_design import StudyDesign
-    from judgments.design.tables import Stopping
+from judgments.studies.studies import change_design, design_of, discard_hits, lock_study
 
 ASSUMED = 0.8  # assumed probability that an answer is right, for plans
 
@@ -730,3 +739,57 @@ def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, 
 
 def _line(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def state_of_hand_changes(study: Study) -> str:
+    """Return what a page of the study shows: its design and state, in short."""
+    return content_key(study.design, study.state)
+
+
+@transaction.atomic
+def change_by_hand(
+    *,
+    study: Study,
+    change: Mapping[str, Any] | None,
+    every: bool = False,
+    seen: str = "",
+    by: User | None = None,
+) -> Study:
+    """Add a change (``HandChange``) to the design, and draw its pages of work again if it has any.
+
+    A withdrawn control item stays out.
+
+    Args:
+        change: None takes the last one back, or ``every`` one.
+        seen: the state that was changed (``state_of_hand_changes``); "" for any.
+
+    Raises:
+        WrongState: somebody changed the study meanwhile, or it was opened or registered. DesignError: the change
+            cannot be applied.
+    """
+    lock_study(study, no_key=False)
+    if seen and seen != state_of_hand_changes(study):
+        raise WrongState(
+            gettext(
+                "Nothing was changed: somebody changed study %(slug)r since you opened this page; look again, and "
+                "repeat your change."
+            )
+            % {"slug": study.slug}
+        )
+    changes = list(study.design.get("by_hand", []))
+    if change is None and not changes:
+        raise WrongState(gettext("Study %(slug)r has no change by hand to take back.") % {"slug": study.slug})
+    if change is None:
+        del changes[0 if every else -1 :]
+    if drawn := study.state != Study.State.DRAFT:
+        withdrawn = Unit.objects.filter(study=study, withdrawn=True, places=None).order_by("position")
+        changes += [{"item": key, "out": True} for key in withdrawn.values_list("key", flat=True)]
+        discard_hits(study=study, by=by)
+    changes += [change] if change is not None else []
+    design = make_design(study.design | {"by_hand": changes})
+    # to take changes back mends a draft that cannot be drawn any more; else what cannot be applied is refused
+    batch = build_batch(design, study.dataset, maker=study.created_by_id) if drawn or change else None
+    changed = change_design(study=study, design=design, user=by, all_by_hand=True)
+    if drawn and batch is not None:
+        store_hits(study=changed, batch=batch)
+    return changed

@@ -13,8 +13,12 @@ from judgments.access.roles import give_role
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.drawing.by_hand import shown_texts
 from judgments.models import HIT, CandidatePair, Caption, Dataset, Output, Study, System, Unit
-from judgments.studies.by_hand import change_by_hand, state_of_hand_changes
-from judgments.studies.generation import generate_hits, withdraw_control
+from judgments.studies.generation import (
+    change_by_hand,
+    generate_hits,
+    state_of_hand_changes,
+    withdraw_control,
+)
 from judgments.studies.studies import change_design, create_study, design_of, discard_hits, mark_open
 from tests.annotation.scenes import CAPTIONS, make_scenes
 from tests.doors import DOORS, Call
