@@ -137,7 +137,17 @@ class FilesField(forms.FileField):
 
 
 class FilesForm(forms.Form):
+    """Files, and the encoding of their letters, which is ``by_itself`` unless one is chosen."""
+
     folded: ClassVar[tuple[str, ...]] = ()  # fields below Advanced
+    files_help: ClassVar[str]
+    by_itself: ClassVar[str] = gettext_noop("Find it out")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["files"] = FilesField(label=gettext_lazy("Files"), help_text=gettext(self.files_help))
+        self.fields["encoding"] = encoding_field(self.by_itself)
+        self.order_fields(self.field_order)
 
     def keep(self) -> str | None:
         """Return the upload's name, or None with an error."""
@@ -164,6 +174,9 @@ class UploadForm(FilesForm):
     """Files for a job that imports them. ``lead`` is the sentence above the form; it may hold ``{dataset}``."""
 
     formats: ClassVar[tuple[str, ...]]
+    format_label: ClassVar[str] = gettext_noop("Format")
+    files_help = gettext_noop("One file, several that belong together, or a zip of a folder.")
+    by_itself = gettext_noop("UTF-8, or as the file's mark says")
     job: ClassVar[str]
     title: ClassVar[str]
     lead: ClassVar[str]
@@ -171,15 +184,10 @@ class UploadForm(FilesForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["format"] = forms.ChoiceField(
-            label=gettext_lazy("Format"),
+            label=gettext(self.format_label),
             choices=[(name, gettext_lazy(FORMAT_TITLES.get(name, name))) for name in self.formats],
             widget=UnfoldAdminRadioSelectWidget,
         )
-        self.fields["files"] = FilesField(
-            label=gettext_lazy("Files"),
-            help_text=gettext_lazy("One file, several that belong together, or a zip of a folder."),
-        )
-        self.fields["encoding"] = encoding_field(gettext_noop("UTF-8, or as the file's mark says"))
         self.order_fields(self.field_order)
 
     def arguments(self) -> dict[str, str]:
@@ -207,17 +215,10 @@ class DatasetForm(FilesForm):
         widget=UnfoldAdminSelectWidget,
     )
     folded = ("pictures_at", "format", "encoding")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["files"] = FilesField(
-            label=gettext_lazy("Files"),
-            help_text=gettext_lazy(
-                "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, if any: several files, a zip, or both."
-            ),
-        )
-        self.fields["encoding"] = encoding_field(gettext("Find it out"))
-        self.order_fields(["files"])
+    field_order = ("files",)
+    files_help = gettext_noop(
+        "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, if any: several files, a zip, or both."
+    )
 
 
 class UnderstoodForm(forms.Form):
@@ -353,13 +354,8 @@ class RankingsForm(UploadForm):
         "Lists in which systems ranked captions for the images of {dataset}, or images for captions."
     )
     field_order = ("format", "files")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["format"].label = gettext("What is ranked")
-        self.fields["files"].help_text = gettext(
-            "Lines of qid, Q0, docid, rank, score and system, with blanks between."
-        )
+    format_label = gettext_noop("What is ranked")
+    files_help = gettext_noop("Lines of qid, Q0, docid, rank, score and system, with blanks between.")
 
 
 class JudgmentsForm(UploadForm):
@@ -492,12 +488,8 @@ class DatasetAdmin(QuorumAdmin):
                 except QuorumError as error:
                     uploads.discard_upload(upload)
                     form.add_error("files", str(error))
-        return self._upload_page(
-            request,
-            form,
-            gettext("Upload your data"),
-            lead=gettext("Pictures or source texts, what systems wrote about them, and what people did."),
-        )
+        lead = gettext("Pictures or source texts, what systems wrote about them, and what people did.")
+        return self._page(request, "upload", gettext("Upload your data"), form=form, lead=lead)
 
     def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
         """Show what an upload is understood as: at once if it is small, else when a job has read it."""
@@ -523,8 +515,7 @@ class DatasetAdmin(QuorumAdmin):
         )
         choices = request.session.get(UNDERSTOOD, {}).get(job.args["upload"])
         if choices is None:
-            messages.error(request, gettext("Nothing was imported: please upload the files again."))
-            return redirect("admin:judgments_dataset_add")
+            return self._lost(request, "add")
         return self._show_understood(
             request, job.args["upload"], choices, as_understood((job.result or {})["understood"])
         )
@@ -549,8 +540,7 @@ class DatasetAdmin(QuorumAdmin):
         upload = request.POST["upload"]
         choices = request.session.get(UNDERSTOOD, {}).get(upload)
         if choices is None or "understood" not in choices:
-            messages.error(request, gettext("Nothing was imported: please upload the files again."))
-            return redirect("admin:judgments_dataset_add")
+            return self._lost(request, "add")
         understood = as_understood(choices["understood"])
         if "_again" in request.POST:
             return self._look_again(request, upload, choices)
@@ -602,18 +592,12 @@ class DatasetAdmin(QuorumAdmin):
             return redirect("admin:judgments_dataset_add")
 
     def _understood_page(self, request: HttpRequest, form: UnderstoodForm, upload: str) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("What was understood"),
-            "form": form,
-            "understood": form.understood,
-            "tables": [
-                (f"{number}-", name, uploads.offered("dataset", {}, uploads.Table(**table)))
-                for number, (name, table) in enumerate(form.understood.tables.items())
-            ],
-            "upload": upload,
-        }
-        return TemplateResponse(request, "judgments/understood.html", context)
+        tables = [
+            (f"{number}-", name, uploads.offered("dataset", {}, uploads.Table(**table)))
+            for number, (name, table) in enumerate(form.understood.tables.items())
+        ]
+        title, shown = gettext("What was understood"), {"understood": form.understood, "tables": tables}
+        return self._page(request, "understood", title, form=form, upload=upload, **shown)
 
     def import_view(self, request: HttpRequest, pk: int, form_class: type[UploadForm]) -> HttpResponse:
         dataset = self._dataset(request, pk)
@@ -621,12 +605,7 @@ class DatasetAdmin(QuorumAdmin):
             raise PermissionDenied
         if form_class is JudgmentsForm and not request.user.has_perm("judgments.add_study"):
             raise PermissionDenied
-        title = f"{dataset.name}: {gettext(form_class.title)}"
-        return self._upload(request, form_class, title, dataset=dataset.name)
-
-    def _upload(
-        self, request: HttpRequest, form_class: type[UploadForm], title: str, **args: str
-    ) -> HttpResponse:
+        args = {"dataset": dataset.name}
         form = form_class(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
@@ -642,15 +621,18 @@ class DatasetAdmin(QuorumAdmin):
                     form.add_error(None, str(error))
                 else:
                     return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        return self._upload_page(request, form, title, lead=gettext(form.lead).format(**args))
+        title, lead = (
+            f"{dataset.name}: {gettext(form.title)}",
+            gettext(form.lead).format(dataset=dataset.name),
+        )
+        return self._page(request, "upload", title, form=form, lead=lead)
 
     def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
         """Take what the columns of a table are, and what is to stand in cells with a problem; then import it."""
         user = signed_in(request)
         waiting = uploads.pending(upload) if uploads.is_of(upload, user) else None
         if waiting is None:
-            messages.error(request, gettext("Nothing was imported: please upload the files again."))
-            return redirect("admin:judgments_dataset_changelist")
+            return self._lost(request, "changelist")
         if request.method == "POST":
             try:
                 args = uploads.posted(waiting, request.POST.dict())
@@ -660,44 +642,41 @@ class DatasetAdmin(QuorumAdmin):
             else:
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         table = uploads.Table(**waiting["table"])
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Put it right") if table.problems else gettext("What the columns are"),
-            "table": uploads.offered(waiting["kind"], waiting["args"], table),
-            "problems": table.problems,
-            "of_judgments": waiting["kind"] == "import_judgments",
-        }
-        return TemplateResponse(request, "judgments/columns.html", context)
+        return self._page(
+            request,
+            "columns",
+            gettext("Put it right") if table.problems else gettext("What the columns are"),
+            table=uploads.offered(waiting["kind"], waiting["args"], table),
+            problems=table.problems,
+            of_judgments=waiting["kind"] == "import_judgments",
+        )
 
-    def _upload_page(self, request: HttpRequest, form: forms.Form, title: str, *, lead: str) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "form": form,
-            "title": title,
-            "lead": lead,
-        }
-        return TemplateResponse(request, "judgments/upload.html", context)
+    def _page(self, request: HttpRequest, template: str, title: str, **shown: Any) -> HttpResponse:
+        context = {**self.admin_site.each_context(request), "title": title, **shown}
+        return TemplateResponse(request, f"judgments/{template}.html", context)
+
+    def _lost(self, request: HttpRequest, page: str) -> HttpResponse:
+        messages.error(request, gettext("Nothing was imported: please upload the files again."))
+        return redirect(f"admin:judgments_dataset_{page}")
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         dataset = self._dataset(request, object_id)
-        context = {
-            **self.admin_site.each_context(request),
-            "title": dataset.name,
-            "dataset": dataset,
-            "may_change": has_role(request.user, dataset, "editor"),
-            "may_own": (may_own := has_role(request.user, dataset, "owner")),
-            "members": DatasetRole.objects.visible_to(request.user)
-            .filter(dataset=dataset)
-            .select_related("user", "given_by")
-            .order_by("given_at", "pk"),
-            "roles": DATASET_ROLES,
-            "sharings": Dataset.Sharing.choices,
-            "me": signed_in(request),
+        members = DatasetRole.objects.visible_to(request.user).filter(dataset=dataset)
+        return self._page(
+            request,
+            "dataset",
+            dataset.name,
+            dataset=dataset,
+            may_change=has_role(request.user, dataset, "editor"),
+            may_own=(may_own := has_role(request.user, dataset, "owner")),
+            members=members.select_related("user", "given_by").order_by("given_at", "pk"),
+            roles=DATASET_ROLES,
+            sharings=Dataset.Sharing.choices,
+            me=signed_in(request),
             **(offered_accounts() if may_own else {}),
-            "may_add_study": request.user.has_perm("judgments.add_study"),
+            may_add_study=request.user.has_perm("judgments.add_study"),
             **_contents(dataset, request.user),
-        }
-        return TemplateResponse(request, "judgments/dataset.html", context)
+        )
 
     def _dataset(self, request: HttpRequest, pk: int | str) -> Dataset:
         return row_or_404(visible_rows(Dataset.objects.all(), request.user), pk)

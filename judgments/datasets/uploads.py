@@ -176,14 +176,11 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Files
         try:
             path = _unpack_files(sorted((folder / "files").iterdir()), work / "files", progress)
             archives = sorted((folder / "pictures").iterdir())
-            pictures = (
-                _unpack_files(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
-                if archives
-                else None
-            )
-            if pictures is not None and pictures.is_file():
-                pictures = pictures.parent
-            yield Files(path=path, pictures=str(pictures) if pictures else None, root=work / "files")
+            pictures = None
+            if archives:
+                unpacked = _unpack_files(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
+                pictures = str(unpacked.parent if unpacked.is_file() else unpacked)
+            yield Files(path=path, pictures=pictures, root=work / "files")
         except BeyondHead:
             raise
         except QuorumError as error:
@@ -192,11 +189,14 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Files
             raise UploadRefused(_without(str(error), work, folder)) from error
 
 
-@contextmanager
-def open_upload_without_pictures(
-    upload: str, progress: Progress = no_progress
-) -> Iterator[tuple[Path, list[str]]]:
-    """Open the upload's folder without its pictures, whose names are listed, for a with block.
+def look_at(
+    upload: str,
+    uploaded: Sequence[str],
+    encoding: str,
+    progress: Progress = no_progress,
+    maps: Mapping[str, Mapping[str, str]] | None = None,
+) -> Understood:
+    """Return what the upload is understood as, from its files without pictures, whose names are listed.
 
     Raises:
         UploadRefused: the upload is gone, or an archive is unusable.
@@ -214,18 +214,6 @@ def open_upload_without_pictures(
                 pictures.append(file.name)
             else:
                 _copy(file, root / file.name)
-        yield root, pictures
-
-
-def look_at(
-    upload: str,
-    uploaded: Sequence[str],
-    encoding: str,
-    progress: Progress = no_progress,
-    maps: Mapping[str, Mapping[str, str]] | None = None,
-) -> Understood:
-    """Return what the upload is understood as. Raise UploadRefused as ``open_upload_without_pictures`` does."""
-    with open_upload_without_pictures(upload, progress) as (root, pictures):
         return understand(
             root, pictures, uploaded=uploaded, encoding=encoding, maps=maps or {}, progress=progress
         )
@@ -345,17 +333,16 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """Return what a page shows of a table: its columns, each with the names that it may have here, and its rows."""
     before = args.get("mapping") or {}
     names = {source: mine for mine, source in table.chosen.items()}
-
-    def label_of(name: str) -> str:
-        return name if kind == "import_judgments" or name not in COLUMN_WORDS else gettext(COLUMN_WORDS[name])
-
+    labels = {} if kind == "import_judgments" else COLUMN_WORDS
     return {
         "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
         "rows": table.rows,
         "unnamed": gettext("not used")
         if kind != "dataset" or "caption" in table.chosen
         else gettext("a text of a system, or of people"),
-        "wanted": [(name, label_of(name)) for name in WANTED.get(kind, ())],
+        "wanted": [
+            (name, gettext(labels[name]) if name in labels else name) for name in WANTED.get(kind, ())
+        ],
         "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
         "zone": before.get("zone", ""),
     }
