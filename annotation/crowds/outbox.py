@@ -149,8 +149,6 @@ def ask_to_delete(*, publication: Publication) -> CrowdCall:
 
 @transaction.atomic
 def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = None) -> CrowdCall:
-    if not why.strip():
-        raise WrongState(_("Nobody was blocked: a block needs a reason."))
     return _ask_about(study, worker, Ability.BLOCK, why=why, by=by, after=Ability.UNBLOCK)
 
 
@@ -169,7 +167,7 @@ def _ask_about(
         kind=kind,
         key=call_key(kind, study.platform, worker.pk, number),
         worker=worker,
-        why=why.strip(),
+        why=why,
         by=by,
     )
 
@@ -178,20 +176,17 @@ def _ask_about(
 def ask_to_qualify(
     *, study: Study, worker: Worker, qualification: str, value: int = 1, by: User | None = None
 ) -> CrowdCall:
-    name = qualification.strip()
-    if not name:
-        raise WrongState(_("Nobody was qualified: say which qualification."))
     before = CrowdCall.objects.filter(
-        platform=study.platform, worker=worker, kind=Ability.QUALIFY, payload__qualification=name
+        platform=study.platform, worker=worker, kind=Ability.QUALIFY, payload__qualification=qualification
     )
     changes = before.exclude(payload__value=value).count()  # given again after it was taken away
     again = [changes] if changes else []
     return write_message(
         study=study,
         kind=Ability.QUALIFY,
-        key=call_key(Ability.QUALIFY, study.platform, worker.pk, name, value, *again),
+        key=call_key(Ability.QUALIFY, study.platform, worker.pk, qualification, value, *again),
         worker=worker,
-        payload={"qualification": name, "value": value},
+        payload={"qualification": qualification, "value": value},
         by=by,
     )
 
@@ -201,17 +196,6 @@ def ask_to_write(
     *, study: Study, workers: Collection[Worker], subject: str, text: str, by: User | None = None
 ) -> list[CrowdCall]:
     """Ask to message each worker; send an equal message to the same person once."""
-    subject, text = subject.strip(), text.strip()
-    if not subject or not text:
-        raise WrongState(_("Nothing was sent: a message needs a subject and a text."))
-    if len(subject) > LONGEST_SUBJECT or len(text) > LONGEST_MESSAGE:
-        raise WrongState(
-            _(
-                "Nothing was sent: a subject has %(longest_subject)s characters at most, and a "
-                "text %(longest_message)s."
-            )
-            % {"longest_subject": LONGEST_SUBJECT, "longest_message": LONGEST_MESSAGE}
-        )
     calls = [
         write_message(
             study=study,

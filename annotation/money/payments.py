@@ -467,8 +467,6 @@ def decide_session(
             _("Nothing was changed: session %(external_id)s is %(status)s.")
             % {"external_id": session.external_id, "status": session.get_status_display()}
         )
-    if not approve and not why.strip():
-        raise WrongState(_("Nothing was changed: a rejection needs a reason that the worker can read."))
     kind = Ability.APPROVE if approve else Ability.REJECT
     if kind not in backend_of(session.study).can:
         settle_session(
@@ -520,8 +518,6 @@ def ask_for_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
     """Ask for a session's bonus, once for each ``number``."""
-    if cents <= 0:
-        raise WrongState(_("Nothing was paid: a bonus is one cent or more."))
     if not why.strip():
         raise WrongState(_("Nothing was paid: a bonus needs a reason that the worker can read."))
     backend = backend_of(session.study)

@@ -306,7 +306,7 @@ def has_stopping_flag(cases: Sequence[Case]) -> bool:
 @transaction.atomic
 def confirm_case(*, case: Case, why: str, by: User | None) -> Case:
     """Confirm an open flag and exclude the worker, unless the detector did so."""
-    locked = _lock_open_case(case, why)
+    locked = _lock_open_case(case)
     exclusion = active_exclusion(locked.study, locked.worker) or exclude_worker(
         study=locked.study, worker=locked.worker, rule=locked.rule, why=why, evidence=locked.evidence, by=by
     )
@@ -316,7 +316,7 @@ def confirm_case(*, case: Case, why: str, by: User | None) -> Case:
 @transaction.atomic
 def dismiss_case(*, case: Case, why: str, by: User | None) -> Case:
     """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open."""
-    locked = _lock_open_case(case, why)
+    locked = _lock_open_case(case)
     decided = _store_decision(locked, Case.State.DISMISSED, why, by, locked.exclusion)
     if locked.exclusion is not None:
         lift_exclusion(exclusion=locked.exclusion, why=why, by=by)
@@ -332,7 +332,6 @@ def dismiss_case(*, case: Case, why: str, by: User | None) -> Case:
 @transaction.atomic
 def readmit(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
     """Lift an exclusion. Confirmed flags stay; open ones are dismissed."""
-    _require_reason(why)
     # lock flags before exclusions, as confirm_case and dismiss_case do
     waiting = Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).order_by("pk")
     cases = list(waiting.select_for_update())
@@ -342,8 +341,7 @@ def readmit(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclus
     return lifted
 
 
-def _lock_open_case(case: Case, why: str) -> Case:
-    _require_reason(why)
+def _lock_open_case(case: Case) -> Case:
     locked = Case.objects.select_for_update(of=("self",)).select_related("study", "worker", "exclusion")
     open_case = locked.get(pk=case.pk)
     if open_case.state != Case.State.OPEN:
@@ -352,13 +350,6 @@ def _lock_open_case(case: Case, why: str) -> Case:
             % {"state": open_case.get_state_display()}
         )
     return open_case
-
-
-def _require_reason(why: str) -> None:
-    if not why.strip():
-        raise WrongState(
-            pgettext("staff", "Nothing was changed: say why, in a sentence that others can read.")
-        )
 
 
 def _store_decision(

@@ -150,10 +150,6 @@ def reject_assignments(
     *, study: Study, assignments: Collection[UUID], reason: str, by: User | None = None
 ) -> int:
     """Reject submitted assignments with a reason for the worker, as ``approve_assignments`` approves."""
-    if not reason.strip():
-        raise WrongState(
-            pgettext("staff", "Nothing was changed: a rejection needs a reason that the worker can read.")
-        )
     states = _lock_finished(study, assignments)
     paid = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
     if paid:
@@ -303,11 +299,6 @@ def send_to_adjudicator(
         raise WrongState(
             pgettext("staff", "Nothing was sent: answers of %(protocol)s are not decided by one person.")
             % {"protocol": study.protocol}
-        )
-    if not adjudicators(study).filter(pk=adjudicator.pk).exists():
-        raise WrongState(
-            pgettext("staff", "Nothing was sent: %(name)r may not adjudicate.")
-            % {"name": adjudicator.get_username()}
         )
     already_sent = set(
         Adjudication.objects.filter(unit__in=rows)

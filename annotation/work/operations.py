@@ -69,18 +69,17 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     _lock_study(study)
     if study.paused_at is not None:
         return
-    reason = checked_reason(why)
     _require_pausable(study, _("only an open study can be paused"))
     study.paused_at = timezone.now()
     study.save(update_fields=["paused_at"])
-    calls = ask_to_expire(study=study, by=by, for_a_while=True, why=reason)
+    calls = ask_to_expire(study=study, by=by, for_a_while=True, why=why)
     release_reserved(study=study)
     crowd = (
         f" The crowd is asked to let nobody new in, for {_one_or_many(calls, 'publication')}."
         if calls
         else ""
     )
-    note_event(study=study, what="paused", sentence=f"Paused: no more claims.{crowd}", why=reason, by=by)
+    note_event(study=study, what="paused", sentence=f"Paused: no more claims.{crowd}", why=why, by=by)
 
 
 @as_one_order
@@ -94,19 +93,11 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     since = study.paused_at
     if since is None:
         return
-    reason = checked_reason(why)
     study.paused_at = None
     study.save(update_fields=["paused_at"])
-    calls = offer_again(study=study, since=since, by=by, why=reason) if study.platform else 0
+    calls = offer_again(study=study, since=since, by=by, why=why) if study.platform else 0
     crowd = f" The crowd is asked to offer {_one_or_many(calls, 'publication')} again." if calls else ""
-    note_event(study=study, what="resumed", sentence=f"Resumed.{crowd}", why=reason, by=by)
-
-
-def checked_reason(why: str) -> str:
-    reason = why.strip()
-    if not reason:
-        raise WrongState(_("Nothing was changed: a reason is missing; the study's log shows it."))
-    return reason[:500]
+    note_event(study=study, what="resumed", sentence=f"Resumed.{crowd}", why=why, by=by)
 
 
 def _lock_study(study: Study) -> None:
@@ -137,12 +128,6 @@ def extend_study(
     what: str = "extended",
 ) -> int:
     """Add ``workers`` to the given HITs (default: all), if the budget suffices. Return the number of HITs."""
-    reason = checked_reason(why)
-    if not 1 <= workers <= MOST_WORKERS:
-        raise WrongState(
-            _("Nothing was changed: a HIT can get 1 to %(most)s more workers at a time, not %(workers)s.")
-            % {"most": MOST_WORKERS, "workers": workers}
-        )
     _require_open(study)
     chosen = _hits_of(study, hits)
     lock_for_settling(study=study, hits=chosen)
@@ -161,7 +146,7 @@ def extend_study(
         HIT.objects.filter(pk__in=chosen).update(
             required=F("required") + workers, open_slots=F("open_slots") + workers, extra=F("extra") + workers
         )
-    _offer_slots(study, chosen, workers, why=reason, by=by)
+    _offer_slots(study, chosen, workers, why=why, by=by)
     scope = (
         "every HIT"
         if hits is None
@@ -173,7 +158,7 @@ def extend_study(
         study=study,
         what=what,
         sentence=f"{workers} more {'worker' if workers == 1 else 'workers'} for {scope}, beyond what the design says.",
-        why=reason,
+        why=why,
         by=by,
         workers=workers,
         hits="all" if hits is None else sorted(hits),
@@ -224,12 +209,6 @@ def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: U
 
 @transaction.atomic
 def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = None) -> int:
-    reason = checked_reason(why)
-    if not 1 <= minutes <= MOST_MINUTES:
-        raise WrongState(
-            _("Nothing was changed: a lease can get 1 to %(most)s minutes more, not %(minutes)s.")
-            % {"most": thousands(MOST_MINUTES), "minutes": minutes}
-        )
     leases = Assignment.objects.with_lease(timezone.now()).filter(study=study)
     moved = leases.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not moved:
@@ -240,7 +219,7 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
         study=study,
         what="leases-extended",
         sentence=f"{minutes} minutes more for {'one lease' if moved == 1 else f'{moved:,} leases'}.",
-        why=reason,
+        why=why,
         by=by,
         minutes=minutes,
     )
@@ -252,7 +231,6 @@ def expire_assignments(
     *, study: Study, why: str, assignments: Collection[UUID] | None = None, by: User | None = None
 ) -> int:
     """Expire the given assignments, or all with an ended lease. Keep drafts and reopen the slots."""
-    reason = checked_reason(why)
     rows = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
     overdue = assignments is None
     wanted = rows.overdue(timezone.now()) if assignments is None else rows.filter(pk__in=assignments)
@@ -268,7 +246,7 @@ def expire_assignments(
         study=study,
         what="expired",
         sentence=f"{pages} expired; {'its slot is' if ended == 1 else 'their slots are'} open again.",
-        why=reason,
+        why=why,
         by=by,
         overdue=overdue,
     )
@@ -278,7 +256,6 @@ def expire_assignments(
 @transaction.atomic
 def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | None = None) -> int:
     """Close the open slots of these HITs and return their number. Current leases go on."""
-    reason = checked_reason(why)
     if stops_early(study):
         raise WrongState(
             _("Nothing was changed: study %(slug)r stops early, so its slots follow from its judgments.")
@@ -295,13 +272,13 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
             study=study, platform=study.platform, hit__in=chosen, state=Publication.State.PUBLISHED
         )
         for publication in up.select_related("study").order_by("pk"):
-            ask_to_take_down(publication=publication, by=by, why=reason)
+            ask_to_take_down(publication=publication, by=by, why=why)
     note_event(
         study=study,
         what="slots-expired",
         sentence=f"{slots:,} open {'slot' if slots == 1 else 'slots'} of {len(chosen):,} "
         f"{'HIT is' if len(chosen) == 1 else 'HITs are'} not offered any more.",
-        why=reason,
+        why=why,
         by=by,
         hits=sorted(hits),
     )

@@ -22,6 +22,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.quality.flags import exclude_worker
+from annotation.quality.operations import send_units
 from annotation.quality.reviews import (
     decide,
     own_adjudication,
@@ -512,10 +513,10 @@ def test_what_cannot_be_sent_is_refused_by_name(split_study: Study) -> None:
     for units in ([], list(control), [0]):
         with pytest.raises(WrongState, match="Nothing was sent: choose one or more units"):
             send_to_adjudicator(study=elsewhere, units=units, adjudicator=rita)
-    units = list(Unit.objects.filter(study=split_study).values_list("pk", flat=True)[:1])
+    units = list(Unit.objects.filter(study=split_study).values_list("key", flat=True)[:1])
     for user in (person("nick", may=False), person("guest", staff=False)):
         with pytest.raises(WrongState, match="may not adjudicate"):
-            send_to_adjudicator(study=split_study, units=units, adjudicator=user)
+            send_units.run(split_study, {"units": units, "adjudicator": user.username}, by=rita)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from rest_framework.serializers import ValidationError
 
 from annotation.crowds.publishing import open_study
 from annotation.errors import WorkerExcluded, WorkPaused
 from annotation.models import Case, Exclusion, Participation, QualityRule, Worker
+from annotation.quality import operations
 from annotation.quality.flags import confirm_case, dismiss_case, exclude_worker, readmit, run_detectors
 from annotation.quality.reviews import approve_assignments, reject_assignments
 from annotation.quality.rules import copy_rules, recommend_rules, replay_rule, set_rule
@@ -187,8 +189,8 @@ def test_a_case_is_decided_once_and_with_a_reason(designer: User) -> None:
     study = watched_by("flag")
     work(study, "spam", left, pages=2)
     case = Case.objects.get()
-    with pytest.raises(WrongState, match="say why"):
-        confirm_case(case=case, why="  ", by=designer)
+    with pytest.raises(ValidationError, match="A reason is missing"):
+        operations.confirm_case.read({"why": "  "}, row=str(case.pk))
     dismiss_case(case=case, why="Fine.", by=designer)
     with pytest.raises(WrongState, match="was dismissed before"):
         confirm_case(case=case, why="After all.", by=designer)
@@ -304,8 +306,8 @@ def test_wrong_steps_are_refused_and_change_nothing() -> None:
     held = claimed(study, pages[0].worker)
     with pytest.raises(WrongState, match="no finished work"):
         approve_assignments(study=study, assignments=[pages[0].pk, held.assignment.pk])
-    with pytest.raises(WrongState, match="needs a reason"):
-        reject_assignments(study=study, assignments=[pages[0].pk], reason=" ")
+    with pytest.raises(ValidationError, match="needs a reason"):
+        operations.reject.read({"assignments": [str(pages[0].pk)], "reason": " "})
     approve_assignments(study=study, assignments=[pages[0].pk])
     with pytest.raises(WrongState, match="approved before"):
         reject_assignments(study=study, assignments=[pages[0].pk], reason="Late.")

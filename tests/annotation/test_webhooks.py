@@ -17,6 +17,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from rest_framework.serializers import ValidationError
 
 from annotation.crowds.publishing import close_study
 from annotation.models import Assignment, Webhook, WebhookDelivery
@@ -25,6 +26,7 @@ from annotation.quality.flags import exclude_worker
 from annotation.webhooks import webhooks
 from annotation.webhooks.webhooks import (
     ATTEMPTS,
+    add,
     add_webhook,
     forget_old,
     note_completions,
@@ -360,10 +362,10 @@ def test_numbers_that_resolvers_take_for_addresses_lead_nowhere_inside() -> None
 
 
 def test_what_cannot_be_added_changes_nothing(study: Study, listener: Listener) -> None:
-    with pytest.raises(DesignError, match="There is no event 'lunch'"):
-        hook(study, listener, SUBMITTED, "lunch")
-    with pytest.raises(DesignError, match="needs an event"):
-        add_webhook(study=study, url=listener.url, events=[])
+    with pytest.raises(ValidationError, match='"lunch" is not a valid choice'):
+        add.read({"url": listener.url, "events": [SUBMITTED, "lunch"]})
+    with pytest.raises(ValidationError, match="at least 1"):
+        add.read({"url": listener.url, "events": []})
     hook(study, listener)
     with pytest.raises(DataConflict, match="this address already"):
         hook(study, listener)
