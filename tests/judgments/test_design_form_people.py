@@ -125,6 +125,16 @@ def test_texts_in_other_languages_are_typed_in_rows_and_fill_the_form_again() ->
     assert "Answer: La primera." in describe_value("translations", form.values["translations"])
 
 
+def test_translated_texts_are_read_without_their_marks() -> None:
+    texts = {
+        "question": "¿*Cuál*?",
+        "instructions": "# Antes\n\nLea **todo** & más:\n\n- [uno](https://uno.es)",
+    }
+    assert describe_value("translations", {"es": texts}) == (
+        "Language: Spanish · Question: ¿Cuál? · Instructions: Antes / Lea todo & más: / uno"
+    )
+
+
 def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
     base = starting_values(preset="hodosh-2013-graded")
     base["controls"]["known"] = [

@@ -8,16 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from html import unescape
 from typing import Any, Literal, get_args, get_origin
 
 from django import forms
 from django.conf import settings
 from django.template.loader import render_to_string
+from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from common.markup import render_markdown
 from judgments.design.tables import ExampleTexts, QuestionTexts, Texts
 
 MOST_ROWS = 60  # more are changed in the study file: each row is several fields of the form
@@ -243,6 +246,7 @@ TITLES = {
     QUESTIONS: gettext_noop("Questions of the quiz"),
 }
 LANGUAGE = Column("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
+MARKDOWN = ("question", "instructions", "consent")
 MOST_NUMBERED = 100  # rows are filled up to the highest number
 NUMBERS = {
     EXAMPLES: Column("number", "Example", "1 for the first.", "whole", True),
@@ -391,8 +395,17 @@ def _language_title(language: str) -> str:
     return gettext(dict(settings.LANGUAGES).get(language, language))
 
 
+def _text_of_markdown(source: str) -> str:
+    lines = unescape(strip_tags(render_markdown(source))).splitlines()
+    return "\n".join(line for line in lines if line.strip())
+
+
 def describe_translations(translations: Mapping[str, Any]) -> str:
     rows = translation_rows(translations).of
+    rows[TEXTS] = [
+        row | {name: _text_of_markdown(row[name]) for name in MARKDOWN if row.get(name)}
+        for row in rows[TEXTS]
+    ]
     parts = TranslationsField().parts.items()
     return "\n".join(
         describe_rows(rows_field.columns, rows[part]) for part, rows_field in parts if rows[part]
