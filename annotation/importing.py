@@ -21,9 +21,11 @@ from django.utils.functional import SimpleLazyObject
 
 from annotation.crowds.people import worker_name
 from annotation.models import Assignment, Exclusion, Judgment, Worker
+from annotation.models.assignments import BY_A_PERSON, IMPORTED_REVISION
 from common.amounts import counted
 from common.audit import acting_person
 from common.errors import DataConflict, DesignError
+from common.incoming import compose_name
 from common.rows import Fingerprint, batched, fingerprint_of, insert_rows, large_cache, many_objects
 from judgments.access.roles import note_event
 from judgments.datasets.importing import (
@@ -47,7 +49,6 @@ from judgments.importers.records import (
     JudgmentRow,
     WinnerRow,
     by_name,
-    compose_name,
 )
 from judgments.kinds import KINDS, Kind
 from judgments.models import (
@@ -74,9 +75,6 @@ UNIT_FIELDS = (
     "control", "expected", "filtered", "withdrawn", "content", "systems",
 )  # fmt: skip
 UNKNOWN_SLOT = 0
-IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that the file lacks
-BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
-UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
 
 
 class CreditedCaption(NamedTuple):

@@ -1,9 +1,12 @@
-"""Write files completely or not at all: a temporary file is renamed at the end."""
+"""Write files completely or not at all, by a temporary file that is renamed at the end; cells and lines of CSV."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
+import re
 import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -16,6 +19,9 @@ from uuid import uuid4
 from common.errors import QuorumError
 
 LEFTOVER_SECONDS = 24 * 3600
+# Some spreadsheets take the wide forms, as they are typed in Japanese or Chinese, for the narrow ones.
+_RISKY = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
+_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
 
 
 class FileProblem(QuorumError):
@@ -148,3 +154,32 @@ def can_be_stored(value: Any) -> bool:
     if isinstance(value, dict):
         return all(can_be_stored(key) and can_be_stored(inner) for key, inner in value.items())
     return not isinstance(value, list) or all(can_be_stored(inner) for inner in value)
+
+
+def as_cell(value: object) -> str:
+    """Return a value of any type as a cell: texts as they are, nothing as an empty one, others as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def csv_line(cells: Iterable[object]) -> str:
+    """Return a line of CSV without its end, in which cells with a carriage return or a line feed are quoted.
+
+    Spreadsheets begin a row at either. Older Pythons quote only the signs of the line end that they are given.
+    """
+    line = io.StringIO(newline="")
+    csv.writer(line, lineterminator="\r\n").writerow(cells)
+    return line.getvalue().removesuffix("\r\n")
+
+
+def guard_formula(text: str) -> str:
+    """Return `text` as a CSV cell that spreadsheets do not take for a formula.
+
+    It gets a leading apostrophe; so does a cell that seems to have one, so that removing one restores every text.
+    """
+    return f"'{text}" if _RISKY.match(text) else text
+
+
+def unguard_formula(cell: str) -> str:
+    return cell[1:] if _GUARDED.match(cell) else cell

@@ -10,6 +10,7 @@ import io
 import json
 import re
 import time
+import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from common.errors import QuorumError
 
 READ_AT_ONCE = 65_536
 HEAD = 65_536  # bytes of files that a request reads
+ADDRESS_LIMIT = 500  # characters
 SMALL_ENOUGH = 2**20  # bytes below which growth is of no account
 GZIP_MAGIC = b"\x1f\x8b"
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)  # what gzip raises
@@ -39,6 +41,11 @@ _left: ContextVar[list[int] | None] = ContextVar("left", default=None)
 def limits() -> Limits:
     """Return the settings' limits; commands on files run without settings."""
     return cast(Limits, getattr(settings, "INCOMING", DEFAULTS))
+
+
+def compose_name(name: str) -> str:
+    """Return the name in Unicode's composed form, so that both spellings of an accent are one name."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 class Excess(QuorumError):

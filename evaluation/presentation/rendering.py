@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from common.amounts import counted
+from common.files import csv_line, guard_formula
 from evaluation.presentation.content import (
     Cell,
     Column,
@@ -30,7 +31,6 @@ from evaluation.presentation.content import (
     p_in_text,
     percent_number,
 )
-from judgments.importers.textio import csv_line, guard_formula
 
 ROWS_IN_TEXT = 40
 MINUS = "−"

@@ -40,6 +40,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from common.files import guard_formula
 from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.admin.base import (
     MOST_OFFERED,
@@ -51,7 +52,6 @@ from judgments.admin.base import (
     signed_in,
 )
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
-from judgments.importers.textio import guard_formula
 from judgments.models import ApiToken, Study, StudyEvent, StudyRole
 from judgments.operations import give, take
 from judgments.studies.study_page import Context, Group, add_operation, study_page

@@ -17,6 +17,7 @@ from django.db.models import Count
 from django.utils.translation import gettext_noop
 
 from common.errors import DataConflict, DesignError
+from common.incoming import compose_name
 from common.rows import Fingerprint, batched, fingerprint_of, insert_rows, refresh_statistics
 from judgments.access.roles import has_role
 from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_address
@@ -35,7 +36,6 @@ from judgments.importers.records import (
     PairRow,
     ReferenceRow,
     by_name,
-    compose_name,
 )
 from judgments.importers.tables import ALL, Taken
 from judgments.importers.textio import ImportNotes

@@ -21,8 +21,7 @@ from PIL import Image as PillowImage
 
 from common.amounts import thousands
 from common.errors import QuorumError
-from common.incoming import limits
-from judgments.importers.records import ADDRESS_LIMIT, compose_name
+from common.incoming import ADDRESS_LIMIT, compose_name, limits
 
 EXIF = b"Exif\x00\x00"
 NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # behind the coded data of a scan

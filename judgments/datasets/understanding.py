@@ -13,12 +13,13 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from common.amounts import thousands
+from common.files import as_cell
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts, read_table
 from judgments.importers.mapping import NAMES, first_rows, guessed
 from judgments.importers.published_sets import TOKEN_FILE
 from judgments.importers.records import Columns, Record
 from judgments.importers.tables import CANDIDATE_COLUMNS, DATASET_COLUMNS, Taken, numbering_items
-from judgments.importers.textio import ImportNotes, as_cell, likely_encoding, read_head
+from judgments.importers.textio import ImportNotes, likely_encoding, read_head
 from judgments.studies.generation import Progress, no_progress
 
 MOST_COLUMNS = 60  # of a file that are shown

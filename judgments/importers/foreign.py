@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache, reduce
 from typing import Any
 
+from common.files import as_cell
 from common.incoming import TooDeep, load_json
-from judgments.importers.textio import as_cell
 
 BETWEEN = "|"  # several answers
 

@@ -13,10 +13,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from common.files import check_place, write_lines
+from common.files import as_cell, check_place, csv_line, guard_formula, unguard_formula, write_lines
 from judgments.importers.records import (
     ANNOTATION,
-    JUDGMENT_COLUMNS,
     SEARCH,
     SHORT_NAME_LIMIT,
     BadValue,
@@ -35,8 +34,9 @@ from judgments.importers.records import (
     read_number,
     read_text,
 )
-from judgments.importers.textio import ImportProblem, as_cell, csv_line, guard_formula, unguard_formula
+from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS, Kind
+from judgments.kinds.base import JUDGMENT_COLUMNS
 
 Captions = Mapping[str, str]  # id -> text
 _REQUIRED = ("unit", "worker")
@@ -378,7 +378,3 @@ def _credit(value: object) -> Credit:
     if task not in (ANNOTATION, SEARCH):
         raise BadValue(f"the task {quoted(task)}", f"{ANNOTATION} or {SEARCH}")
     return Credit(read_name(system, "a system's name", SHORT_NAME_LIMIT), rank, task)
-
-
-def answer_cell(answer: object) -> str:
-    return "" if answer is None else json.dumps(answer, ensure_ascii=False)

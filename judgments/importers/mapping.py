@@ -25,13 +25,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from common.files import unguard_formula
 from common.incoming import load_json
 from judgments.drawing.material import candidate_key, content_key
 from judgments.importers import foreign
 from judgments.importers.foreign import TIME_EXPECTED, parse_time
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.records import (
-    JUDGMENT_COLUMNS,
     MOST_SHOWN,
     SHORT_NAME_LIMIT,
     Columns,
@@ -41,7 +41,8 @@ from judgments.importers.records import (
     parse_json,
     quoted,
 )
-from judgments.importers.textio import ImportNotes, ImportProblem, read_whole, unguard_formula
+from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
+from judgments.kinds.base import JUDGMENT_COLUMNS
 
 LAYOUTS = Path(__file__).with_name("layouts")
 FIRST_ROWS = 5

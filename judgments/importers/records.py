@@ -12,7 +12,6 @@ import dataclasses
 import json
 import math
 import re
-import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
@@ -29,22 +28,24 @@ from typing import Annotated, Any, Generic, NoReturn, TypeVar
 from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInfo
 
 from common.amounts import counted
-from common.incoming import Excess, JSONStream, TooDeep, check_depth, limits, load_json
-from judgments.design.tables import PAIR_KINDS
-from judgments.importers.textio import (
-    ImportNotes,
-    ImportProblem,
-    Refusals,
-    as_cell,
-    read_chunks,
-    read_lines,
+from common.files import as_cell
+from common.incoming import (
+    ADDRESS_LIMIT,
+    Excess,
+    JSONStream,
+    TooDeep,
+    check_depth,
+    compose_name,
+    limits,
+    load_json,
 )
+from judgments.design.tables import PAIR_KINDS
+from judgments.importers.textio import ImportNotes, ImportProblem, Refusals, read_chunks, read_lines
 
 # The database's limit; a longer name would fail there without naming its place.
 NAME_LIMIT = 200
 SHORT_NAME_LIMIT = 80
 WORKER_LIMIT = 100
-ADDRESS_LIMIT = 500
 RULE_LIMIT = 40
 MOST_SHOWN = 1_000  # characters of a cell with a problem
 MOST_CACHED = 10_000  # texts of a column
@@ -53,12 +54,6 @@ HUMAN = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
 # The columns of an exported judgments file, in CSV order.
-JUDGMENT_COLUMNS = (
-    "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
-    "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer", "control", "expected", "used",
-    "presented", "simulated", "accepted_at", "submitted_at", "seconds", "wall_seconds", "comment", "revision",
-    "invalidated", "content", "systems", "answers", "chance",
-)  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -164,11 +159,6 @@ def read_text(value: Any, expected: str = "a text") -> str:
     if _UNSTORABLE.search(value):
         raise BadValue("a NUL character or half a surrogate pair", expected)
     return value
-
-
-def compose_name(name: str) -> str:
-    """Return the name in Unicode's composed form, so that both spellings of an accent are one name."""
-    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:

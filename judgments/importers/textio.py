@@ -8,10 +8,7 @@ workers "cafÃ©" for "café", so other files are refused, naming the likely enc
 from __future__ import annotations
 
 import codecs
-import csv
 import io
-import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,9 +31,6 @@ PROBLEMS_SHOWN = 20
 R = TypeVar("R")
 T = TypeVar("T")
 MOST_WHOLE = 20_000_000  # characters of a text that is read whole
-# Some spreadsheets take the wide forms, as they are typed in Japanese or Chinese, for the narrow ones.
-_RISKY = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
-_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
 # "{n}" is the count, "{detail}" distinguishes notes of the same quirk.
 QUIRKS = {
     "repeated-line": "Lines that repeat an earlier line word for word, left out: {n}.",
@@ -321,32 +315,3 @@ def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) ->
             actual += f" but looks like Windows-1252 ({letter!r} there)"
             expected += " (encoding=windows-1252); Excel writes UTF-8 where it saves as CSV UTF-8"
     return ImportProblem(path, number, None, actual, expected)
-
-
-def as_cell(value: object) -> str:
-    """Return a value of any type as a cell: texts as they are, nothing as an empty one, others as JSON."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def csv_line(cells: Iterable[object]) -> str:
-    """Return a line of CSV without its end, in which cells with a carriage return or a line feed are quoted.
-
-    Spreadsheets begin a row at either. Older Pythons quote only the signs of the line end that they are given.
-    """
-    line = io.StringIO(newline="")
-    csv.writer(line, lineterminator="\r\n").writerow(cells)
-    return line.getvalue().removesuffix("\r\n")
-
-
-def guard_formula(text: str) -> str:
-    """Return `text` as a CSV cell that spreadsheets do not take for a formula.
-
-    It gets a leading apostrophe; so does a cell that seems to have one, so that removing one restores every text.
-    """
-    return f"'{text}" if _RISKY.match(text) else text
-
-
-def unguard_formula(cell: str) -> str:
-    return cell[1:] if _GUARDED.match(cell) else cell

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 
 Units = Sequence[int] | npt.NDArray[np.int64]
 Answers = Sequence[Any] | npt.NDArray[Any]
+JUDGMENT_COLUMNS = (
+    "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
+    "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer", "control", "expected", "used",
+    "presented", "simulated", "accepted_at", "submitted_at", "seconds", "wall_seconds", "comment", "revision",
+    "invalidated", "content", "systems", "answers", "chance",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -643,6 +649,10 @@ class ChoiceRehearsal(Rehearsal):
     def recovers(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether the value, or the grade nearest to the mean, is right."""
         return consensus.value is not None and self.is_right(math.ceil(consensus.value - 0.5), truth)
+
+
+def answer_cell(answer: object) -> str:
+    return "" if answer is None else json.dumps(answer, ensure_ascii=False)
 
 
 def or_none(value: float) -> float | None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.files import csv_line, guard_formula, unguard_formula
 from judgments.importers import ImportProblem, open_judgments
-from judgments.importers.judgment_tables import answer_cell
-from judgments.importers.records import JUDGMENT_COLUMNS, JudgmentRow
-from judgments.importers.textio import csv_line, guard_formula, unguard_formula
+from judgments.importers.records import JudgmentRow
+from judgments.kinds.base import JUDGMENT_COLUMNS, answer_cell
 from tests.judgments.files import refusal, written
 
 EXPORTED: dict[str, object] = {

@@ -31,9 +31,9 @@ from annotation.money.payments import ask_for_bonus, decide_session
 from annotation.quality.reviews import ABANDONED, reasons_against
 from common.amounts import spell_cents, thousands
 from common.errors import QuorumError, WrongState
+from common.files import csv_line, guard_formula
 from judgments.access.roles import note_event
 from judgments.design.panels import PANEL_PRESETS, Panel, session_parameter, worker_parameter
-from judgments.importers.textio import csv_line, guard_formula
 from judgments.models import Study
 from judgments.studies.studies import design_of
 

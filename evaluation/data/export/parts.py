@@ -26,9 +26,8 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
-from annotation.importing import BY_A_PERSON, UNKNOWN_TO_CROWD
 from annotation.models import Assignment, Judgment
-from annotation.models.assignments import EXCLUDED_STATES
+from annotation.models.assignments import BY_A_PERSON, EXCLUDED_STATES, UNKNOWN_TO_CROWD
 from annotation.snapshots import Snapshot, snapshot_from_json
 from common.errors import Busy
 from common.files import FileProblem, HashedFile, whole_file

@@ -19,6 +19,7 @@ import numpy as np
 from django.utils import translation
 from numpy.typing import NDArray
 
+from common.files import unguard_formula
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Source
 from evaluation.statistics.aggregation.votes_and_means import MUCH
 from judgments.importers import JUDGMENT_FORMATS, open_judgments
@@ -33,7 +34,7 @@ from judgments.importers.records import (
     read_name,
     read_text,
 )
-from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, unguard_formula
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 from judgments.kinds import KINDS, Kind
 
 TEXT_TABLES = ("jsonl", "csv")

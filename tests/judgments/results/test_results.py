@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from common.files import guard_formula
 from judgments.importers import ColumnMapping, ImportProblem, open_judgments, read_layouts
 from judgments.importers.records import Columns, JudgmentRow, read_csv
-from judgments.importers.textio import ImportNotes, guard_formula
+from judgments.importers.textio import ImportNotes
 from tests.judgments.results.result_files import OLD_ROW, csv_file, csv_text, old_header, old_line, row_with
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from annotation.models import Worker
 from annotation.snapshots import Snapshot
-from common.files import HashedFile
+from common.files import HashedFile, csv_line, guard_formula
 from common.rows import batched
 from evaluation.data.export.parts import (
     UNITS_AT_ONCE,
@@ -35,7 +35,6 @@ from evaluation.data.judgment_sets.records import MOST_VALUES
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.statistics.disagreement import soft_labels
 from judgments.drawing.material import content_key
-from judgments.importers.textio import csv_line, guard_formula
 from judgments.kinds import KINDS, Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
 from judgments.kinds.keywords import stemmed

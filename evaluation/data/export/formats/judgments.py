@@ -20,11 +20,11 @@ import numpy as np
 from django.db.models import Exists, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.expressions import RawSQL
 
-from annotation.importing import IMPORTED_REVISION
 from annotation.models import Assignment, Demographics
+from annotation.models.assignments import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
 from annotation.work.arena import has_chances
-from common.files import HashedFile
+from common.files import HashedFile, guard_formula
 from common.rows import batched, columns_of, converted_rows, plain_rows
 from evaluation.data.export.parts import UNITS_AT_ONCE, Encoding, ExportWork, Stage
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
@@ -32,10 +32,8 @@ from evaluation.data.judgment_sets.records import JudgmentTally
 from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
 from evaluation.numeric.arrays import Ints
 from evaluation.numeric.signatures import quorum_version
-from judgments.importers.judgment_tables import answer_cell
-from judgments.importers.records import JUDGMENT_COLUMNS
-from judgments.importers.textio import guard_formula
 from judgments.kinds import KINDS
+from judgments.kinds.base import JUDGMENT_COLUMNS, answer_cell
 from judgments.models import Caption, HITUnit, Output, Study, System, Unit
 from judgments.studies.studies import design_of
 
