@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 class LeaveOneOut(QuorumCommand):
     help = (
-        "Hold each reference caption of a dataset against the others of its image, and unrelated texts against them: "
+        "Hold each reference caption of a dataset against the others of its item, and unrelated texts against them: "
         "upper and lower bounds of every metric, and Kendall's tau-b between metrics "
         "(docs/evaluation.md#bounds-of-a-dataset)."
     )
@@ -51,16 +51,17 @@ class LeaveOneOut(QuorumCommand):
         self._summary(dataset.name, bounds)
 
     def _summary(self, name: str, bounds: Bounds) -> None:
-        self.say(f"{name}: {bounds.captions:,} captions of {bounds.images:,} images")
+        self.say(f"{name}: {bounds.captions:,} captions of {bounds.images:,} items")
         floors, names = list(bounds.lower), list(bounds.upper)
         rows = [
             (metric, bound.micro, bound.macro, bound.deviation, bound.median, bound.least, bound.most,
              *(bounds.lower[what][metric].micro for what in floors))
             for metric, bound in bounds.upper.items()
         ]  # fmt: skip
-        title = "Each caption against the others of its image, and what stood in its place"
-        tables = [_coefficients(title, ("micro", "macro", "sd", "median", "min", "max", *floors), rows)]
-        for over, taus in (("images", bounds.image_taus), ("captions", bounds.caption_taus)):
+        heads = [what.replace("image", "item") for what in floors]
+        title = "Each caption against the others of its item, and what stood in its place"
+        tables = [_coefficients(title, ("micro", "macro", "sd", "median", "min", "max", *heads), rows)]
+        for over, taus in (("items", bounds.image_taus), ("captions", bounds.caption_taus)):
             numbers = [str(number) for number in range(1, len(names) + 1)]
             rows = [(metric, *row) for metric, row in zip(names, taus.tolist(), strict=True)]
             tables.append(_coefficients(f"Kendall's tau-b over {over}", numbers, rows))

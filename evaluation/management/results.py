@@ -178,7 +178,7 @@ class Strengths(QuorumCommand):
     help = (
         "Rank the systems of a study by people's choices: of triplets and pairs by Bradley-Terry strengths with ties "
         "and strength of preference (docs/ties.md), of the best of several by Luce's choice model (docs/best-of-n.md). "
-        "With intervals by image and person, rank bands, and the pairs of which one more judgment says most."
+        "With intervals by item and person, rank bands, and the pairs of which one more judgment says most."
     )
     example = "manage.py strengths arena --control length --output strengths.json"
 
@@ -451,7 +451,7 @@ class CompareMetrics(QuorumCommand):
     def _systems(self, result: dict[str, Any]) -> None:
         systems = result["systems"]
         columns = [("", "text"), ("soft pairwise", "score"), ("pairwise", "score"), ("Pearson", "score")]
-        columns += [("tie-calibrated, by image", "score")] if "calibrated" in systems else []
+        columns += [("tie-calibrated, by item", "score")] if "calibrated" in systems else []
         rows = []
         for position, (name, metric) in enumerate(zip(result["metrics"], systems["own"], strict=True)):
             soft = metric["soft_pairwise_accuracy"]

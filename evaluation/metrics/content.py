@@ -104,8 +104,8 @@ def content_selection(
         gold,
         int(is_empty.sum()),
         {
-            "images without a gold description that names a box": int(np.isnan(recall).sum()),
-            "images whose selection names no box": int(is_only_selection_empty.sum()),
+            "items without a gold description that names a box": int(np.isnan(recall).sum()),
+            "items whose selection names no box": int(is_only_selection_empty.sum()),
         },
         signature("content-selection", empty=empty),
     )
@@ -131,7 +131,7 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
         by_image,
         gold,
         int((gold.sets.sizes == 0).sum()),
-        {"images with fewer than two descriptions that name a box": int(np.isnan(by_image[0]).sum())},
+        {"items with fewer than two descriptions that name a box": int(np.isnan(by_image[0]).sum())},
         signature("content-upper-bound"),
     )
 

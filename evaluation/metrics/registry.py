@@ -650,11 +650,11 @@ def _warnings(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...
     if documents == 1:
         return (
             f"{names}: the document corpus holds one distinct document, so that every n-gram in it weighs 0; "
-            "score more images at once or give document_corpus",
+            "score more items at once or give document_corpus",
         )
     return (
         f"{names}: document frequencies rest on {documents} distinct documents, too few to tell common "
-        "words from rare ones; score more images at once or give document_corpus",
+        "words from rare ones; score more items at once or give document_corpus",
     )
 
 

@@ -116,7 +116,7 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
                 for section in sorted(sections, key=lambda section: reading_order(section["name"]))
             ],
             "figure_forms": ("svg", "png", "pdf", "csv"),
-            "table_forms": ("html", "csv", "tex", "md"),
+            "table_forms": (("html", "HTML"), ("csv", "CSV"), ("tex", "LaTeX"), ("md", "Markdown")),
             "methods": analysis.result["methods"],
             "signatures": analysis.result["signatures"],
         }

@@ -427,7 +427,7 @@ def compute_evaluation(
         judged = judge_pairs(
             pairs, documents, metrics=metrics, tokenizer=tokenizer, people=winners, imported=imported
         )
-        settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
+        settings |= {"df": f"{len(documents)}-items", "refs": f"first-{leading}" if leading else "all"}
         settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
         people = one_against_rest(
             table,
@@ -474,7 +474,7 @@ def compute_evaluation(
             per_image=kind.comparison.per_image,
             **options,
         )
-        settings["df"] = f"{len(documents)}-images"
+        settings["df"] = f"{len(documents)}-items"
         settings["own"] = "left-out" if readings.without_own else "dropped"
         settings["seed"] = design.seed
         result["counts"] = counts
@@ -524,7 +524,7 @@ def texts_of_pairs(
     """
     texts = find_references_of_pairs(loaders.pair_texts(study), references.of_item)
     if texts is None:
-        raise EvaluationError(f"An image of study {study.slug!r} has no reference captions to score against.")
+        raise EvaluationError(f"An item of study {study.slug!r} has no reference captions to score against.")
     return texts
 
 

@@ -580,7 +580,7 @@ def correlation_table(result: Mapping[str, Any]) -> Table:
             (name, *cells, *(_best_kappa(figures["kappa"]) if kappas else ()), figures["kendall_tau_b"]["n"])
         )
     columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
-    columns += [("tau-b within images", "coefficient")] if within else []
+    columns += [("tau-b within items", "coefficient")] if within else []
     columns += [("best kappa", "coefficient"), ("metric / people at least", "text")] if kappas else []
     return rendering.table("correlation-in-short", rows, [*columns, ("n", "count")])
 

@@ -42,7 +42,7 @@ class ClustersRequest(Parameters):
     clusters = serializers.ChoiceField(
         required=False,
         choices=CLUSTERED,
-        help_text="Intervals and tests by image and by worker, or naive ones, which take rows as independent "
+        help_text="Intervals and tests by item and by worker, or naive ones, which take rows as independent "
         f"(default: {CLUSTERED[0]})",
     )
 
@@ -145,7 +145,7 @@ class LeaveOneOutRequest(MetricsRequest):
         help_text=f"ptb, space, h13, rouge or v15 (default: {WG16_TOKENIZER}).",
     )
     split = serializers.CharField(
-        required=False, max_length=20, help_text="Images of this split alone (default: all)."
+        required=False, max_length=20, help_text="Items of this split alone (default: all)."
     )
     others = KeysField(
         required=False,
@@ -155,7 +155,7 @@ class LeaveOneOutRequest(MetricsRequest):
     captions = serializers.IntegerField(
         required=False,
         min_value=1,
-        help_text="Put other texts in the place of so many captions of each image, drawn at random (default: of all).",
+        help_text="Put other texts in the place of so many captions of each item, drawn at random (default: of all).",
     )
     seed = serializers.IntegerField(
         required=False, min_value=0, max_value=LARGEST_SEED, help_text="Seed of what is drawn (default: 0)."

@@ -32,10 +32,10 @@ from judgments.kinds import Consensus, RelevanceScale
 # Task -> table name, title suffix, description, query, ranked item.
 TASKS = {
     ANNOTATION: (
-        "rankings", "", "Image annotation: an image asks, captions are ranked.", "image", "caption"
+        "rankings", "", "Item annotation: an item asks, captions are ranked.", "item", "caption"
     ),
     SEARCH: (
-        "rankings-search", ": image search", "Image search: a caption asks, images are ranked.", "caption", "image"
+        "rankings-search", ": item search", "Item search: a caption asks, items are ranked.", "caption", "item"
     ),
 }  # fmt: skip
 CUTS = (1, 5, 10)
@@ -376,8 +376,8 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
             "n": thousands(audit["sampled"])
         }
     sentence = _(
-        "Of %(dropped)s pairs of image and caption that the filter left out, %(judged)s drawn at random were judged: "
-        "%(missed)s of them describe their image, %(share)s (95 %% interval %(low)s to %(high)s), and on "
+        "Of %(dropped)s pairs of item and caption that the filter left out, %(judged)s drawn at random were judged: "
+        "%(missed)s of them describe their item, %(share)s (95 %% interval %(low)s to %(high)s), and on "
         "%(unanimous)s nobody said so."
     ) % {
         "dropped": thousands(audit["dropped"]),

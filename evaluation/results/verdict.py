@@ -27,8 +27,8 @@ TESTS, TESTS_BY_IMAGE = "mcnemar-holm", "mcnemar-by-image-holm"
 TESTS_BY_RATER = "difference-by-image-and-rater-holm"
 PAIRED = {
     TESTS: gettext_noop("exact McNemar tests, Holm’s correction"),
-    TESTS_BY_IMAGE: gettext_noop("McNemar tests by image, Holm’s correction"),
-    TESTS_BY_RATER: gettext_noop("t tests by image and participant, Holm’s correction"),
+    TESTS_BY_IMAGE: gettext_noop("McNemar tests by item, Holm’s correction"),
+    TESTS_BY_RATER: gettext_noop("t tests by item and participant, Holm’s correction"),
 }
 NO_PAIRS = gettext_noop("No candidate pair has a consensus yet, so no metric can be held against one.")
 NO_METRIC = gettext_noop("No metric was held against people yet.")

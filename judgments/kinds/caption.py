@@ -183,7 +183,7 @@ SWAPS = (
     (" man ", " person "), (" woman ", " person "), (" child ", " kid "), (" with ", " along with "),
 )  # fmt: skip
 FLOOR = "other-image"  # what stands in the place of a caption
-TOO_FEW = "No image has two captions, so none can be held against the others."
+TOO_FEW = "No item has two captions, so none can be held against the others."
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ class AllCaptions(OpenAggregation):
     rule = "none"
     no_alpha = (
         "sentences have no parts that two people would have to agree on; each caption is held against the "
-        "others of its image (WG16 §4)"
+        "others of its item (WG16 §4)"
     )
 
     def combine(self, answers: list[str]) -> Consensus:

@@ -399,7 +399,7 @@ def test_an_image_with_one_caption_is_left_out_and_counted() -> None:
 def test_nothing_to_hold_against_each_other_is_said_in_words() -> None:
     found = leave_one_out([["a dog runs"], []]).as_json()
     assert found["metrics"] == {}
-    assert found["reason"] == "No image has two captions, so none can be held against the others."
+    assert found["reason"] == "No item has two captions, so none can be held against the others."
 
 
 def test_the_same_captions_and_seed_give_the_same_interval() -> None:
@@ -439,7 +439,7 @@ def test_the_command_prints_what_people_reach(
 ) -> None:
     call_command("aggregate", study.slug, "--output", str(tmp_path / "out.json"))
     said = capsys.readouterr().out
-    assert "Each caption against the others of its image" in said
+    assert "Each caption against the others of its item" in said
     assert "cider-d" in said
     assert "Alpha is undefined: sentences have no parts" in said
     written = json.loads((tmp_path / "out.json").read_text())
@@ -461,5 +461,5 @@ def test_the_results_page_shows_what_people_reach_and_asks_for_no_evaluation(
     aggregate_study(study=study)
     shown = admin_client.get(page(study, "results")).content.decode()
     assert "What do people reach?" in shown
-    assert "Each of 12 captions is held against the others of its image (4 images)" in shown
+    assert "Each of 12 captions is held against the others of its item (4 items)" in shown
     assert "Agreement is not measured: sentences have no parts" in shown

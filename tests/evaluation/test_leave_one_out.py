@@ -122,7 +122,7 @@ def test_the_command_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureF
     assert (written["images"], written["captions"]) == (2, 5)
     assert list(figures["lower"]) == ["other-image", "other-dataset", "words-10", "words-mean"]
     assert figures["upper"]["low"] <= figures["upper"]["macro"] <= figures["upper"]["high"]
-    assert "5 captions of 2 images" in capsys.readouterr().out
+    assert "5 captions of 2 items" in capsys.readouterr().out
     for wrong, words in (
         ({"others": "one"}, "is the one that is looked at"),
         ({"split": "train"}, "no reference captions in split 'train'"),

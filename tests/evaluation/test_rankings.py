@@ -339,7 +339,7 @@ def test_the_results_say_what_the_filter_misses(designer: Client) -> None:
     assert [unit.get("weight") for unit in result["units"]] == [None, 4.0, 4.0]
     shown = words(designer.get(page(made.study, "results")))
     assert "What does the filter miss?" in shown
-    assert "Of 8 pairs of image and caption that the filter left out, 2 drawn at random were judged" in shown
+    assert "Of 8 pairs of item and caption that the filter left out, 2 drawn at random were judged" in shown
 
 
 @pytest.mark.django_db

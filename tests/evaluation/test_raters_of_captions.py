@@ -77,8 +77,8 @@ def test_results_dashboard_comparison_and_release_have_one_interval(graded: Stud
     assert difference["clusters"] == {"item": 6, "rater": 8}
 
     report = written(graded, tmp_path / "report")["index.html"].decode()
-    assert "95 % intervals by image and by worker" in report
-    assert "by image and by person, whose part is what changes without them" in report
+    assert "95 % intervals by item and by worker" in report
+    assert "by item and by person, whose part is what changes without them" in report
     bundle = tmp_path / "graded.zip"
     release_study(study=graded, terms=Terms("1.0", "CC0-1.0"), output=bundle, salt=b"not a secret here")
     assert verify_bundle(bundle).differences == ()

@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from annotation.rehearsal import Crowd, rehearse
 from config.observing.logs import without_secrets
 from evaluation.data.judgment_sets.records import UnitRow
 from evaluation.errors import ExportError
@@ -46,6 +47,8 @@ from judgments.access.roles import give_role
 from judgments.access.tokens import create_token
 from judgments.kinds import KINDS
 from judgments.models import Item, Job, Output, Study, StudyEvent, System
+from tests.annotation.casting import make_study as make_text_study
+from tests.annotation.sourcing import make_texts
 from tests.evaluation.reporting import (
     IMAGES,
     PETS,
@@ -59,7 +62,7 @@ from tests.evaluation.reporting import (
     written,
 )
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
-from tests.plots import cut_fonts_again
+from tests.plots import cut_fonts_again, undrawn
 
 pytestmark = pytest.mark.django_db
 
@@ -628,6 +631,27 @@ def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     assert Job.objects.filter(kind="report").count() == 1
     Path(next(tmp_path.glob("*.zip"))).unlink()
     assert "not there any more" in words(designer.get(address(study)))
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "graded"])
+def test_a_study_of_texts_says_nowhere_that_it_judges_images(
+    protocol: str, designer: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = make_text_study(make_texts(images=8), protocol, judged="summary", controls={"per_hit": 0})
+    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=5, drop_outs=0.0))
+    for command in ("aggregate", "evaluate"):
+        call_command(command, study.slug)
+    with undrawn("pdf", "png"):
+        files = written(study, tmp_path / "report")
+    page = designer.get(address(study, "results")).content.decode()
+    said = {"commands": capsys.readouterr().out, "results": page.partition('<main class="q-page">')[2]}
+    said |= {name: files[name].decode() for name in files if not name.endswith((".pdf", ".png", ".bib"))}
+    assert "by item and by worker" in said["index.html"]
+    assert "Agreement" in said["results"]
+    assert "Agreement" in said["commands"]
+    for name, text in said.items():
+        visible = re.sub(r"(?s)<(style|script).*?</\1>|<[^>]+>", " ", text)
+        assert re.findall(r"(?i).*\b(?:image|picture)s?\b.*", visible) == [], name
 
 
 def test_a_link_shows_the_report_without_an_account_until_it_is_taken_back(

@@ -228,7 +228,7 @@ def test_the_results_page_names_the_captions_people_like(careful: dict[str, Stud
     assert best["text"] in shown
     assert f'<td class="n">{coefficient(best["score"])}</td>' in shown
     assert "correlate by" in shown
-    assert "Tau-b within images" in shown
+    assert "Tau-b within items" in shown
     assert "Best kappa" not in shown
     assert "These results are older" not in shown
 

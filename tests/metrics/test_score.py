@@ -240,7 +240,7 @@ def test_a_single_document_is_warned_of_as_every_weight_is_nothing() -> None:
     assert found.scores["cider-d"].corpus == 0.0
     assert found.warnings == (
         "cider-d: the document corpus holds one distinct document, so that every n-gram in it weighs 0; "
-        "score more images at once or give document_corpus",
+        "score more items at once or give document_corpus",
     )
 
 

@@ -237,7 +237,7 @@ class ExportRequest(Parameters):
     task = serializers.ChoiceField(
         choices=sorted(TASKS),
         required=False,
-        help_text="qrels: an image asks for captions (annotation), or a caption for images (search).",
+        help_text="qrels: an item asks for captions (annotation), or a caption for items (search).",
     )
 
 

@@ -251,7 +251,7 @@ def judged_population(study: Study) -> Population:
 
 
 EVEN, ALL = "even", "all"
-ITEM_LABELS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("images")}
+ITEM_LABELS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("items")}
 
 # Differ in what they reward, and take seconds for thousands of captions
 USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
@@ -423,7 +423,7 @@ class SelectItemsRequest(ScoresRequest):
         max_value=1_000_000,
         required=False,
         label="How many items",
-        help_text="Candidate pairs, or images with all their captions.",
+        help_text="Candidate pairs, or items with all their captions.",
     )
     floor = serializers.FloatField(
         min_value=0.01,

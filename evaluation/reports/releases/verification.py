@@ -6,6 +6,7 @@ Claims about studies are held against their rows in the database.
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -470,6 +471,12 @@ NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 # Added since earlier versions, whose bundles stay valid.
 ADDED = frozenset({"coefficients"})
 
+# What earlier versions said, and say now.
+REWORDED = {
+    r"\b([Ii])mage(s?)\b": r"\1tem\2",
+    "leave_one_out holds each caption": "each caption is held",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Verification:
@@ -656,6 +663,9 @@ def _is_same_value(stated: Any, computed: Any) -> bool:
     numbers = isinstance(stated, (int, float)) and isinstance(computed, (int, float))
     if numbers and bool not in (type(stated), type(computed)):
         return math.isclose(stated, computed, rel_tol=NEAR, abs_tol=NEAR)
+    if isinstance(stated, str) and stated != computed:
+        for earlier, now in REWORDED.items():
+            stated = re.sub(earlier, now, stated)
     return type(stated) is type(computed) and bool(stated == computed)
 
 

@@ -90,7 +90,7 @@ def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
     if people.value is not None:
         rows.append((PEOPLE, people, one_judge.get(RHO), *([None] if within else [])))
     columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
-    columns += [("tau-b within images", "coefficient")] if within else []
+    columns += [("tau-b within items", "coefficient")] if within else []
     data = table("correlation", rows, columns, clustered=inputs.clustered, raters=inputs.by_rater)
     verdict = correlation_verdict({name: figures["kendall_tau_b"] for name, figures in metrics.items()})
     sentence = say(
@@ -231,9 +231,9 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     ]
     if rows:
         people = Panel("one person", tuple(row[1] for row in rows))
-        floor = Panel("a caption of another image", tuple(row[2] for row in rows))
+        floor = Panel("a caption of another item", tuple(row[2] for row in rows))
         panels = _panels_with_floor(people, floor)
-        drawing = Dots(tuple(row[0] for row in rows), panels, "mean score over images, 95 % interval")
+        drawing = Dots(tuple(row[0] for row in rows), panels, "mean score over items, 95 % interval")
         caption = f"{sentence} {say('leave-one-out-floor' if len(panels) > 1 else 'leave-one-out-no-floor')}"
         plots.append(plot(caption, drawing, data, title="What people reach by the metrics"))
     return section("leave-one-out", [sentence, *bounds["warnings"]], plots, [data])
@@ -265,7 +265,7 @@ def _keywords_section(figures: Mapping[str, Any]) -> Section:
         ],
     )
     sentence, floor = say("keywords", value=of_words["value"]), of_words.get("floor")
-    levels = [] if floor is None else [Level("another image's", floor)]
+    levels = [] if floor is None else [Level("another item's", floor)]
     levels.append(Level("the same keywords", 1.0, dashed=False))
     panel = Panel("", tuple(estimate_of(score) for score in scores.values()), tuple(levels))
     drawing = Dots(tuple(scores), (panel,), "F1, 95 % interval")
@@ -278,7 +278,7 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
     selection = figures["content_selection"]
     bounds = selection["upper_bound"]
     if all(bound["value"] is None for bound in bounds.values()):
-        return section("content", empty=selection["reason"] or "No image has two descriptions to compare.")
+        return section("content", empty=selection["reason"] or "No item has two descriptions to compare.")
     data = table(
         "content",
         [
@@ -289,7 +289,7 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
     people = Panel("one person", tuple(estimate_of(bound) for bound in bounds.values()))
     chance = Panel("random boxes", tuple(Estimate(bound.get("floor")) for bound in bounds.values()))
     panels = _panels_with_floor(people, chance)
-    drawing = Dots(tuple(bounds), panels, "mean over images")
+    drawing = Dots(tuple(bounds), panels, "mean over items")
     sentence = say("content")
     caption = f"{sentence} {say('content-floor', floor=len(panels) > 1)}"
     return section("content", [sentence], [plot(caption, drawing, data)], [data])
@@ -556,7 +556,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
         shares = [Estimate(count / n, *wilson_interval(count, n), n) for count in reached]
         rows.append((name, *shares, float(grade[name].mean()), n))
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
-    columns += [("mean", "number"), ("images", "count")]
+    columns += [("mean", "number"), ("items", "count")]
     floor, ceiling = _shares_in_pool(judged, cuts)
     _, strictest, *_, mean, images = rows[0]
     groups = _compare_systems(first, names, cuts)
@@ -662,7 +662,7 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
         sentence = say(
             "rankings", wording=inputs.wording, leaders=leaders, names=join_names(leaders) if leaders else "",
             system=rows[0]["system"],
-            what="images " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
+            what="items " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
             least=cells[leaders[-1]]["value"] if leaders else None,
         )  # fmt: skip
         sentences.append(sentence)

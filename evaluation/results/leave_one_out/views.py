@@ -31,7 +31,7 @@ from judgments.studies.study_page import read_posted_parameters
 JOB_KIND = "leave_one_out"
 # What stood in the place of a caption (evaluation.results.leave_one_out.bounds), in short.
 INSTEAD = {
-    "other-image": gettext_noop("another image’s caption"),
+    "other-image": gettext_noop("another item’s caption"),
     "other-dataset": gettext_noop("another dataset’s caption"),
     "corpus": gettext_noop("a sentence of a corpus"),
     "words-10": gettext_noop("ten random words"),
@@ -110,7 +110,7 @@ def _tables(result: dict[str, Any]) -> dict[str, Any]:
                 "rows": list(zip(taus["metrics"], taus[level], strict=True)),
             }
             for level, title in (
-                ("images", gettext_noop("Kendall’s tau-b between metrics, over images")),
+                ("images", gettext_noop("Kendall’s tau-b between metrics, over items")),
                 ("captions", gettext_noop("Kendall’s tau-b between metrics, over captions")),
             )
         ],

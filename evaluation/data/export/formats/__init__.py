@@ -52,7 +52,7 @@ def _fits_any(study: Study) -> str:
 def _needs_captions_of_images(study: Study) -> str:
     kind = KINDS[study.protocol]
     if kind.compares_pairs or not kind.values:
-        return "it holds judgments of one caption of one image (relevance, graded, slider)"
+        return "it holds judgments of one caption of one item (relevance, graded, slider)"
     return ""
 
 
@@ -134,7 +134,7 @@ _FORMATS = (
     ),
     Format(
         "keywords", "keywords.jsonl", JSONL,
-        "Keywords for programs: how many people gave each, an image a line", _KEYWORDS, consensus.KeywordLines,
+        "Keywords for programs: how many people gave each, an item a line", _KEYWORDS, consensus.KeywordLines,
     ),
     Format(
         "grounding", "grounding.jsonl", JSONL,
