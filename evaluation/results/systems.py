@@ -6,7 +6,7 @@ The verdict has the same words on results, dashboard and report, in calls and co
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -44,6 +44,7 @@ from evaluation.statistics.inference import (
     Clusters,
     RaterDeletions,
     Spread,
+    independent_rows,
     renumbered,
     spread_of_mean,
 )
@@ -288,20 +289,19 @@ def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> 
         won = credit_of_side(sides, np.flatnonzero(sides), people.winners[sides > 0])
         figures[name] = _figures(float(won.mean()), interval.low, interval.high, len(won))
     fit = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
-    strength, error, freedom = fit.log_strength, *_errors(fit.covariance, fit.freedom)
+
+    def compare(left: int, right: int) -> tuple[float, Spread]:
+        sides = np.select([(first == left) & (second == right), (first == right) & (second == left)], [1, 2])
+        if not sides.any():
+            return math.nan, NO_SPREAD
+        share, spread = people.spread_if_even(partial(credit_of_side, sides), sides > 0)
+        return share - 0.5, spread
+
+    strength, errors = fit.log_strength, _errors(fit.covariance, fit.freedom)
     if len(names) == 2 or fit.reason:
         strength = np.array([figures[name]["value"] for name in names])
-        error, freedom = np.full((2, len(names), len(names)), np.nan)
-        for left, right in combinations(range(len(names)), 2):
-            sides = np.select(
-                [(first == left) & (second == right), (first == right) & (second == left)], [1, 2]
-            )
-            if sides.any():
-                share, spread = people.spread_if_even(partial(credit_of_side, sides), sides > 0)
-                _set_both(error, left, right, _rescaled(strength, left, right, share - 0.5, spread))
-                _set_both(freedom, left, right, spread.df)
-    raters = people.deletions.raters if people.deletions is not None else None
-    return Standings(WON, names, figures, strength, error, freedom, len(set(items)), raters)
+        errors = _errors_where_compared(strength, compare)
+    return Standings(WON, names, figures, strength, *errors, len(set(items)), _raters_of(people.deletions))
 
 
 def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
@@ -317,6 +317,29 @@ def _errors(covariance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
     return np.sqrt(np.maximum(squared, 0)), np.minimum(known[:, np.newaxis], known[np.newaxis, :])
 
 
+def _errors_where_compared(
+    strength: Floats, compare: Callable[[int, int], tuple[float, Spread]]
+) -> tuple[Floats, Floats]:
+    """Return the (K, K) errors that give differences of strengths the t of a difference of what both systems have.
+
+    Where what both have says the opposite of all that each has, nothing is known.
+    """
+    error, freedom = np.full((2, len(strength), len(strength)), np.nan)
+    for first, second in combinations(range(len(strength)), 2):
+        difference, spread = compare(first, second)
+        if spread.variance > 0:
+            of_strengths = strength[first] - strength[second]
+            agrees = difference * of_strengths > 0
+            rescaled = math.sqrt(spread.variance) * of_strengths / difference if agrees else math.inf
+            error[first, second] = error[second, first] = rescaled
+            freedom[first, second] = freedom[second, first] = spread.df
+    return error, freedom
+
+
+def _raters_of(deletions: RaterDeletions | None) -> int | None:
+    return None if deletions is None else deletions.raters
+
+
 def _of_choices(study: Study) -> Standings | None:
     try:
         choices = fit_choices(study)
@@ -328,20 +351,18 @@ def _of_choices(study: Study) -> Standings | None:
         name: _figures(row["best"], row["best_low"], row["best_high"], row["shown"])
         for name, row in shares.items()
     }
-    strength, error, freedom = fit.log_strength, *_errors(fit.covariance, fit.freedom)
+    strength, errors = fit.log_strength, _errors(fit.covariance, fit.freedom)
     if fit.reason:  # where a system is always the best, strengths are infinite
         strength = np.array([figures[name]["value"] for name in names])
-        error, freedom = np.full((2, len(names), len(names)), np.nan)
-        for first, second in combinations(range(len(names)), 2):
-            share, spread = _share_of_two(choices, names[first], names[second])
-            _set_both(error, first, second, _rescaled(strength, first, second, share - 0.5, spread))
-            _set_both(freedom, first, second, spread.df)
+        errors = _errors_where_compared(
+            strength, lambda first, second: _lead_of_two(choices, names[first], names[second])
+        )
     raters = len(np.unique(choices.clusters[RATER])) if RATER in choices.clusters else None
-    return Standings(BEST, names, figures, strength, error, freedom, choices.items, raters)
+    return Standings(BEST, names, figures, strength, *errors, choices.items, raters)
 
 
-def _share_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spread]:
-    """Return how often the first is the best where either is, and the spread if it were half of the times."""
+def _lead_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spread]:
+    """Return how often the first is the best where either is, less a half, and the spread if it is nought."""
     rows = np.array([(first in best) != (second in best) for best in choices.winners])
     if not rows.any() or not choices.clusters:
         return math.nan, NO_SPREAD
@@ -349,9 +370,8 @@ def _share_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spr
     columns = {name: column[rows] for name, column in choices.clusters.items()}
     spread, clusters = spread_of_mean(won, columns)
     share = float(won.mean())
-    alike = share * (1 - share)
-    count = alike / spread.variance if spread.variance > 0 and alike > 0 else min(clusters.counts.values())
-    return share, Spread(0.25 / count, spread.df)
+    count = independent_rows(share, spread, min(clusters.counts.values()))
+    return share - 0.5, Spread(0.25 / count, spread.df)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,23 +390,17 @@ class Outputs:
     deletions: RaterDeletions | None
 
     def standings(self, measure: str) -> Standings:
-        size = len(self.names)
-        error, freedom = np.full((2, size, size), np.nan)
         figures = {}
         for code, name in enumerate(self.names):
             mean, spread = self.contrast({code: 1.0})
             half = spread.half(CONFIDENCE)
             figures[name] = _figures(mean, mean - half, mean + half, int((self.system == code).sum()))
         strength = np.array([figures[name]["value"] for name in self.names])
-        for first, second in combinations(range(size), 2):
-            difference, spread = self.contrast({first: 1.0, second: -1.0})
-            if spread.variance > 0:
-                _set_both(error, first, second, _rescaled(strength, first, second, difference, spread))
-                _set_both(freedom, first, second, spread.df)
-        raters = self.deletions.raters if self.deletions is not None else None
-        return Standings(
-            measure, self.names, figures, strength, error, freedom, len(np.unique(self.item)), raters
+        errors = _errors_where_compared(
+            strength, lambda first, second: self.contrast({first: 1.0, second: -1.0})
         )
+        items, raters = len(np.unique(self.item)), _raters_of(self.deletions)
+        return Standings(measure, self.names, figures, strength, *errors, items, raters)
 
     def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread]:
         """Return the mean, over items with outputs of all these systems, of their signed means, and its spread."""
@@ -416,21 +430,6 @@ class Outputs:
         changes[gone] = influence[key[gone] // left.raters]
         raters = RaterDeletions(key // left.raters, renumbered(key % left.raters), changes)
         return mean, raters.widen(spread, items, lambda: changes)[0]
-
-
-def _set_both(table: Floats, first: int, second: int, value: float) -> None:
-    table[first, second] = table[second, first] = value
-
-
-def _rescaled(strength: Floats, first: int, second: int, difference: float, spread: Spread) -> float:
-    """Return the error that gives the strengths' difference the t of this one, which is of what both have.
-
-    Where what both have says the opposite of all that each has, nothing is known.
-    """
-    of_strengths = strength[first] - strength[second]
-    if not difference * of_strengths > 0:
-        return math.inf
-    return float(math.sqrt(spread.variance) * of_strengths / difference)
 
 
 def _of_captions(

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.inference import (
+    NO_DELETIONS,
     Clustering,
     Clusters,
     Inference,
@@ -26,6 +27,7 @@ from evaluation.statistics.inference import (
     RaterDeletions,
     Sampling,
     Spread,
+    answers_by_cell,
     coefficient_interval,
     positions_and_raters,
     signed,
@@ -317,7 +319,7 @@ def correlation(
     one_of(coefficient, COEFFICIENTS, "coefficient")
     x, y, complete = paired_observations(first, second, missing)
     x, y = x[complete], y[complete]
-    left = None if deletions is None else deletions.of_rows(complete, "observation")
+    left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     value = p = math.nan
     inference = chosen.undefined(_undefined(x, y))
     if not inference.reason:
@@ -326,12 +328,11 @@ def correlation(
         else:
             value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0])
             p = _linear_p(value, len(x))
-        if chosen.columns or left is not None:
+        if chosen.columns or deletions is not None:
             grouped = chosen.clusters_of("observation", complete)
             spread = _spread(x, y, coefficient, value, grouped)
-            if left is not None:
-                changes = partial(changes_without_raters, x, y, coefficient, value, left)
-                spread, grouped = left.widen(spread, grouped, changes)
+            changes = partial(changes_without_raters, x, y, coefficient, value, left)
+            spread, grouped = left.widen(spread, grouped, changes)
             p = spread.p(value)
             inference = chosen.clustered(grouped, coefficient_interval(value, spread, chosen.confidence))
         elif chosen.resamples:
@@ -380,7 +381,7 @@ def correlation_difference(
     human = score_vector(people, "people")
     n = same_length(first=first_scores, second=second_scores, people=human)
     everything = np.ones(n, dtype=np.bool_)
-    left = None if deletions is None else deletions.of_rows(everything, "observation")
+    left = (deletions or NO_DELETIONS).of_rows(everything, "observation")
     reasons = (_undefined(first_scores, human), _undefined(second_scores, human))
     values = [
         math.nan if why else float(group_coefficients(scores, human, np.array([0, n]), coefficient)[0])
@@ -393,16 +394,14 @@ def correlation_difference(
         influences = [correlation_influences(scores, human, coefficient, value) for scores, value in metrics]
         grouped = chosen.clusters_of("observation", everything)
         spread = grouped.spread(influences[0] - influences[1])
-        if left is not None:
 
-            def changes() -> Floats:
-                lost = [
-                    changes_without_raters(scores, human, coefficient, value, left)
-                    for scores, value in metrics
-                ]
-                return lost[0] - lost[1]
+        def changes() -> Floats:
+            lost = [
+                changes_without_raters(scores, human, coefficient, value, left) for scores, value in metrics
+            ]
+            return lost[0] - lost[1]
 
-            spread, grouped = left.widen(spread, grouped, changes)
+        spread, grouped = left.widen(spread, grouped, changes)
         half, p = spread.half(chosen.confidence), spread.p(difference)
         inference = chosen.clustered(grouped, (difference - half, difference + half))
         if not inference.reason and math.isnan(p):
@@ -421,7 +420,10 @@ def means_without_raters(
     rating = finite_vector(ratings, "ratings")
     position, rater = positions_and_raters("rows", rows, raters, number)
     same_length(rows=position, ratings=rating)
-    return RaterDeletions.of_ratings(position, rater, rating)
+    first, cell = answers_by_cell(position, rater)
+    row, rated = position[first], np.bincount(cell, minlength=len(first))
+    left = np.bincount(position, rating)[row] - np.bincount(cell, rating, minlength=len(first))
+    return RaterDeletions(row, rater[first], ratio(left, np.bincount(position)[row] - rated))
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:

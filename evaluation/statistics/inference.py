@@ -27,7 +27,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.numeric.parallel import Serial, map_parts
 from evaluation.numeric.signatures import GIVEN, Signature, Value
 from evaluation.statistics.inputs import (
@@ -233,18 +233,6 @@ class RaterDeletions:
         left = leads[row[first]] - np.bincount(number, weights=parts, minlength=len(first))
         return cls(row[first], rater[first], np.where(left > 0, 1.0, np.where(left < 0, 2.0, 0.0)))
 
-    @classmethod
-    def of_ratings(cls, row: Ints, rater: Ints, rating: Floats) -> RaterDeletions:
-        """Return the means of the rows without each of their raters, who may have rated a row several times."""
-        first, number = answers_by_cell(row, rater)
-        sums, counts = np.bincount(row, rating), np.bincount(row)
-        left = sums[row[first]] - np.bincount(number, rating, minlength=len(first))
-        return cls(
-            row[first],
-            rater[first],
-            ratio(left, counts[row[first]] - np.bincount(number, minlength=len(first))),
-        )
-
     def subset(self, rows: Flags) -> RaterDeletions:
         """Return those of some of the (N,) rows, which keep their positions; raters are numbered anew."""
         here = rows[self.row]
@@ -295,6 +283,9 @@ class RaterDeletions:
         effective = sizes.sum() ** 2 / np.square(sizes).sum()
         below = items.variance**2 / items.df + raters**2 / max(effective - 1, 1)
         return Spread(variance, variance**2 / below if below > 0 else math.inf)
+
+
+NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
@@ -493,9 +484,10 @@ class Clusters:
         """
         if len(draws) == 1:
             return draws[0]
-        shared = np.array([[_shared(self, p, q) for q in range(len(draws))] for p in range(len(draws))])
+        totals = self._totals()
+        shared = np.where(np.eye(len(draws), dtype=np.bool_), totals, totals[-1])
         squares = np.array([np.nanmean(np.square(drawn)) for drawn in draws])
-        parts = np.maximum(np.linalg.solve(shared, squares), 0) * self._totals()
+        parts = np.maximum(np.linalg.solve(shared, squares), 0) * totals
         both = squares[0] + squares[1]
         scale = math.sqrt(parts.sum() / both) if both > 0 else 1.0
         return np.asarray((draws[0] + draws[1]) * scale, dtype=np.float64)
@@ -520,10 +512,6 @@ def moving_together(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters
     if grouped.reason:
         raise BadValue(f"clusters cannot change sides: {grouped.reason}")
     return grouped
-
-
-def _shared(clusters: Clusters, p: int, q: int) -> float:
-    return float(np.square(clusters.sizes[p if p == q else -1]).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -614,19 +602,24 @@ def renumbered(codes: Ints) -> Ints:
     return numbers
 
 
-def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
-    """Return Wilson's interval, with t for z, for as many independent rows as give the share that variance.
+def independent_rows(share: float, spread: Spread, cells: float) -> float:
+    """Return how many independent rows give the share that variance.
 
     Where all or no rows count, their variance shows nothing, and `cells` is that number.
     """
+    spread_of_row = share * (1 - share)
+    return spread_of_row / spread.variance if spread.variance > 0 and spread_of_row > 0 else cells
+
+
+def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
+    """Return Wilson's interval, with t for z, for as many `independent_rows` as give the share that variance."""
     if not (0 <= share <= 1) or math.isnan(spread.df):
         return math.nan, math.nan
-    spread_of_row = share * (1 - share)
-    rows = spread_of_row / spread.variance if spread.variance > 0 and spread_of_row > 0 else cells
+    rows = independent_rows(share, spread, cells)
     z = float(scipy.special.stdtrit(spread.df if math.isfinite(spread.df) else 1e9, 0.5 + confidence / 2))
     scale = 1 + z**2 / rows
     centre = (share + z**2 / (2 * rows)) / scale
-    half = z / scale * math.sqrt(spread_of_row / rows + z**2 / (4 * rows**2))
+    half = z / scale * math.sqrt(share * (1 - share) / rows + z**2 / (4 * rows**2))
     return (0.0 if share == 0 else max(centre - half, 0.0)), (1.0 if share == 1 else min(centre + half, 1.0))
 
 

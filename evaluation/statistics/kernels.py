@@ -609,11 +609,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 6))
-    most = 1
-    for group in range(groups):
-        most = max(most, levels[group])
-    tree = np.empty(most + 1)
-    totals = np.empty(most)
+    tree, totals = np.empty(levels.sum() + 1), np.empty(levels.sum())  # of a group, which has no more levels
     for group in range(groups):
         size = levels[group]
         tree[: size + 1] = 0.0
@@ -659,11 +655,7 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 3))
-    most = 1
-    for group in range(groups):
-        most = max(most, levels[group])
-    tree = np.empty(most + 1)
-    totals = np.empty(most)
+    tree, totals = np.empty(levels.sum() + 1), np.empty(levels.sum())
     for group in range(groups):
         size = levels[group]
         tree[: size + 1] = 0.0

@@ -48,6 +48,7 @@ from evaluation.statistics.agreement.coefficient import (
 )
 from evaluation.statistics.inference import (
     NAIVE,
+    NO_DELETIONS,
     Clusters,
     Estimate,
     Inference,
@@ -416,13 +417,11 @@ def threshold_kappa(
         if left_out:
             keep = ~(np.isnan(float_vector(first_scores, "")) | np.isnan(float_vector(second_scores, "")))
         grouped = chosen.clusters_of("pair", keep)
-        left = changes = None
-        if deletions is not None:
-            left = deletions.of_rows(keep, "pair")
-            yes_without = np.where(np.isnan(left.value), 2, at_least(left.value, second_at_least))
-            changes = _changes_without_raters(
-                table, value, yes_first[left.row], yes_second[left.row], yes_without
-            )
+        left = (deletions or NO_DELETIONS).of_rows(keep, "pair")
+        yes_without = np.where(np.isnan(left.value), 2, at_least(left.value, second_at_least))
+        changes = _changes_without_raters(
+            table, value, yes_first[left.row], yes_second[left.row], yes_without
+        )
         intervals, grouped = _clustered(
             yes_first, yes_second, value, grouped, chosen.confidence, left, changes
         )
@@ -481,14 +480,12 @@ def _clustered(
     value: Floats,
     clusters: Clusters,
     confidence: float,
-    left: RaterDeletions | None,
-    changes: Floats | None,
+    left: RaterDeletions,
+    changes: Floats,
 ) -> tuple[list[tuple[float, float]], Clusters]:
     """Return the intervals of kappa, precision, recall and F1, and what they are clustered by."""
 
     def widen(figure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
-        if left is None or changes is None:
-            return spread, items
         return left.widen(spread, items, lambda: changes[figure])
 
     if clusters.reason:

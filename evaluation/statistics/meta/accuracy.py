@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.inference import (
     NAIVE,
+    NO_DELETIONS,
     Clustering,
     Clusters,
     Inference,
@@ -31,8 +32,8 @@ from evaluation.statistics.inference import (
     Seed,
     Spread,
     column_codes,
-    columns_and_deletions,
     generator_of,
+    independent_rows,
     positions_and_raters,
     renumbered,
     share_interval,
@@ -204,9 +205,7 @@ class PeoplesWinners:
     @classmethod
     def of(cls, winners: ArrayLike, **options: Unpack[Clustering]) -> PeoplesWinners:
         """Read (P,) winners. `clusters` may hold `winners_without_raters` beside columns."""
-        columns, deletions = columns_and_deletions(options.get("clusters", NAIVE))
-        options["clusters"] = columns
-        chosen = Options.without_draws(**options)
+        chosen, deletions = Options.with_raters(resamples=0, **options)
         consensus = consensus_winners(winners)
         codes = {
             name: column_codes(column, name, len(consensus), "pair")
@@ -298,9 +297,7 @@ class PeoplesWinners:
         Pairs without a winner count. The variance is that of as many independent pairs as give `share` its interval.
         """
         share, spread, cells, _ = self._spread(credit, pairs, undecided=True)
-        of_pair = share * (1 - share)
-        rows = of_pair / spread.variance if spread.variance > 0 and of_pair > 0 else cells
-        return share, Spread(0.25 / rows, spread.df)
+        return share, Spread(0.25 / independent_rows(share, spread, cells), spread.df)
 
     def _spread(
         self, credit: Credit, pairs: Flags, *, undecided: bool = False
@@ -319,17 +316,16 @@ class PeoplesWinners:
             items = replace(items, reason="", note="")
         if not columns:
             items = replace(items, counts={})
-        if self.deletions is not None:
-            left = self.deletions.subset(pairs)
+        left = (self.deletions or NO_DELETIONS).subset(pairs)
 
-            def changes() -> Floats:
-                with_rater, without_rater = (
-                    np.where(undecided | (winners != 0), credit(left.row, winners) - mean, 0.0)
-                    for winners in (self.winners[left.row], left.value)
-                )
-                return (with_rater - without_rater) / n
+        def changes() -> Floats:
+            with_rater, without_rater = (
+                np.where(undecided | (winners != 0), credit(left.row, winners) - mean, 0.0)
+                for winners in (self.winners[left.row], left.value)
+            )
+            return (with_rater - without_rater) / n
 
-            spread, items = left.widen(spread, items, changes)
+        spread, items = left.widen(spread, items, changes)
         inference = Inference(
             confidence=self.confidence, reason=items.reason, note=items.note, clusters=items.counts
         )

@@ -32,6 +32,7 @@ from evaluation.statistics.correlation import (
 from evaluation.statistics.inference import (
     ALTERNATIVES,
     NAIVE,
+    NO_DELETIONS,
     ClusterColumns,
     Estimator,
     Inference,
@@ -140,10 +141,9 @@ def grouped_correlation(
         grouped = chosen.clusters_of("observation", complete)
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
         spread = grouped.spread(_influences(x, y, codes, coefficient, values))
-        if deletions is not None:
-            left = deletions.of_rows(complete, "observation")
-            changes = partial(_changes_without_raters, x, y, codes, coefficient, values, left)
-            spread, grouped = left.widen(spread, grouped, changes)
+        left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
+        changes = partial(_changes_without_raters, x, y, codes, coefficient, values, left)
+        spread, grouped = left.widen(spread, grouped, changes)
         inference = chosen.clustered(grouped, coefficient_interval(value, spread, chosen.confidence))
     elif chosen.resamples and defined.any():
         width = max(units, len(table.system_names))
