@@ -1,8 +1,10 @@
 """The app of results."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.apps import AppConfig
+from django.utils.module_loading import import_string
 
 
 class EvaluationConfig(AppConfig):
@@ -14,11 +16,15 @@ class EvaluationConfig(AppConfig):
         from judgments.jobs import HEAVY, INTERACTIVE, register, schedule
         from judgments.models.studies import pages_discarded, pages_in_use
 
-        ids_forgotten.connect(_remove_personal_data)
-        person_erased.connect(_forget_person)
-        erasure_committed.connect(_remove_files)
-        pages_in_use.connect(_describe_computed_results)
-        pages_discarded.connect(_forget_columns)
+        for signal, path in (
+            (ids_forgotten, "evaluation.data.export.exporting.remove_personal_files"),
+            (ids_forgotten, "evaluation.results.disagreement.analysis.remove_personal_figures"),
+            (person_erased, "evaluation.data.releases.storage.forget_person"),
+            (erasure_committed, "evaluation.data.releases.storage.remove_files"),
+            (pages_in_use, "evaluation.data.releases.storage.describe_computed_results"),
+            (pages_discarded, "evaluation.data.releases.storage.forget_columns"),
+        ):
+            signal.connect(_loaded_when_called(path), weak=False)
         schedule("evaluation.data.export.exporting.remove_stopped_exports", every=lambda: 3600)
         kinds = {
             (INTERACTIVE, "reports"): ("board", "compare_metrics", "weigh_back"),
@@ -44,33 +50,5 @@ class EvaluationConfig(AppConfig):
                 )
 
 
-def _remove_personal_data(**about: Any) -> None:
-    from evaluation.data.export.exporting import remove_personal_files
-    from evaluation.results.disagreement.analysis import remove_personal_figures
-
-    remove_personal_files(**about)
-    remove_personal_figures(**about)
-
-
-def _forget_person(**about: Any) -> None:
-    from evaluation.data.releases.storage import forget_person
-
-    forget_person(**about)
-
-
-def _remove_files(**about: Any) -> None:
-    from evaluation.data.releases.storage import remove_files
-
-    remove_files(**about)
-
-
-def _describe_computed_results(**about: Any) -> str:
-    from evaluation.data.releases.storage import describe_computed_results
-
-    return describe_computed_results(about["study"])
-
-
-def _forget_columns(**about: Any) -> None:
-    from evaluation.data.releases.storage import forget_columns
-
-    forget_columns(about["study"])
+def _loaded_when_called(path: str) -> Callable[..., Any]:
+    return lambda **about: import_string(path)(**about)

@@ -72,6 +72,9 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
     def newest_first(self, study: Study, what: str) -> AnalysisQuerySet:
         return self.filter(study=study, what=what).order_by("-created_at", "-pk")
 
+    def newest(self, study: Study, what: str) -> Analysis | None:
+        return self.newest_first(study, what).first()
+
     def replace(self, *, study: Study, what: str, signature: str, data_hash: str, **values: Any) -> Analysis:
         """Store an analysis, replacing one of equal signature and judgments, in the caller's transaction."""
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert

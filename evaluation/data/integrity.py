@@ -514,13 +514,11 @@ def controls_know_their_answer() -> Sentences:
 
 
 def people_and_rehearsals_are_apart() -> Sentences:
-    work = Assignment.objects.filter(state__in=FINISHED_STATES)
+    work = Assignment.objects.filter(state__in=FINISHED_STATES).order_by("study__slug").distinct()
     unmarked = work.filter(simulated=True, study__simulated=False)
-    for slug in unmarked.values_list("study__slug", flat=True).distinct().order_by("study__slug"):
-        yield f"Study {slug}: holds simulated answers, but is not marked as simulated."
+    yield from _sentences(unmarked, "holds simulated answers, but is not marked as simulated.")
     mixed = work.filter(simulated=False, study__simulated=True, study__source=DESIGNED)
-    for slug in mixed.values_list("study__slug", flat=True).distinct().order_by("study__slug"):
-        yield f"Study {slug}: marked as simulated, but holds answers of people."
+    yield from _sentences(mixed, "marked as simulated, but holds answers of people.")
 
 
 def pictures_are_there() -> Sentences:

@@ -76,8 +76,9 @@ def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats
     """Return (n,) between 0 and `variant.scale`; term frequencies are raw counts, as MS COCO's."""
     task = comparison.task(view)
     scores = np.zeros(comparison.size)
+    similarity = Similarity(variant.clipped, variant.sigma, variant.over == "max")
     for grams, share in _orders(comparison, view, variant):
-        shared = task, grams, comparison.weights, _similarity_of(variant), share
+        shared = task, grams, comparison.weights, similarity, share
         for candidates, added in map_parts(_scores_of_groups, shared, parts_of(task), threads=True):
             scores[candidates] += added
     return variant.scale * scores
@@ -87,10 +88,6 @@ def _scores_of_groups(shared: tuple[Any, ...], groups: tuple[int, int]) -> tuple
     task, grams, documents_of, how, share = shared
     part = groups_of(task, *groups)
     return part.candidates, _add_scores(part, grams, documents_of[slice(*groups)], how, share)
-
-
-def _similarity_of(variant: Variant) -> Similarity:
-    return Similarity(variant.clipped, variant.sigma, variant.over == "max")
 
 
 def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tuple[Grams, float]]:

@@ -120,17 +120,14 @@ def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 0):
         raise InvalidInput("counts is no list of whole numbers from 0 on, expected the boxes of each image")
     starts = starts_of(sizes)
-    return _ranked(
-        generator.random(int(starts[-1])), starts, None, signature("content-random", seed=_seed_field(seed))
-    )
+    keys = generator.random(int(starts[-1]))
+    return _ranked("content-random", keys, starts, None, seed=_seed_field(seed))
 
 
 def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
     """Rank larger boxes first (WG15 section 4.1)."""
     sides, starts = _flat_boxes(boxes)
-    return _ranked(
-        -sides[:, 2] * sides[:, 3], starts, ties, signature("content-size", ties=_seed_field(ties))
-    )
+    return _ranked("content-size", -sides[:, 2] * sides[:, 3], starts, ties)
 
 
 def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Seed = None) -> BoxRanks:
@@ -143,12 +140,8 @@ def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Se
         )
     middle = np.repeat(sizes / 2, np.diff(starts), axis=0)
     offset = sides[:, :2] + sides[:, 2:] / 2 - middle
-    return _ranked(
-        np.hypot(offset[:, 0], offset[:, 1]),
-        starts,
-        ties,
-        signature("content-centre", ties=_seed_field(ties)),
-    )
+    distances = np.hypot(offset[:, 0], offset[:, 1])
+    return _ranked("content-centre", distances, starts, ties)
 
 
 def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties: Seed = None) -> BoxRanks:
@@ -156,7 +149,7 @@ def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties:
     _check_prior(prior, UnigramPrior)
     flat, starts = _flat_labels(labels)
     count = np.fromiter((prior.counts.get(label, 0) for label in flat), dtype=np.float64, count=len(flat))
-    return _ranked(-count, starts, ties, signature("content-unigram", ties=_seed_field(ties)))
+    return _ranked("content-unigram", -count, starts, ties)
 
 
 def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
@@ -238,16 +231,14 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
     """Combine two baselines by the mean of their ranks, with all boxes selected (WG15 section 5.1)."""
     if not np.array_equal(first.starts, second.starts):
         raise InvalidInput("first and second rank the boxes of different images, expected the same images")
-    return _ranked(
-        (first.ranks + second.ranks) / 2,
-        first.starts,
-        ties,
-        signature("content-mean", of=(first.signature, second.signature), ties=_seed_field(ties)),
-    )
+    of, means = (first.signature, second.signature), (first.ranks + second.ranks) / 2
+    return _ranked("content-mean", means, first.starts, ties, of=of, ties=_seed_field(ties))
 
 
-def _ranked(keys: Floats, starts: Ints, ties: Seed, signed: str) -> BoxRanks:
-    places = _places(keys, starts, ties)
+def _ranked(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
+    """Rank by ascending keys; the signature has these fields, by default how ties were broken."""
+    places = _places(keys, starts, tie_seed)
+    signed = signature(name, **(fields or {"ties": _seed_field(tie_seed)}))
     return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, signed)
 
 

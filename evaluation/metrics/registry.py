@@ -152,14 +152,12 @@ def _overlap_of_words(scores: Callable[[Comparison, View], Floats]) -> Compute:
     return lambda comparison, view, settings: _mean(scores(comparison, view))
 
 
-def _variant(variant: cider.Variant, settings: Settings) -> cider.Variant:
-    chosen: dict[str, Any] = {name: settings[name] for name in ("n", "sigma", "scale") if name in settings}
-    return replace(variant, **chosen)
-
-
 def _cider(variant: cider.Variant) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-        return _mean(cider.cider_scores(comparison, view, _variant(variant, settings)))
+        chosen: dict[str, Any] = {
+            name: settings[name] for name in ("n", "sigma", "scale") if name in settings
+        }
+        return _mean(cider.cider_scores(comparison, view, replace(variant, **chosen)))
 
     return compute
 

@@ -250,10 +250,6 @@ def store_plan(
     return stored
 
 
-def newest_plan(study: Study) -> Analysis | None:
-    return Analysis.objects.newest_first(study, Analysis.What.PLAN).first()
-
-
 class PowerPlanRequest(Parameters):
     """What is assumed (docs/planning.md), for which study, and from which pilot."""
 
@@ -301,7 +297,7 @@ def plan_args(
 @transaction.atomic
 def use_plan(*, study: Study, by: User | None) -> Outcome:
     """Put the newest plan's cheapest design into the study: its pairs, references and votes."""
-    plan = newest_plan(study)
+    plan = Analysis.objects.newest(study, Analysis.What.PLAN)
     best = plan.result["best"] if plan else None
     if plan is None or best is None:
         raise WrongState(
@@ -462,7 +458,7 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
     Raises:
         EvaluationError: a metric was not evaluated.
     """
-    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).first()
+    newest = Analysis.objects.newest(study, Analysis.What.META_EVALUATION)
     winners: dict[str, dict[int, int]] = {}
     for metric in (first, second):
         scores = MetricScore.objects.filter(analysis=newest, metric=metric, pair__isnull=False)

@@ -278,7 +278,3 @@ def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
     share = f"; {percent(value)} of the drawn truth came back" if value is not None else ""
     note_event(study=rehearsal.study, what="rehearsal-done", sentence=f"Rehearsed{share}.")
     return stored
-
-
-def newest_rehearsal(study: Study) -> Analysis | None:
-    return Analysis.objects.newest_first(study, Analysis.What.REHEARSAL).first()

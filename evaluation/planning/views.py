@@ -37,13 +37,11 @@ from evaluation.planning.planning import (
     Assumptions,
     PowerPlanRequest,
     assumptions_for,
-    newest_plan,
     plan_args,
     plan_power,
     read_assumptions,
     use_plan,
 )
-from evaluation.planning.rehearsals import newest_rehearsal
 from evaluation.results.consensus import components_sentence
 from evaluation.results.views import as_markup
 from judgments import jobs
@@ -211,12 +209,12 @@ class RehearsalSerializer(RehearsalHeadSerializer):
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_crowd(self, copy: Study) -> dict[str, Any] | None:
-        analysis = newest_rehearsal(copy)
+        analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
         return analysis.settings if analysis else None
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, copy: Study) -> dict[str, Any] | None:
-        analysis = newest_rehearsal(copy)
+        analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
         return analysis.result if analysis else None
 
 
@@ -423,7 +421,7 @@ def as_initial(assumptions: Mapping[str, Any]) -> dict[str, Any]:
     group=Group.DESIGN,
 )
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    plan, refusal = newest_plan(study), take_refusal(request, study)
+    plan, refusal = Analysis.objects.newest(study, Analysis.What.PLAN), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
     form = PlanningForm(
         initial=as_initial(begin) | (refusal.sent if refusal else {}),
@@ -546,7 +544,7 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
         of_whom = None
     copies: list[dict[str, Any]] = []
     if study.simulated:
-        shown = newest_rehearsal(study)
+        shown = Analysis.objects.newest(study, Analysis.What.REHEARSAL)
     else:
         seen = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MOST_SHOWN])
         analyses = Analysis.objects.filter(study__in=seen, what=Analysis.What.REHEARSAL).order_by(

@@ -33,10 +33,6 @@ Texts = tuple[list[PairTexts], list[References]]
 ROWS_AT_ONCE = 2_000
 
 
-def no_texts() -> Texts | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class AnalysisResult:
     result: Mapping[str, Any]
@@ -83,7 +79,7 @@ class ReportInputs:
     systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     images: Mapping[int, Hashable] = field(default_factory=dict)
     proposals: Proposals | None = None
-    texts: Callable[[], Texts | None] = no_texts
+    texts: Callable[[], Texts | None] = lambda: None
     wording: int = WORDING
     clustered: bool = True
     raters_known: bool = True
@@ -243,8 +239,9 @@ def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str],
         evaluation = AnalysisResult(analysis.result, settings, analysis.signature)
         if KINDS[study.protocol].compares_pairs:
             return Evaluated(evaluation, scores, pks, None, ())
-        people, captions = people_of_units(consensus, pks), _captions_of_units(study, pks)
-        return Evaluated(evaluation, scores, pks, people, captions)
+        caption_of = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
+        captions = tuple(caption_of[pk] for pk in pks)
+        return Evaluated(evaluation, scores, pks, people_of_units(consensus, pks), captions)
     newest: Mapping[str, Any] = (
         stored[0].settings if stored else {"metrics": DEFAULT_METRICS, "tok": DEFAULT_TOKENIZER}
     )
@@ -258,11 +255,6 @@ def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str],
         computed.judged.people,
         computed.judged.captions,
     )
-
-
-def _captions_of_units(study: Study, pks: Sequence[int]) -> tuple[tuple[int, str], ...]:
-    caption_of = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
-    return tuple(caption_of[pk] for pk in pks)
 
 
 def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:

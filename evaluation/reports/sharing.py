@@ -28,13 +28,17 @@ _SIGNER = Signer(salt="report-link")
 
 def link_to_report(study: Study, request: HttpRequest | None = None) -> str:
     """Return the address that works now, or ""."""
-    entry = StudyEvent.objects.filter(study=study, what__in=(MADE, TAKEN_BACK)).first()
+    entry = _newest_entry(study)
     if entry is None or entry.what != MADE:
         return ""
     path = reverse("shared-report", args=[entry.pk, _SIGNER.signature(str(entry.pk))])
     if settings.PUBLIC_URL or request is None:
         return f"{settings.PUBLIC_URL}{path}"
     return request.build_absolute_uri(path)
+
+
+def _newest_entry(study: Study | None) -> StudyEvent | None:
+    return StudyEvent.objects.filter(study=study, what__in=(MADE, TAKEN_BACK)).first()
 
 
 class LinkRequest(Parameters):
@@ -75,10 +79,4 @@ def study_of_link(entry: int, mark: str) -> Study | None:
     if not constant_time_compare(mark, _SIGNER.signature(str(entry))):
         return None
     event = StudyEvent.objects.filter(pk=entry, what=MADE).select_related("study").first()
-    is_newest = (
-        event is not None
-        and not StudyEvent.objects.filter(
-            study=event.study_id, what__in=(MADE, TAKEN_BACK), pk__gt=entry
-        ).exists()
-    )
-    return event.study if event is not None and is_newest else None
+    return event.study if event is not None and event == _newest_entry(event.study) else None

@@ -395,10 +395,6 @@ def store_report(*, study: Study, report: Report, file: str) -> Analysis:
     )
 
 
-def newest_report(study: Study) -> Analysis | None:
-    return Analysis.objects.newest_first(study, Analysis.What.REPORT).first()
-
-
 def report_is_old(analysis: Analysis) -> bool:
     if erased_since(analysis):
         return True

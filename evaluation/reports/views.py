@@ -27,7 +27,6 @@ from evaluation.presentation.content import LEADING, reading_order
 from evaluation.reports.sharing import link_to_report, share_report, study_of_link
 from evaluation.reports.storage import (
     make_report,
-    newest_report,
     report_archive,
     report_is_old,
     report_parts,
@@ -94,7 +93,7 @@ ROWS_TO_COPY = 60  # longer ones are only there as files
 
 @study_page("report", "Report", order=60, group=Group.FINDINGS)
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    analysis = newest_report(study)
+    analysis = Analysis.objects.newest(study, Analysis.What.REPORT)
     context |= {"report": analysis, "link": link_to_report(study, request)}
     if analysis is not None:
         sections: list[dict[str, Any]] = analysis.result["sections"]
@@ -172,7 +171,7 @@ def without_stamp(table: str) -> str:
 
 @study_page("report-file", order=61)
 def download_report(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    analysis = newest_report(study)
+    analysis = Analysis.objects.newest(study, Analysis.What.REPORT)
     if analysis is None:
         raise Http404
     name = request.GET.get("name", "")
@@ -223,7 +222,7 @@ def _shared_report(request: HttpRequest, entry: int, mark: str, name: str) -> Ht
         return HttpResponse(
             render_to_string("429.html", members, request), status=error.status, headers=headers
         )
-    report = newest_report(study) if study is not None else None
+    report = Analysis.objects.newest(study, Analysis.What.REPORT) if study is not None else None
     if report is None:
         raise Http404
     try:

@@ -47,8 +47,8 @@ from evaluation.results.consensus import (
     measure_agreement,
     model_answers,
     without_units,
+    worker_model,
 )
-from evaluation.results.disagreement.worker_models import worker_model
 from evaluation.results.rankings import (
     JudgedTexts,
     audit_filter,
@@ -422,9 +422,7 @@ def run_aggregation(
     progress: Progress = no_progress,
 ) -> Aggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
-    from evaluation.data.judgment_sets.loaders import extend_blocks
-
-    extend_blocks(study)
+    loaders.extend_blocks(study)
     aggregation = compute_aggregation(study=study, method=method, clusters=clusters, progress=progress)
     progress(0.7, "storing the consensus")
     store_aggregation(aggregation)

@@ -548,7 +548,7 @@ def pair_texts(
 
 def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None, list[str]]:
     """Return the winners that each metric of the newest evaluation names, people's, and the pairs' kinds."""
-    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).first()
+    newest = Analysis.objects.newest(study, Analysis.What.META_EVALUATION)
     rows = MetricScore.objects.filter(analysis=newest, pair__isnull=False).order_by(
         "metric", "pair__position"
     )
@@ -611,13 +611,6 @@ class CaptionConsensus:
     ratings: Sequence[tuple[int, float]] = ()
 
 
-def _consensus_of_captions(study: Study, consensus: StudyConsensus) -> list[CaptionConsensus]:
-    return [
-        CaptionConsensus(pk, item, key, text, value_of_unit(consensus, pk))
-        for pk, item, key, text in loaders.caption_units(study)
-    ]
-
-
 def value_of_unit(consensus: StudyConsensus, pk: int) -> float | None:
     """Return a unit's value: adjudicated, else the answer's share, else the mean; None without one."""
     outcome = consensus.of_unit.get(pk)
@@ -639,7 +632,10 @@ def judged_captions(
     kind = kind_of(study)
     scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
     if scores is None:
-        captions = _consensus_of_captions(study, consensus)
+        captions = [
+            CaptionConsensus(pk, item, key, text, value_of_unit(consensus, pk))
+            for pk, item, key, text in loaders.caption_units(study)
+        ]
     else:
         captions = [
             CaptionConsensus(None, score.item, score.key, score.text, score.score, score.ratings)

@@ -322,11 +322,6 @@ def judge_captions(
     )
 
 
-def resamples_for(captions: int) -> int:
-    """Return the number of resamples for a rank correlation's interval."""
-    return int(np.clip(OBSERVATIONS_DRAWN // captions, FEWEST_RESAMPLES, RESAMPLES))
-
-
 def correlation_of_captions(
     metric: Floats,
     people: Floats,
@@ -342,7 +337,7 @@ def correlation_of_captions(
 
     ``clusters`` are those of ``clusters_of_captions``; "naive" takes captions as independent, as releases before 0.6.
     """
-    resamples = resamples_for(len(people))
+    resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), FEWEST_RESAMPLES, RESAMPLES))
     fields = COEFFICIENT if clusters == NAIVE else (*COEFFICIENT, "clusters")
     figures: dict[str, Any] = {
         key: as_json(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import django_filters as filters
@@ -35,9 +35,8 @@ from evaluation.data.releases.storage import erased_since
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import percent
 from evaluation.results.aggregation import captions_table, consensus_tables, questions_tables, unused_context
-from evaluation.results.consensus import SIDE_LABELS, components_sentence
+from evaluation.results.consensus import SIDE_LABELS, WORKER_MODELS, components_sentence
 from evaluation.results.dashboard.progress import study_progress
-from evaluation.results.disagreement.worker_models import WORKER_MODELS
 from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metric_figures import accuracy_table, correlation_table, readings_tables, ties_tables
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
@@ -205,9 +204,13 @@ def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
+def _answer_rows(study: Study) -> list[dict[str, Any]]:
+    kind = KINDS[study.protocol]
+    if not kind.is_open:
+        return []
+    shown = Consensus.objects.filter(study=study, unit__isnull=False).order_by("pk")
     rows = []
-    for consensus in shown:
+    for consensus in shown.select_related("unit__item__dataset", "unit__first")[:UNITS_SHOWN]:
         unit = consensus.unit
         if unit is None or not consensus.answer:
             continue
@@ -290,16 +293,6 @@ def _leading_findings(
         "verdict": verdict | {"sentence": verdict_sentence(verdict, cells)},
         "beside": levels_sentence(evaluation.result),
     }
-
-
-def _answer_rows(study: Study) -> list[dict[str, Any]]:
-    kind = KINDS[study.protocol]
-    if not kind.is_open:
-        return []
-    rows = Consensus.objects.filter(study=study, unit__isnull=False)
-    return answer_rows(
-        kind, rows.select_related("unit__item__dataset", "unit__first").order_by("pk")[:UNITS_SHOWN]
-    )
 
 
 def _newest(study: Study, what: str) -> Subquery:
@@ -526,7 +519,7 @@ class LastAnalysisView(APIView):
 
     def last(self, request: Request, slug: str) -> Response:
         study = study_for(request, slug)
-        analysis = Analysis.objects.newest_first(study, self.what).first()
+        analysis = Analysis.objects.newest(study, self.what)
         if analysis is None:
             raise NotThere(f"Nothing of this sort was computed for study {study.slug!r} yet.")
         names = ("settings", "signature", "data_hash", "created_at", "result")

@@ -733,10 +733,6 @@ class Options:
         return cls(confidence, options.get("resamples", RESAMPLES), generator, seed, columns)
 
     @classmethod
-    def without_draws(cls, **options: Unpack[Clustering]) -> Options:
-        return replace(cls.of(resamples=0, **options), seed=None)
-
-    @classmethod
     def with_raters(cls, **options: Unpack[Sampling]) -> tuple[Options, RaterDeletions | None]:
         """Return the options, and apart from the columns of clusters what people say without each rater."""
         options["clusters"], deletions = columns_and_deletions(options.get("clusters", NAIVE))

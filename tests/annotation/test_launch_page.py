@@ -11,7 +11,8 @@ from django.utils.html import escape
 from annotation.crowds.publishing import open_study
 from annotation.launch.views import qr_code
 from annotation.rehearsal import Crowd, rehearse
-from evaluation.planning.rehearsals import compute_rehearsal, newest_rehearsal, store_rehearsal
+from evaluation.models import Analysis
+from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
@@ -180,7 +181,7 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     assert points["Rehearsal"][0] == "ready"
     assert points["Agreement expected"][0] == "ready"
     assert "Krippendorff" in points["Agreement expected"][1]
-    analysis = newest_rehearsal(copy)
+    analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
     assert analysis is not None
     analysis.result["power"] = [
         {"first": "A", "second": "B", "power": power, "pairs": 36, "needed": needed}

@@ -782,7 +782,7 @@ def tables_of(study: Study) -> dict[str, Any]:
 
 
 def newest(study: Study, what: str) -> Analysis:
-    found = Analysis.objects.newest_first(study, what).first()
+    found = Analysis.objects.newest(study, what)
     assert found is not None
     return found
 

@@ -31,7 +31,6 @@ from evaluation.data.export.parts import (
 from evaluation.errors import ExportError
 from evaluation.numeric.signatures import signature, versions
 from judgments.access.roles import Right, has_right, note_event
-from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
@@ -107,6 +106,7 @@ def export_judgments(
         how["controls"] = (
             "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold
         )
+        access = design.access.model_copy(update={"code": ""})
         manifest = {
             "study": study.slug,
             "protocol": study.protocol,
@@ -119,7 +119,7 @@ def export_judgments(
             "judgments_sha256": votes.data_hash,
             "counts": begun.work.counts,
             "seed": design.seed,
-            "design": _shareable_design(design),
+            "design": design.model_copy(update={"access": access}).model_dump(mode="json"),
             "texts_read": snapshot.texts_read,
             "versions": versions(),
             "signature": signature("export", how),
@@ -133,11 +133,6 @@ def export_judgments(
     note_event(study=study, what="exported", sentence=sentence, format=chosen.name, sha256=manifest["sha256"])
     progress(1.0, "done")
     return Export(output, manifest_path(output), manifest)
-
-
-def _shareable_design(design: StudyDesign) -> dict[str, Any]:
-    access = design.access.model_copy(update={"code": ""})
-    return design.model_copy(update={"access": access}).model_dump(mode="json")
 
 
 def export_for_download(

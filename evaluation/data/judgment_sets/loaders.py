@@ -117,11 +117,6 @@ def judgment_columns(study: Study) -> pa.Table:
     return _read_columns(study, ColumnBlock.What.JUDGMENTS)
 
 
-def unit_columns(study: Study) -> pa.Table:
-    """Return the columns of every unit, even control items, unordered."""
-    return _read_columns(study, ColumnBlock.What.UNITS)
-
-
 def newest_judgment(study: Study) -> int:
     """Return a row id that no judgment of the study exceeds; 0 without judgments.
 
@@ -415,7 +410,7 @@ class StudyUnits:
 def study_units(study: Study) -> StudyUnits:
     import pyarrow as pa  # when it is first used
 
-    table = unit_columns(study)
+    table = _read_columns(study, ColumnBlock.What.UNITS)
     pk = table["pk"].to_numpy()
     order = np.lexsort((pk, table["position"].to_numpy()))
     units, control = Units.of_columns(table).at(order), table["control"].to_numpy()[order]
@@ -471,7 +466,8 @@ def load_judgments(
         records = _control_records(study, tallies, rule)
     out = np.array([worker_id for worker_id, record in records.items() if not record.used], dtype=np.int64)
     used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[unit_index] & ~np.isin(worker, out)
-    used &= ~np.isin(pk, _judgments_of_unconfirmed_work(study))
+    unconfirmed = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
+    used &= ~np.isin(pk, list(unconfirmed.values_list("pk", flat=True)))
     answer: tuple[Any, ...] = ()
     if (flags >= OPEN).any():
         answers = _open_answers(study, newest)
@@ -503,11 +499,6 @@ def _positions_of_current(study: Study, rows: pa.Table, newest: int | None) -> I
     gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=EXCLUDED_STATES)
     current = known & ~np.isin(pk, replaces[known & (replaces > 0)])
     return np.flatnonzero(current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True))))
-
-
-def _judgments_of_unconfirmed_work(study: Study) -> Ints:
-    rows = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
-    return np.array(list(rows.values_list("pk", flat=True)), dtype=np.int64)
 
 
 def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:

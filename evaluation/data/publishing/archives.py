@@ -56,7 +56,9 @@ class ArchiveConflict(Exception):
 class Site(Caller):
     """An archive. The token stays in this object, and goes only to the archive's own host."""
 
-    def __init__(self, *, url: str, token: str, setting: str) -> None:
+    def __init__(
+        self, *, url: str, token: str, setting: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         parts = urlsplit(url)
         if not token:
             raise PublishingError(
@@ -73,6 +75,7 @@ class Site(Caller):
                 "with every call."
             )
         self.url, self._token = url.rstrip("/"), token
+        self._headers = {"Authorization": f"Bearer {token}", **(headers or {})}
         self.host = parts.netloc
         self._is_here = parts.hostname in THIS_MACHINE
         self._http = open_http(url, seconds=SECONDS, headers={})  # what is sent elsewhere gets no token
@@ -102,7 +105,7 @@ class Site(Caller):
             Unclear: it may have been carried out, and is not repeated.
             PublishingError: it was refused, or there is no answer.
         """
-        sent = {"Authorization": f"Bearer {self._token}", **(headers or {})}
+        sent = {**self._headers, **(headers or {})}
         if body is not None:
             data = json.dumps(body).encode()
             content = partial(tuple, [data])
@@ -242,7 +245,7 @@ def _is_safe(address: str) -> bool:
 
 
 State = Deposit.State
-JSON = {"Accept": "application/vnd.inveniordm.v1+json"}  # else Zenodo answers in its older shape
+ZENODO_HEADERS = {"Accept": "application/vnd.inveniordm.v1+json"}  # else Zenodo answers in its older shape
 LISTED = 100
 LOOK_EVERY = 5.0  # seconds between looks for a record that may have been created
 Note = Callable[..., None]
@@ -259,7 +262,7 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: Plan, note: Note, progres
         _create_record(site, deposit, plan, note)
     path = f"api/records/{deposit.remote}"
     try:
-        draft = site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
+        draft = site.call("GET", f"{path}/draft", what="to read the draft")
     except NotAtArchive:
         draft = {"is_published": True}
     if draft.get("is_published"):  # somebody published it there; an edit that they began is theirs
@@ -277,17 +280,17 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: Plan, note: Note, progres
     what = "to publish the record"
     note()
     with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record says whether it was
-        site.call("POST", f"{path}/draft/actions/publish", what=what, headers=JSON, again=False)
+        site.call("POST", f"{path}/draft/actions/publish", what=what, again=False)
     _note_public(site, deposit, note)
 
 
 def state_of_record(site: Site, deposit: Deposit) -> str:
     path = f"api/records/{deposit.remote}"
     try:
-        site.call("GET", path, what="to read the record", headers=JSON)
+        site.call("GET", path, what="to read the record")
     except NotAtArchive:
         try:
-            site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
+            site.call("GET", f"{path}/draft", what="to read the draft")
         except NotAtArchive:
             return State.GONE
         return State.DRAFT
@@ -297,7 +300,7 @@ def state_of_record(site: Site, deposit: Deposit) -> str:
 def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
     """Note that the record is public. Raise PublishingError if it is not."""
     try:
-        record = site.call("GET", f"api/records/{deposit.remote}", what="to read the record", headers=JSON)
+        record = site.call("GET", f"api/records/{deposit.remote}", what="to read the record")
     except NotAtArchive:
         if state_of_record(site, deposit) == State.GONE:
             note(state=State.GONE)
@@ -319,9 +322,7 @@ def _create_record(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None
     """Create the record, or a new version of the study's last one, exactly once."""
     before = _last_deposit(site, deposit)
     if before is not None:
-        record = site.call(
-            "POST", f"api/records/{before.remote}/versions", what="to begin a new version", headers=JSON
-        )
+        record = site.call("POST", f"api/records/{before.remote}/versions", what="to begin a new version")
         remote = str(record["id"])
         other = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
         if other is not None:
@@ -342,7 +343,6 @@ def _create_record(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None
             "api/records",
             what="to create the record",
             body=body,
-            headers=JSON,
             again=False,
             before_next=lambda: note(asked_at=timezone.now()),
         )
@@ -382,9 +382,7 @@ def _find_lost_record(site: Site, deposit: Deposit) -> str:
     ends = asked_at.timestamp() + settings.PUBLISHING_SETTLE_SECONDS
     mark = deposit.mark.urn
     while True:
-        reply = site.call(
-            "GET", f"api/user/records?sort=newest&size={LISTED}", what="to list your records", headers=JSON
-        )
+        reply = site.call("GET", f"api/user/records?sort=newest&size={LISTED}", what="to list your records")
         for record in reply.get("hits", {}).get("hits", []):
             marks = [other.get("identifier") for other in record.get("metadata", {}).get("identifiers") or []]
             if mark in marks:
@@ -406,7 +404,7 @@ def _describe(site: Site, deposit: Deposit, plan: Plan, draft: Mapping[str, Any]
         "pids": draft.get("pids") or {},  # a draft that is written without it loses its reserved DOI
     }
     reply: dict[str, Any] = site.call(
-        "PUT", f"api/records/{deposit.remote}/draft", what="the description", body=body, headers=JSON
+        "PUT", f"api/records/{deposit.remote}/draft", what="the description", body=body
     )
     if problems := problems_of(reply):
         raise PublishingError(f"{site.host} does not take the description: {'; '.join(problems)[:500]}.")
@@ -419,15 +417,15 @@ def _doi_of(record: Mapping[str, Any]) -> str:
 
 def _reserve_doi(site: Site, path: str) -> str:
     try:
-        draft = site.call("POST", f"{path}/draft/pids/doi", what="to reserve a DOI", headers=JSON)
+        draft = site.call("POST", f"{path}/draft/pids/doi", what="to reserve a DOI")
     except ArchiveConflict:  # an earlier call did it
-        draft = site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
+        draft = site.call("GET", f"{path}/draft", what="to read the draft")
     return _doi_of(draft)
 
 
 def _send_files(site: Site, path: str, files: tuple[Content, ...], progress: Progress) -> None:
     """Send incomplete files; keep files added by hand."""
-    listed = site.call("GET", f"{path}/draft/files", what="to list the files", headers=JSON)
+    listed = site.call("GET", f"{path}/draft/files", what="to list the files")
     entries = {entry["key"]: entry for entry in listed.get("entries") or []}
     total, done = sum(file.size for file in files) or 1, 0
     for file in files:
@@ -443,11 +441,11 @@ def _send_file(site: Site, path: str, file: Content, *, started: bool) -> None:
     what = f"the file {file.name}"
     if started:  # half of it, or another one
         with suppress(NotAtArchive):
-            site.call("DELETE", key, what=what, headers=JSON)
-    site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}], headers=JSON)
+            site.call("DELETE", key, what=what)
+    site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}])
     kind = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
-    site.call("PUT", f"{key}/content", what=what, content=file.open, headers={**JSON, **kind})
-    entry = site.call("POST", f"{key}/commit", what=what, headers=JSON)
+    site.call("PUT", f"{key}/content", what=what, content=file.open, headers=kind)
+    entry = site.call("POST", f"{key}/commit", what=what)
     if not _is_complete(entry, file):
         raise PublishingError(
             f"{site.host} got another {file.name} than was sent: {entry.get('size')} bytes with "

@@ -120,9 +120,10 @@ def send_release(*, plan: Plan, by: User | None = None, progress: Progress = no_
 def _open_site(plan: Plan) -> Site:
     if plan.archive == Archive.HUGGINGFACE:
         return Site(url=plan.url, token=settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN")
-    if plan.url == settings.ZENODO_SANDBOX_URL.rstrip("/"):
-        return Site(url=plan.url, token=settings.ZENODO_SANDBOX_TOKEN, setting="ZENODO_SANDBOX_TOKEN")
-    return Site(url=plan.url, token=settings.ZENODO_TOKEN, setting="ZENODO_TOKEN")
+    is_sandbox = plan.url == settings.ZENODO_SANDBOX_URL.rstrip("/")
+    setting = "ZENODO_SANDBOX_TOKEN" if is_sandbox else "ZENODO_TOKEN"
+    token = getattr(settings, setting)
+    return Site(url=plan.url, token=token, setting=setting, headers=archives.ZENODO_HEADERS)
 
 
 def _find_or_create_deposit(plan: Plan, by: User | None) -> Deposit:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
-from common.files import HashedFile
+from common.files import HashedFile, indented
 from evaluation.data.export.parts import EPOCH
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.presentation.rendering import text_templates
@@ -58,7 +58,7 @@ class BundleWriter:
             file.write(content)
 
     def write_json(self, name: str, value: Any) -> None:
-        self.write_text(name, f"{json_text(value)}\n")
+        self.write_text(name, f"{indented(value)}\n")
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         count = 0
@@ -74,10 +74,6 @@ class BundleWriter:
 
     def finish(self) -> None:
         self._zip.close()
-
-
-def json_text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
 
 
 def _sums(hashes: Mapping[str, str]) -> str:

@@ -87,10 +87,6 @@ def is_stored(release: Release) -> bool:
     return bool(release.file) and (Path(settings.EXPORT_ROOT) / Path(release.file).name).is_file()
 
 
-def stored_releases(study: Study) -> list[Release]:
-    return [release for release in Release.objects.filter(study=study) if is_stored(release)]
-
-
 def find_release(study: Study, version: str) -> Release:
     release = Release.objects.filter(study=study, version=version).first()
     if release is None:
@@ -187,14 +183,14 @@ def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: A
 
     Results stay, older than the data, until they are recomputed.
     """
-    forget_columns(study)
+    forget_columns(study=study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
         after = replace_words([analysis.result, analysis.settings], replacements)
         if after != [analysis.result, analysis.settings]:
             Analysis.objects.filter(pk=analysis.pk).update(result=after[0], settings=after[1])
 
 
-def describe_computed_results(study: Study) -> str:
+def describe_computed_results(*, study: Study, **_signal: Any) -> str:
     """Return in a sentence what refers to the study's units or names them, so that they stay; or ""."""
     about = {"slug": study.slug}
     if Judge.objects.filter(study=study).exists():
@@ -206,7 +202,7 @@ def describe_computed_results(study: Study) -> str:
     return ""
 
 
-def forget_columns(study: Study) -> None:
+def forget_columns(*, study: Study, **_signal: Any) -> None:
     """Delete copies of the study's rows."""
     from evaluation.data.judgment_sets.loaders import forget_blocks  # lazily: it needs Arrow
 
@@ -230,7 +226,7 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
     for kind, pk in written:
         remove_written(f"{study.slug}-{'report-' if kind == 'report' else ''}{pk}")
     if withdraw:
-        for release in stored_releases(study):
+        for release in filter(is_stored, Release.objects.filter(study=study)):
             release_file(release).unlink(missing_ok=True)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -39,10 +39,6 @@ from judgments.studies.studies import (
     next_copy,
     without_short_code,
 )
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 
 MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winner
 MOST = 10_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django import forms
@@ -44,7 +43,7 @@ from judgments.access.roles import Right
 from judgments.admin.base import BoundedPaginator
 from judgments.api.resources import OperationView, Related, Resource, RowSerializer, StudySerializer
 from judgments.kinds import KINDS
-from judgments.models import Study, Unit
+from judgments.models import Study
 from judgments.operations import Outcome
 from judgments.studies.studies import find_study, kind_of
 from judgments.studies.study_page import (
@@ -162,14 +161,6 @@ class DisputeForm(forms.Form):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    unit: Unit
-    votes: str
-    n: int
-    state: str
-
-
 @study_page("disputes", "Disputes", order=55, shown=can_be_adjudicated, group=Group.FINDINGS)
 def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
@@ -213,12 +204,9 @@ def _rows_to_show(chosen: Any) -> QuerySet[Consensus]:
     )
 
 
-def _dispute_row(row: Any) -> Row:
-    return Row(unit=row.unit, votes=_describe_votes(row.votes), n=row.n, state=_describe_state(row.sent))
-
-
-def _describe_state(sent: str | None) -> str:
-    return str(Adjudication.State(sent).label) if sent else ""
+def _dispute_row(row: Any) -> dict[str, Any]:
+    state = Adjudication.State(row.sent).label if row.sent else ""
+    return {"unit": row.unit, "votes": _describe_votes(row.votes), "n": row.n, "state": state}
 
 
 def _describe_votes(votes: dict[str, int]) -> str:

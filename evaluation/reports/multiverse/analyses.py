@@ -231,19 +231,16 @@ class StudyVotes:
     def consensus(self, chosen: Chosen) -> Mapping[int, Consensus]:
         """Return each unit's consensus under a rule that names an answer."""
         rule = chosen.get("aggregation", "")
+        consensus: Mapping[int, Consensus]
         if rule == "dawid-skene":
-            consensus = self._by_model(chosen)
+            model = self._model(chosen)
+            values = np.array(model.values(), dtype=np.float64)
+            consensus = _columns_of(model.units, values, model.posterior.max(axis=1))
         elif rule == "control-weighted":
             consensus = self._by_weight(chosen)
         else:
             consensus = unit_consensus(self.kind, self.under(chosen))
         return with_decisions(consensus, self.decisions)
-
-    def _by_model(self, chosen: Chosen) -> Mapping[int, Consensus]:
-        model = self._model(chosen)
-        return _columns_of(
-            model.units, np.array(model.values(), dtype=np.float64), model.posterior.max(axis=1)
-        )
 
     def _model(self, chosen: Chosen) -> Any:
         def fitted() -> Any:

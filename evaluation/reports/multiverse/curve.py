@@ -344,15 +344,11 @@ def _conclusion_sentence(result: Result, claim: Result) -> str:
     )
 
 
-def _order_by_value(claim: Result) -> list[int]:
-    values = np.array([np.nan if value is None else value for value in claim["value"]], dtype=np.float64)
-    return [index for index in np.argsort(values, kind="stable").tolist() if not np.isnan(values[index])]
-
-
 def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
     universe = result["universes"][claim["universe"]]
     choices, taken = universe["choices"], universe["specifications"]
-    order = _order_by_value(claim)
+    values = np.array(claim["value"], dtype=np.float64)  # None becomes nan
+    order: list[int] = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))].tolist()
     ends = list(zip(claim["value"], claim["low"], claim["high"], strict=True))
     data = table(
         "multiverse-curve",

@@ -681,7 +681,7 @@ def verify_signature(*, text: str, study: Study) -> Verification:
 
 def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
     """Compare the newest stored aggregation with the study's rows. Raise VerificationError without one."""
-    stored = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION).first()
+    stored = Analysis.objects.newest(study, Analysis.What.AGGREGATION)
     if stored is None:
         raise VerificationError(f"Study {study.slug!r} has no stored results to verify; compute them first.")
     now = compute_aggregation(study=study, progress=progress)
@@ -779,7 +779,10 @@ def _summarize(path: Path) -> _Summary:
     return _Summary(
         version=bundle.manifest["version"],
         alpha=bundle.findings.agreement["alpha"]["value"],
-        metrics=_headlines(bundle),
+        metrics={
+            name: (figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"])["value"]
+            for name, figures in bundle.findings.metrics.items()
+        },
         consensus={(row["unit"], row["pair"]): row["value"] for row in bundle.findings.consensus()},
         judgments=np.array(hashes, dtype=np.uint64),
         used=np.array(used, dtype=bool),
@@ -792,13 +795,6 @@ def _hash_row(row: Mapping[str, Any]) -> int:
     times = {name: to_the_minute(row.get(name)) for name in TIMES}  # before 0.6 to the microsecond
     key = repr([{**row, **times}.get(name, ...) for name in KNOWN_BY])
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
-
-
-def _headlines(bundle: ReadBundle) -> dict[str, float | None]:
-    return {
-        name: (figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"])["value"]
-        for name, figures in bundle.findings.metrics.items()
-    }
 
 
 def _swapped_metrics(

@@ -169,7 +169,8 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         for a in range(size)
     )
     known = [value for row in values for value in row if value is not None]
-    chance = _equal_by_chance(judgments.value[counted])
+    _, counts = np.unique(judgments.value[counted], return_counts=True)
+    chance = float(((counts / counts.sum()) ** 2).sum())
     mean = float(np.average(pairs.percent, weights=pairs.units))
     sentence = say(
         "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(known), most=max(known),
@@ -178,11 +179,6 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     levels = (Level("chance", chance), Level("all together", mean, dashed=False))
     panel = HeatPanel("equal answers, %", heads, heads, values, levels=levels, shows="share")
     return plot(sentence, Heat((panel,), "worker", "worker"), data)
-
-
-def _equal_by_chance(values: Floats) -> float:
-    _, counts = np.unique(values, return_counts=True)
-    return float(((counts / counts.sum()) ** 2).sum())
 
 
 def workers_section(inputs: ReportInputs) -> Section:

@@ -268,8 +268,8 @@ def _as_scores(
     rows: Sequence[tuple[Any, Any]], scores: Mapping[str, Floats], reason: str = ""
 ) -> dict[str, Any]:
     """Return scores of pairs or units, which ``rows`` name with their images."""
-    of, images = zip(*rows, strict=True) if rows else ((), ())
-    return {"of": _integer_array(of), "images": _integer_array(images), "metrics": scores, "reason": reason}
+    of, images = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    return {"of": of, "images": images, "metrics": scores, "reason": reason}
 
 
 def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -306,12 +306,10 @@ class DashboardSnapshot:
 
 
 def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
-    from evaluation.data.judgment_sets.loaders import newest_judgment
-
     began = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
     # Not of all studies: a judgment of this one may be committed after another study's with a higher id.
-    newest = newest_judgment(study)
+    newest = loaders.newest_judgment(study)
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     # Score before judgments are read, to hold less at once.
     stored = _stored_scores(study)
@@ -396,11 +394,8 @@ def _stored_scores(study: Study) -> dict[str, Any] | None:
     if stored.get("asked", wanted) != wanted:
         return None
     metrics = {name: np.array(values, dtype=np.float64) for name, values in stored["metrics"].items()}
-    return stored | {name: _integer_array(stored[name]) for name in ROWS} | {"metrics": metrics}
-
-
-def _integer_array(numbers: Sequence[Any]) -> Ints:
-    return np.array(numbers, dtype=np.int64)
+    rows = {name: np.array(stored[name], dtype=np.int64) for name in ROWS}
+    return stored | rows | {"metrics": metrics}
 
 
 def _evaluation(

@@ -57,7 +57,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
         raise Http404
     segments = required_figures(cached_figures(study, SEGMENTS))
     scores = system_scores(segments)
-    newest = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION).first()
+    newest = Analysis.objects.newest(study, Analysis.What.AGGREGATION)
     figures = newest.result.get("figures", {}).get("spans", {}) if newest else {}
     design = design_of(study)
     domains = {segment.domain for judged in segments.values() for segment in judged}

@@ -559,10 +559,6 @@ def _estimated_targets(material: Material) -> list[tuple[str, Flags | None, Flag
     return targets or [("", None, every)]
 
 
-def newest_comparison(study: Study) -> Analysis | None:
-    return Analysis.objects.newest_first(study, Analysis.What.JUDGES).first()
-
-
 def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
     test, name = judge["test"], judge["name"]
     may = "may" if test.get("passed") else "may not"
@@ -579,7 +575,7 @@ def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
 
 def judges_section(study: Study) -> Section | None:
     """Return the newest comparison of judges with people; None without one."""
-    analysis = newest_comparison(study)
+    analysis = Analysis.objects.newest(study, Analysis.What.JUDGES)
     if analysis is None:
         return None
     judges, people = analysis.result["judges"], analysis.result["people"]

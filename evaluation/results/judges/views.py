@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.results.judges import operations
 from evaluation.results.judges.asking import MILLION, has_orders, is_for_judges
-from evaluation.results.judges.findings import describe_chance, newest_comparison
+from evaluation.results.judges.findings import describe_chance
 from evaluation.results.judges.operations import ask_judge, compare_judges, import_judge, remove_judge
 from evaluation.results.views import LastAnalysisView, describe_last
 from judgments.access.permissions import require, staff_of
@@ -47,7 +47,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
         .order_by("-pk")[: MOST_SHOWN + 1]
     )
     judges = list(newest)
-    analysis = newest_comparison(study)
+    analysis = Analysis.objects.newest(study, Analysis.What.JUDGES)
     compared = analysis.result["judges"] if analysis else []
     context |= {
         "refusal": take_refusal(request, study),

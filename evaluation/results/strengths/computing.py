@@ -356,9 +356,7 @@ def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
     strengths: dict[str, Any]
     newest, strengths = cache.get(key) or (-1, {})
     if judgments.filter(pk__gt=newest).exists() or newest < 0:
-        from evaluation.data.judgment_sets.loaders import newest_judgment
-
-        newest = newest_judgment(study)
+        newest = loaders.newest_judgment(study)
         try:
             strengths = strengths_of(study, **settings)
         except NothingToRank as error:

@@ -67,7 +67,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "reasons": [(gettext(reason), gettext(reason) == reason) for reason in reasons],
         "strengths": strengths,
         "rows": _rows(strengths["systems"]),
-        "length": _length(strengths["length"]),
+        "length": {name: with_sign(value) for name, value in (strengths["length"] or {}).items()},
     }
     return TemplateResponse(request, "evaluation/study_ranking.html", context)
 
@@ -106,10 +106,6 @@ def with_sign(value: float | None) -> str:
     if text == coefficient(0):
         return text
     return f"−{text}" if value < 0 else f"+{text}"
-
-
-def _length(length: dict[str, float] | None) -> dict[str, str]:
-    return {name: with_sign(value) for name, value in length.items()} if length else {}
 
 
 class StrengthSerializer(serializers.Serializer[Any]):
