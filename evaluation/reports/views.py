@@ -24,12 +24,14 @@ from common.rate_limits import TooMany, guess
 from evaluation.data.export.views import ArchiveFiles, archived_file, describe_files
 from evaluation.models import Analysis
 from evaluation.presentation.content import LEADING, reading_order
-from evaluation.reports.sharing import link_to_report, share_report, study_of_link
 from evaluation.reports.storage import (
+    link_to_report,
     make_report,
     report_archive,
     report_is_old,
     report_parts,
+    share_report,
+    study_of_link,
 )
 from evaluation.results.views import as_markup
 from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter

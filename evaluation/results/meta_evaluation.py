@@ -6,7 +6,7 @@ Readings supplement the usual figures: other pairs, references, grades and thres
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -248,7 +248,7 @@ def compute_pair_readings(
         }
     if readings.references and metrics:
         scores = scores_by_random_subsets(
-            pairs, documents, readings.references, metrics=metrics, tokenizer=tokenizer, seed=seed
+            pairs, documents, readings.references, DRAWS, metrics=metrics, tokenizer=tokenizer, seed=seed
         )
         figures["references"] = {
             name: curves_as_json(accuracy_by_references(tables, people.winners, kinds, clusters=clusters))
@@ -260,15 +260,17 @@ def compute_pair_readings(
 def scores_by_random_subsets(
     pairs: Sequence[PairTexts],
     documents: Sequence[References],
-    sizes: Sequence[int],
+    sizes: Iterable[int],
+    draws: int,
     *,
     metrics: Sequence[str],
     tokenizer: str,
-    seed: int,
+    seed: int | np.random.Generator,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
     """Return metric -> number of references -> (D, N) scores of first and second candidates.
 
-    Each pair draws its own subsets, as pairs may have different numbers of references (decision 0012).
+    Each pair draws its own subsets, as pairs may have different numbers of references (decision 0012). A seed begins
+    anew for each size, a generator goes on; all references of the pair with the fewest are drawn once.
 
     Raises:
         EvaluationError: a pair has fewer references.
@@ -281,10 +283,10 @@ def scores_by_random_subsets(
                 f"references: {size} is too many; a pair has {most}, expected at most {most}."
             )
         generator = np.random.default_rng(seed)
-        draws = DRAWS if size < most else 1
-        drawn = [random_subsets(len(pair.references), size, draws, seed=generator) for pair in pairs]
+        times = draws if size < most else 1
+        drawn = [random_subsets(len(pair.references), size, times, seed=generator) for pair in pairs]
         tables = []
-        for draw in range(draws):
+        for draw in range(times):
             chosen = []
             for pair, subsets in zip(pairs, drawn, strict=True):
                 subset = subsets[min(draw, len(subsets) - 1)]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import User
@@ -43,9 +43,6 @@ from judgments.models import Item, Output, Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.generation import Progress, build_batch, load_material, no_progress
 from judgments.studies.studies import change_design, design_of
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 PEOPLE = "people"
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.utils.translation import pgettext
@@ -18,6 +18,18 @@ from evaluation.data.judgment_sets.loaders import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.numeric.arrays import Floats, Ints
+from evaluation.planning.choosing.selecting import (
+    EVEN,
+    PEOPLE,
+    USUAL_METRICS,
+    Population,
+    ScoresRequest,
+    SeedField,
+    check_can_be_chosen,
+    judged_population,
+    score_population,
+    usefulness_of,
+)
 from evaluation.presentation.content import as_json, json_float
 from evaluation.statistics.choosing import (
     FLOOR,
@@ -35,21 +47,6 @@ from judgments.models import Study
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
-
-if TYPE_CHECKING:
-    pass
-from evaluation.planning.choosing.selecting import (
-    EVEN,
-    PEOPLE,
-    USUAL_METRICS,
-    Population,
-    ScoresRequest,
-    SeedField,
-    check_can_be_chosen,
-    judged_population,
-    score_population,
-    usefulness_of,
-)
 
 ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
 ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"

@@ -13,8 +13,7 @@ import scipy  # its parts load when they are first used
 
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.presentation.content import Curve, Estimate, estimate_of, json_float
-from evaluation.reports.replication.running import describe_estimate
+from evaluation.presentation.content import DASH, Curve, Estimate, estimate_of, json_float
 from evaluation.results.meta_evaluation import accuracy_over_all
 from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.statistics.aggregation import pair_winners
@@ -300,5 +299,9 @@ def estimates_of(curve: ReferenceCurve) -> list[Estimate]:
 
 
 def in_per_cent(estimate: Estimate) -> str:
-    """Format as ``91.6 % [89.7, 93.2]``."""
-    return describe_estimate(estimate, 1, scale=100, unit=" %")
+    """Format as ``91.6 % [89.7, 93.2]``, or the value alone without an interval."""
+    figures = map(json_float, (estimate.value, estimate.low, estimate.high))
+    value, low, high = (None if figure is None else f"{100 * figure:.1f}" for figure in figures)
+    if value is None:
+        return DASH
+    return f"{value} %" if low is None or high is None else f"{value} % [{low}, {high}]"

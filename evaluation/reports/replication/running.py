@@ -174,16 +174,6 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
     ]
 
 
-def describe_estimate(ours: Estimate, digits: int, *, scale: float = 1, unit: str = "") -> str:
-    """Format as ``0.55 [0.54, 0.58]``, or the value alone without an interval."""
-    figures = map(json_float, (ours.value, ours.low, ours.high))
-    value, low, high = (None if figure is None else f"{scale * figure:.{digits}f}" for figure in figures)
-    if value is None:
-        return DASH
-    ends = "" if low is None or high is None else f" [{low}, {high}]"
-    return f"{value}{unit}{ends}"
-
-
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}".removesuffix(".")
 

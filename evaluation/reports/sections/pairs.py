@@ -34,7 +34,8 @@ from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.captions import cluster_tables
 from evaluation.reports.sections.people import halves_of_votes
 from evaluation.results.consensus import clusters_of_pairs
-from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table, score_texts
+from evaluation.results.meta_evaluation import scores_by_random_subsets
+from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table
 from evaluation.results.systems import credit_of_side
 from evaluation.results.verdict import (
     difference_p,
@@ -49,13 +50,7 @@ from evaluation.results.verdict import (
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inference import ITEM, NAIVE, ClusterColumns
-from evaluation.statistics.meta import (
-    PeoplesWinners,
-    ReferenceCurve,
-    accuracy_by_references,
-    metric_winners,
-    random_subsets,
-)
+from evaluation.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, metric_winners
 from judgments.design.tables import PAIR_KINDS
 
 CHANCE = 0.5
@@ -234,27 +229,15 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
     if not accuracy:
         return None
     names = list(accuracy)[:MOST_CURVES]
-    candidates = [pair.first for pair in pairs] + [pair.second for pair in pairs]
-    generator = np.random.default_rng(inputs.seed)
-    # Metric -> number of references -> scores of first and second captions, (draws, pairs).
-    scores: dict[str, dict[int, tuple[Any, Any]]] = {name: {} for name in names}
-    for size in sorted({size for size in SIZES if size < most} | {most}):
-        draws = int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MOST_DRAWS)) if size < most else 1
-        drawn = [random_subsets(len(pair.references), size, draws, seed=generator) for pair in pairs]
-        sides: dict[str, list[Any]] = {name: [] for name in names}
-        for draw in range(draws):
-            references = [
-                tuple(pair.references[index] for index in indices[min(draw, len(indices) - 1)])
-                for pair, indices in zip(pairs, drawn, strict=True)
-            ]
-            scored = score_texts(
-                candidates, references * 2, documents, metrics=names, tokenizer=inputs.tokenizer
-            )
-            for name in names:
-                sides[name].append(scored.scores[name].images.reshape(2, -1))
-        for name in names:
-            first, second = np.stack(sides[name], axis=1)
-            scores[name][size] = first, second
+    scores = scores_by_random_subsets(
+        pairs,
+        documents,
+        [size for size in SIZES if size < most] + [most],
+        draws=int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MOST_DRAWS)),
+        metrics=names,
+        tokenizer=inputs.tokenizer,
+        seed=np.random.default_rng(inputs.seed),
+    )
     labels = (
         [str(kind) or "unknown" for kind in inputs.kinds.tolist()] if (inputs.kinds != "").any() else None
     )
