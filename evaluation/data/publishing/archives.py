@@ -473,8 +473,9 @@ def send_to_huggingface(site: Site, deposit: Deposit, plan: Plan, note: Note, pr
     created = _create_repository(site, repository)
     path = f"api/datasets/{quote(repository)}"
     info = site.call("GET", path, what="to read the repository")
+    there = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []}
     if not created and deposit.state == State.STARTED:
-        _check_own(site, deposit, info)
+        _check_own(site, deposit, there)
     if not info["private"] and not plan.publish:
         raise PublishingError(
             f"The dataset {repository} is public at {site.host}, so that what is sent there is public at once; "
@@ -484,7 +485,7 @@ def send_to_huggingface(site: Site, deposit: Deposit, plan: Plan, note: Note, pr
     if not _has_all_files(site, path, plan.files):
         progress(0.2, "sending files")
         note()
-        _commit(site, repository, plan, _stale_files(deposit, plan, info), str(info.get("sha") or ""))
+        _commit(site, repository, plan, _stale_files(deposit, plan, there), str(info.get("sha") or ""))
         if not _has_all_files(site, path, plan.files):
             raise PublishingError(
                 f"{site.host} has other files in {repository} than were sent. Send the release again."
@@ -515,10 +516,9 @@ def _create_repository(site: Site, repository: str) -> bool:
     return True
 
 
-def _check_own(site: Site, deposit: Deposit, info: Mapping[str, Any]) -> None:
+def _check_own(site: Site, deposit: Deposit, there: set[str]) -> None:
     """Raise PublishingError if the repository holds files of no release of the study."""
-    there = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []} - THERE_FROM_THE_START
-    if there and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
+    if there - THERE_FROM_THE_START and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
         raise PublishingError(
             f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
             "expected another --repository."
@@ -531,9 +531,8 @@ def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
     )
 
 
-def _stale_files(deposit: Deposit, plan: Plan, info: Mapping[str, Any]) -> list[str]:
+def _stale_files(deposit: Deposit, plan: Plan, there: set[str]) -> list[str]:
     """Return files of the study's earlier releases missing in this one; a version's tag keeps them."""
-    there = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []}
     ours = {
         file["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for file in sent
     }
@@ -580,15 +579,11 @@ def _commit(site: Site, repository: str, plan: Plan, stale: Iterable[str], paren
                 about = {"path": file.name, "algo": "sha256", "oid": file.sha256, "size": file.size}
                 yield _commit_line("lfsFile", about)
                 continue
-            before, after = _commit_line(
-                "file", {"path": file.name, "encoding": "base64", "content": ""}
-            ).rsplit(b'""', 1)
-            yield before + b'"'
-            yield from _in_base64(file.open())
-            yield b'"' + after
+            encoded = base64.b64encode(b"".join(file.open())).decode()
+            yield _commit_line("file", {"path": file.name, "encoding": "base64", "content": encoded})
         yield from (_commit_line("deletedFile", {"path": name}) for name in stale)
 
-    length = sum(map(len, content()))  # is not kept in memory: a release has many tables
+    length = sum(map(len, content()))  # one file at a time is in memory: a release has many tables
     headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(length)}
     try:
         site.call(
@@ -609,16 +604,6 @@ def _commit(site: Site, repository: str, plan: Plan, stale: Iterable[str], paren
 
 def _commit_line(key: str, value: Mapping[str, Any]) -> bytes:
     return json.dumps({"key": key, "value": value}).encode() + b"\n"
-
-
-def _in_base64(parts: Iterable[bytes]) -> Iterator[bytes]:
-    left = b""
-    for part in parts:
-        left += part
-        whole = len(left) // 3 * 3
-        yield base64.b64encode(left[:whole])
-        left = left[whole:]
-    yield base64.b64encode(left)
 
 
 def _send_large(site: Site, repository: str, files: list[Content]) -> None:
@@ -689,8 +674,6 @@ def _report_upload(
 
 
 def _tag_version(site: Site, path: str, version: str, commit: str) -> None:
-    try:
-        body = {"tag": f"v{version}", "message": f"Release {version}"}
+    body = {"tag": f"v{version}", "message": f"Release {version}"}
+    with suppress(ArchiveConflict):  # an earlier run named it
         site.call("POST", f"{path}/tag/{commit}", what=f"the tag v{version}", body=body)
-    except ArchiveConflict:
-        pass  # an earlier run named it
