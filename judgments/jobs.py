@@ -516,34 +516,25 @@ def is_gone(owner: str) -> bool | None:
     return False
 
 
-@dataclass(frozen=True)
-class Swept:
-    requeued: tuple[int, ...]
-    given_up: tuple[int, ...]
-    resent: tuple[int, ...] = ()
-
-
-def sweep_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> Swept:
+def sweep_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> None:
     """Queue the jobs of dead workers and of lost messages again; safe at any time.
 
     Args:
         at_broker: how many messages of a queue the broker holds; None if it does not say.
     """
-    requeued, given_up = [], []
     for job in Job.objects.filter(state=Job.State.RUNNING):
         if not _is_lapsed(job):
             continue
         run = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING, owner=job.owner)
         if error := _why_given_up(job):
-            if run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now()):
-                given_up.append(job.pk)
-        elif run.give_back():
-            requeued.append(job.pk)
+            run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now())
+        else:
+            run.give_back()
     _offer_unknown_kinds()
-    resent = [job_id for queue in QUEUES for job_id in _take_back_lost(queue, at_broker)]
+    for queue in QUEUES:
+        _take_back_lost(queue, at_broker)
     for queue in QUEUES:
         dispatch(queue)
-    return Swept(tuple(requeued), tuple(given_up), tuple(resent))
 
 
 def _offer_unknown_kinds() -> None:
@@ -601,16 +592,14 @@ def _seconds_awake() -> float:
     return time.monotonic() - _woke
 
 
-def _take_back_lost(queue: str, at_broker: Callable[[str], int | None]) -> list[int]:
+def _take_back_lost(queue: str, at_broker: Callable[[str], int | None]) -> None:
     """Mark as not sent the oldest of more jobs than messages wait; a message sent twice does nothing."""
     sent = Job.objects.filter(queue=queue, state=Job.State.QUEUED, sent_at__lt=Now() - LOST_AFTER)
     lost = list(sent.order_by("sent_at", "pk").values_list("pk", flat=True))
     messages = at_broker(queue) if lost else None
-    if messages is None:
-        return []
-    lost = lost[: max(0, len(lost) - messages)]
-    Job.objects.filter(pk__in=lost, state=Job.State.QUEUED).update(sent_at=None)
-    return lost
+    if messages is not None:
+        lost = lost[: max(0, len(lost) - messages)]
+        Job.objects.filter(pk__in=lost, state=Job.State.QUEUED).update(sent_at=None)
 
 
 def cancel_job(job: Job) -> None:

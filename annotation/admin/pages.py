@@ -40,6 +40,7 @@ from judgments.access.roles import Right, visible_rows
 from judgments.admin.base import (
     KnownValuesFilter,
     ReadOnlyAdmin,
+    count_column,
     count_of,
     counted_beside,
     study_column,
@@ -57,7 +58,7 @@ class ValueFilter(KnownValuesFilter):
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
     empty_words = "This lists people who joined a study."
-    list_display = ("name", "source_label", study_column, "assignment_count", "created_at")
+    list_display = ("name", "source_label", study_column, count_column("HITs taken", "n"), "created_at")
     list_filter = ("source", "anonymous", "study")
     list_select_related = ("study",)
     search_fields = ("name",)
@@ -76,10 +77,6 @@ class WorkerAdmin(ReadOnlyAdmin):
     def source_label(self, worker: Worker) -> tuple[str, str]:
         return worker.source, worker.get_source_display()
 
-    @display(description="HITs taken", ordering="n")
-    def assignment_count(self, worker: Worker) -> int:
-        return worker.n  # type: ignore[attr-defined]
-
 
 @admin.register(Assignment)
 class AssignmentAdmin(ReadOnlyAdmin):
@@ -91,7 +88,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
         "state_label",
         "accepted_at",
         "submitted_at",
-        "judgment_count",
+        count_column("judgments", "n", ordered=False),
     )
     list_filter = ("state", "simulated", "study")
     list_select_related = ("study", "worker", "hit")
@@ -125,10 +122,6 @@ class AssignmentAdmin(ReadOnlyAdmin):
     )  # fmt: skip
     def state_label(self, assignment: Assignment) -> tuple[str, str]:
         return assignment.state, assignment.get_state_display()
-
-    @display(description="judgments")
-    def judgment_count(self, assignment: Assignment) -> int:
-        return assignment.n  # type: ignore[attr-defined]
 
 
 @admin.register(Judgment)

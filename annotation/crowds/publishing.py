@@ -161,11 +161,6 @@ def ask_to_extend(
 @as_one_order
 def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
     """Keep all published external HITs open for ``hours`` from now; return their number."""
-    if not 1 <= hours <= LONGEST_HOURS:
-        raise WrongState(
-            _("Nothing was changed: work is offered for 1 to %(longest_hours)s hours, not for %(hours)s.")
-            % {"longest_hours": LONGEST_HOURS, "hours": hours}
-        )
     if study.state != Study.State.OPEN:
         raise WrongState(
             _("Nothing was changed: study %(slug)r is %(state)s.")

@@ -66,9 +66,8 @@ from judgments.studies.study_page import (
     Context,
     Group,
     Refusal,
-    StudyPage,
     add_operation,
-    add_page,
+    study_page,
     take_refusal,
 )
 from judgments.templatetags.judgments_tags import cents
@@ -252,6 +251,15 @@ FIGURES = add_figures(
 )
 
 
+def _concerns_a_crowd(study: Study) -> bool:
+    """Return False for an unpaid study without qualifications that people of this site answer."""
+    design = design_of(study)
+    workers = design.workers
+    named = workers.requires or workers.forbids or workers.grants
+    return bool(backend_of(study).sends_people or design.crowd.reward_cents or named)
+
+
+@study_page("crowd", "Crowd", order=41, shown=_concerns_a_crowd, group=Group.LIVE, before=Group.LAUNCH)
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend, design = backend_of(study), design_of(study)
     calls = CrowdCall.objects.filter(study=study)
@@ -401,27 +409,6 @@ def _compared(study: Study) -> dict[str, object] | None:
         discrepancy for discrepancy in last.result.get("discrepancies", []) if discrepancy["kind"] != "parked"
     ]
     return {"at": last.finished_at, "found": discrepancies[:SHOWN], "count": len(discrepancies)}
-
-
-def _concerns_a_crowd(study: Study) -> bool:
-    """Return False for an unpaid study without qualifications that people of this site answer."""
-    design = design_of(study)
-    workers = design.workers
-    named = workers.requires or workers.forbids or workers.grants
-    return bool(backend_of(study).sends_people or design.crowd.reward_cents or named)
-
-
-add_page(
-    StudyPage(
-        name="crowd",
-        label="Crowd",
-        order=41,
-        view=show_crowd,
-        shown=_concerns_a_crowd,
-        group=Group.LIVE,
-        before=Group.LAUNCH,
-    )
-)
 
 
 def _syncs(study: Study) -> bool:

@@ -57,10 +57,8 @@ from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
-    StudyPage,
     StudyStep,
     add_operation,
-    add_page,
     add_step,
     page_address,
     read_posted_parameters,
@@ -491,6 +489,14 @@ FIGURES = add_figures(
 )
 
 
+@study_page(
+    "controls",
+    "Check questions",
+    order=30,
+    shown=lambda study: study.state != Study.State.DRAFT and design_of(study).controls.per_hit > 0,
+    group=Group.LIVE,
+    before=Group.DESIGN,
+)
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     units = (
         Unit.objects.filter(study=study, control=True)
@@ -515,19 +521,4 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)
 
 
-def _has_controls(study: Study) -> bool:
-    return study.state != Study.State.DRAFT and design_of(study).controls.per_hit > 0
-
-
-add_page(
-    StudyPage(
-        name="controls",
-        label="Check questions",
-        order=30,
-        view=show_controls,
-        shown=_has_controls,
-        group=Group.LIVE,
-        before=Group.DESIGN,
-    )
-)
 add_operation(strike, label="Withdraw check questions", fields=())

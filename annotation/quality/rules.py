@@ -415,11 +415,6 @@ def set_rule(
     by: User | None = None,
 ) -> QualityRule:
     detector = make_study_rule(study, rule, settings)
-    if action not in QualityRule.Action.values:
-        raise WrongState(
-            _("Nothing was changed: %(action)r is none of %(values)s.")
-            % {"action": action, "values": ", ".join(QualityRule.Action.values)}
-        )
     try:
         check_action(detector, action)
     except ValueError as error:

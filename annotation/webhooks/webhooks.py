@@ -274,31 +274,6 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
     return webhook
 
 
-@transaction.atomic
-def remove_webhook(*, webhook: Webhook, by: User | None = None) -> None:
-    removed, _rows = Webhook.objects.filter(pk=webhook.pk).delete()
-    if removed:
-        sentence = "A webhook was removed, and its log with it."
-        note_event(study=webhook.study, what="webhook-removed", sentence=sentence, by=by)
-
-
-@transaction.atomic
-def switch_webhook(*, webhook: Webhook, active: bool, by: User | None = None) -> None:
-    """Switch a webhook on or off; off gives up waiting messages, on starts with new events."""
-    switched = Webhook.objects.filter(pk=webhook.pk, active=not active).update(
-        active=active,
-        failures=0,
-        rests_until=None,
-        told_complete_at=timezone.now() if is_complete(webhook.study) else None,
-    )
-    if not switched:
-        return
-    if not active:
-        give_up_waiting(webhook)
-    sentence = f"A webhook was switched {'on' if active else 'off'}."
-    note_event(study=webhook.study, what="webhook-switched", sentence=sentence, by=by, webhook=webhook.pk)
-
-
 def give_up_waiting(webhook: Webhook) -> None:
     WebhookDelivery.objects.filter(webhook=webhook, state=State.WAITING).update(
         state=State.GIVEN_UP, problem="The webhook was switched off."
@@ -557,18 +532,33 @@ class SwitchRequest(Parameters):
 @operation(
     "switch-webhook", "Switch a webhook on or off", parameters=SwitchRequest, scope="webhooks", row="webhook"
 )
+@transaction.atomic
 def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outcome:
     """Switch a webhook off, which gives up waiting messages, or on, for events from now on."""
     row = _webhook(study, webhook)
-    switch_webhook(webhook=row, active=active, by=by)
+    switched = Webhook.objects.filter(pk=row.pk, active=not active).update(
+        active=active,
+        failures=0,
+        rests_until=None,
+        told_complete_at=timezone.now() if is_complete(study) else None,
+    )
+    if switched:
+        if not active:
+            give_up_waiting(row)
+        sentence = f"A webhook was switched {'on' if active else 'off'}."
+        note_event(study=study, what="webhook-switched", sentence=sentence, by=by, webhook=row.pk)
     row.refresh_from_db()
     return Outcome(_("The webhook is on.") if active else _("The webhook is off."), row)
 
 
 @operation("remove-webhook", "Remove a webhook", scope="webhooks", row="webhook")
+@transaction.atomic
 def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Remove a webhook, and its log."""
-    remove_webhook(webhook=_webhook(study, webhook), by=by)
+    removed, _rows = Webhook.objects.filter(pk=_webhook(study, webhook).pk).delete()
+    if removed:
+        sentence = "A webhook was removed, and its log with it."
+        note_event(study=study, what="webhook-removed", sentence=sentence, by=by)
     return Outcome(_("The webhook was removed."))
 
 

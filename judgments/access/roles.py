@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.audit import acting_person
-from common.errors import DesignError, NotThere, WrongState
+from common.errors import NotThere, WrongState
 from judgments.models import (
     Caption,
     Dataset,
@@ -116,18 +116,8 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
     """Give a person a role in a study, replacing any other.
 
     Raises:
-        DesignError: an unknown role, or an inactive account. WrongState: the study would lose its last owner.
+        WrongState: the study would lose its last owner.
     """
-    if role not in Role.values:
-        raise DesignError(
-            gettext("There is no role %(role)r; expected one of %(listed)s.")
-            % {"role": role, "listed": ", ".join(Role.values)},
-            field="role",
-        )
-    if not user.is_active:
-        raise DesignError(
-            gettext("The account %(name)r is not active.") % {"name": user.get_username()}, field="user"
-        )
     had = _role_and_lock(study, user)
     if had == role:
         return StudyRole.objects.get(study=study, user=user)
@@ -309,14 +299,8 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
     """Give a person a role in a dataset, replacing any other.
 
     Raises:
-        DesignError: an unknown role. WrongState: an account that cannot sign in, or the last owner.
+        WrongState: an account that cannot sign in, or the last owner.
     """
-    if role not in DatasetRole.Role.values:
-        raise DesignError(
-            gettext("There is no role %(role)r; expected one of %(listed)s.")
-            % {"role": role, "listed": ", ".join(DatasetRole.Role.values)},
-            field="role",
-        )
     if not (user.is_active and user.is_staff):
         raise WrongState(
             gettext("Nothing was changed: %(name)s cannot sign in to these pages.")

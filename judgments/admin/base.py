@@ -74,8 +74,8 @@ def counted_beside(model: type[Any], relation: str) -> Coalesce:
     return count_of(field.related_model._default_manager.all(), field.field.name)
 
 
-def count_column(description: str, field: str) -> Callable[[Any], str]:
-    @display(description=description, ordering=field)
+def count_column(description: str, field: str, *, ordered: bool = True) -> Callable[[Any], str]:
+    @display(description=description, ordering=field if ordered else None)
     def column(row: Any) -> str:
         return thousands(getattr(row, field))
 

@@ -122,7 +122,7 @@ class UnitAdmin(ReadOnlyAdmin):
         "first_text",
         "second_text",
         "role",
-        "judgment_count",
+        count_column("judgments", "n", ordered=False),
     )
     list_filter = ("control", "withdrawn", "filtered", KindFilter, "study")
     search_fields = ("=key", "first__text", "second__text", "item__name")
@@ -166,10 +166,6 @@ class UnitAdmin(ReadOnlyAdmin):
             if getattr(unit, name):
                 return name, name
         return ""
-
-    @display(description="judgments")
-    def judgment_count(self, unit: Unit) -> int:
-        return unit.n  # type: ignore[attr-defined]
 
 
 @admin.register(HIT)

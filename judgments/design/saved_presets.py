@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
-from common.errors import DataConflict, DesignError, NotThere, WrongState
+from common.errors import DataConflict, NotThere, WrongState
 from judgments.design.reading import PRESETS, Preset, make_design, read_toml
 from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study, StudyEvent
@@ -60,9 +60,8 @@ def save_preset(
     """Save a design as a preset.
 
     Raises:
-        DesignError: no title, or no usable slug. DataConflict: the name is taken.
+        DesignError: no usable slug. DataConflict: the name is taken.
     """
-    _check_title(title, description)
     checked = make_design({"name": title, "slug": slug or " ", "dataset": "any", "protocol": design.protocol})
     if checked.slug in PRESETS:
         raise DataConflict(
@@ -88,9 +87,8 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
     """Change title and description; the slug stays, as study files name it.
 
     Raises:
-        NotThere, WrongState: it does not exist, or is another person's. DesignError: no title.
+        NotThere, WrongState: it does not exist, or is another person's.
     """
-    _check_title(title, description)
     preset = _own(slug, by)
     preset.title, preset.description = title.strip(), description.strip()
     preset.save(update_fields=["title", "description"])
@@ -116,15 +114,6 @@ def _own(slug: str, by: User) -> SavedPreset:
             gettext("Preset %(slug)r was made by somebody else; only its maker changes it.") % {"slug": slug}
         )
     return preset
-
-
-def _check_title(title: str, description: str) -> None:
-    if not 1 <= len(title.strip()) <= 200:
-        raise DesignError(gettext("A preset's title has 1 to 200 characters."), field="title")
-    if len(description) > 1000:
-        raise DesignError(
-            gettext("A preset's description has 1,000 characters at most."), field="description"
-        )
 
 
 @dataclass(frozen=True, slots=True)

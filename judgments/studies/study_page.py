@@ -180,15 +180,11 @@ START_PAGES: dict[str, StartPage] = {}
 PLAN_PARTS: list[PlanPart] = []
 
 
-def add_page(page: StudyPage) -> None:
-    PAGES[page.name] = page
-
-
 def study_page(name: str, label: str = "", **options: Any) -> Callable[[View], View]:
     """Decorate the view of a page, with the attributes of ``StudyPage``."""
 
     def register(view: View) -> View:
-        add_page(StudyPage(name=name, label=label, view=view, **options))
+        PAGES[name] = StudyPage(name=name, label=label, view=view, **options)
         return view
 
     return register

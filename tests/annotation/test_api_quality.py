@@ -513,10 +513,10 @@ def test_what_cannot_be_sent_is_refused_by_name(split_study: Study) -> None:
     for units in ([], list(control), [0]):
         with pytest.raises(WrongState, match="Nothing was sent: choose one or more units"):
             send_to_adjudicator(study=elsewhere, units=units, adjudicator=rita)
-    units = list(Unit.objects.filter(study=split_study).values_list("key", flat=True)[:1])
+    keys = list(Unit.objects.filter(study=split_study).values_list("key", flat=True)[:1])
     for user in (person("nick", may=False), person("guest", staff=False)):
         with pytest.raises(WrongState, match="may not adjudicate"):
-            send_units.run(split_study, {"units": units, "adjudicator": user.username}, by=rita)
+            send_units.run(split_study, {"units": keys, "adjudicator": user.username}, by=rita)
 
 
 @pytest.mark.parametrize(

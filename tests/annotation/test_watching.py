@@ -249,8 +249,8 @@ def test_a_change_that_is_none_changes_nothing() -> None:
     study = watched_by("flag")
     with pytest.raises(WrongState, match="Nothing was changed: side-bias has no setting"):
         set_rule(study=study, rule="side-bias", settings={"x": 1}, action="flag", enabled=True)
-    with pytest.raises(WrongState, match="'shout' is none of flag, pause, exclude"):
-        set_rule(study=study, rule="side-bias", settings={}, action="shout", enabled=True)
+    with pytest.raises(ValidationError, match='"shout" is not a valid choice'):
+        operations.set_rule.read({"action": "shout"}, row="side-bias")
     assert QualityRule.objects.get().settings == {}
 
 

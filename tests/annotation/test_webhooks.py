@@ -31,17 +31,17 @@ from annotation.webhooks.webhooks import (
     forget_old,
     note_completions,
     ping_webhook,
-    remove_webhook,
+    remove,
     retry,
     rotate,
     secret_of,
     send_webhooks,
     sign,
-    switch_webhook,
+    switch,
 )
 from annotation.work.operations import extend_study
 from annotation.work.worksheet import page_units_of
-from common.errors import DataConflict, DesignError, WrongState
+from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent
 from tests.annotation.calling import is_problem
@@ -274,7 +274,7 @@ def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Liste
     assert StudyEvent.objects.filter(study=study, what="webhook-gone").count() == 1
     with pytest.raises(WrongState, match="switched off"):
         ping_webhook(webhook=webhook)
-    switch_webhook(webhook=webhook, active=True)
+    switch.run(study, {"webhook": str(webhook.pk), "active": True}, by=None)
     listener.status = 200
     ping_webhook(webhook=webhook)
     assert send_webhooks() == 1
@@ -394,8 +394,9 @@ def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: 
     heard: Heard = listener.heard[0]
     assert documented_verify()(other, heard.headers, heard.body)
     assert not documented_verify()(secret, heard.headers, heard.body)
-    remove_webhook(webhook=webhook)
-    remove_webhook(webhook=webhook)
+    remove.run(study, {"webhook": str(webhook.pk)}, by=None)
+    with pytest.raises(NotThere):
+        remove.run(study, {"webhook": str(webhook.pk)}, by=None)
     noted = StudyEvent.objects.filter(study=study, what__startswith="webhook-").values_list("what", flat=True)
     assert sorted(noted) == ["webhook-added", "webhook-removed", "webhook-rotated"]
 

@@ -248,9 +248,10 @@ bundles = lambda: len(list(folder.glob("*.zip")))
 told = {"ended": ended, "bundles": bundles(), "releases": Release.objects.count()}
 long_ago = timezone.now() - timedelta(seconds=settings.JOB_STALE_SECONDS + 1)
 Job.objects.update(heartbeat=long_ago)
-swept = sweep_jobs()
+sweep_jobs()
+told |= {"requeued": Job.objects.get().state == "queued"}
 run_job(job.pk)
-told |= {"requeued": list(swept.requeued) == [job.pk], "state": Job.objects.get().state, "then": bundles()}
+told |= {"state": Job.objects.get().state, "then": bundles()}
 told |= {"left": [path.name for path in folder.glob(".*")]}
 told |= {"differences": verify_bundle(release_file(Release.objects.get())).count}
 print("TOLD", json.dumps(told))

@@ -403,7 +403,7 @@ def _text_of_markdown(source: str) -> str:
 def describe_translations(translations: Mapping[str, Any]) -> str:
     rows = translation_rows(translations).of
     rows[TEXTS] = [
-        row | {name: _text_of_markdown(row[name]) for name in MARKDOWN if row.get(name)}
+        {**row, **{name: _text_of_markdown(row[name]) for name in MARKDOWN if row.get(name)}}
         for row in rows[TEXTS]
     ]
     parts = TranslationsField().parts.items()
