@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -12,12 +12,14 @@ from django.utils.translation import gettext
 
 from common import amounts
 from common.amounts import coefficient, thousands
+from evaluation.statistics.inference import FEW_RATERS
 
 DASH = "–"
 # Sections that pages show first and with a figure open; the rest is folded.
 LEADING = ("verdict", "tournament", "grades", "ranking", "metrics")
 NARROW = "\u00a0"  # no line break between a sign and its number
 LEAST_P = 0.001
+MOST_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +409,42 @@ def p_in_text(p: float) -> str:
     """Format p for a sentence: p < .001, p = .013."""
     text = p_value(p)
     return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
+
+
+def few_raters_sentence(result: Mapping[str, Any]) -> str:
+    """Warn of intervals over few raters; "" over many, or unknown ones."""
+    raters = result.get("raters", FEW_RATERS)
+    if raters >= FEW_RATERS:
+        return ""
+    return gettext(
+        "Intervals and tests are by participant, and %(raters)d are few: with fewer than %(few)d they may claim "
+        "somewhat more than is known."
+    ) % {"raters": raters, "few": FEW_RATERS}
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join names: a, b and c; count the last of many."""
+    shown, left = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
+    if left > 0:
+        shown.append(gettext("%(n)s more") % {"n": left})
+    if len(shown) == 1:
+        return shown[0]
+    return gettext("%(names)s and %(last)s") % {"names": ", ".join(shown[:-1]), "last": shown[-1]}
+
+
+def range_of(values: Sequence[float], last: Callable[[float], str], first: Callable[[float], str]) -> str:
+    """Word the range of values, or one value if both ends read the same."""
+    low, high = first(min(values)), last(max(values))
+    return high if last(min(values)) == high else gettext("%(low)s to %(high)s") % {"low": low, "high": high}
+
+
+def interval_in_text(
+    cell: Mapping[str, Any], first: Callable[[float], str], last: Callable[[float], str]
+) -> str:
+    low, high = cell["low"], cell["high"]
+    if low is None or high is None:
+        return gettext("undefined")
+    return gettext("%(low)s to %(high)s") % {"low": first(low), "high": last(high)}
 
 
 def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Estimate:

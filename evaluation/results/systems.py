@@ -22,18 +22,19 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import proposals_of
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in, ratio
-from evaluation.presentation.content import json_float, p_in_text, percent, percent_number
+from evaluation.presentation.content import (
+    few_raters_sentence,
+    interval_in_text,
+    join_names,
+    json_float,
+    p_in_text,
+    percent,
+    percent_number,
+)
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs
 from evaluation.results.error_spans.scores import segments_of
 from evaluation.results.rankings import JudgedTexts
 from evaluation.results.strengths.computing import PEOPLE, Choices, NothingToRank, fit_choices
-from evaluation.results.verdict import (
-    LEVEL,
-    few_raters_sentence,
-    interval_in_text,
-    join_names,
-    leaders_by_tests,
-)
 from evaluation.statistics.aggregation import bradley_terry_of_comparisons
 from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.inference import (
@@ -49,7 +50,8 @@ from evaluation.statistics.inference import (
     spread_of_mean,
 )
 from evaluation.statistics.inputs import encode
-from evaluation.statistics.meta import PeoplesWinners
+from evaluation.statistics.meta import PeoplesWinners, clusters_of_p_values
+from evaluation.statistics.significance import LEVEL
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Item, Study, Unit
 from judgments.studies.studies import design_of
@@ -129,7 +131,7 @@ def decide(standings: Standings) -> SystemsVerdict:
     p = 2 * scipy.special.stdtr(standings.freedom, -t)
     p = np.triu(p, 1) + np.triu(p, 1).T  # two orders of a pair differ by the last bit of their errors
     np.fill_diagonal(p, np.nan)
-    leaders, rest, largest = leaders_by_tests(names, strength.tolist(), p)
+    leaders, rest, largest = clusters_of_p_values(strength, p, names).leaders()
     order = sorted(range(len(names)), key=lambda index: -strength[index])
     settled = len(leaders) == 1
     more = None

@@ -16,12 +16,18 @@ from django.utils.translation import gettext_noop, ngettext
 
 from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets.records import Flags, Floats, Ints
-from evaluation.presentation.content import json_float, p_in_text, percent, percent_number
-from evaluation.statistics.inference import FEW_RATERS, RaterDeletions
+from evaluation.presentation.content import (
+    few_raters_sentence,
+    interval_in_text,
+    join_names,
+    p_in_text,
+    percent,
+    percent_number,
+    range_of,
+)
+from evaluation.statistics.inference import RaterDeletions
 from evaluation.statistics.meta import PeoplesWinners, clusters_of_p_values, metric_winners
 
-LEVEL = 0.05
-MOST_NAMED = 6
 INTERVALS = "intervals"
 TESTS, TESTS_BY_IMAGE = "mcnemar-holm", "mcnemar-by-image-holm"
 TESTS_BY_RATER = "difference-by-image-and-rater-holm"
@@ -60,17 +66,6 @@ def paired_p(names: Sequence[str], test: Callable[[str, str], float]) -> Floats:
     for first, second in combinations(range(len(names)), 2):
         p[first, second] = p[second, first] = test(names[second], names[first])
     return p
-
-
-def leaders_by_tests(
-    names: Sequence[str], values: Sequence[float], p: Floats
-) -> tuple[list[str], list[str], float | None]:
-    """Return those that the highest does not beat, the rest, and the largest p of the rest."""
-    clusters = clusters_of_p_values(values, p, names, correction="holm", level=LEVEL)
-    behind = (clusters.adjusted_p[0] <= clusters.level) & (clusters.values[0] > clusters.values)
-    leaders = [name for name, beaten in zip(clusters.names, behind, strict=True) if not beaten]
-    rest = [name for name in clusters.names if name not in leaders]
-    return leaders, rest, json_float(clusters.adjusted_p[0][behind].max()) if rest else None
 
 
 def leaders_by_intervals(cells: Cells) -> tuple[list[str], list[str]]:
@@ -123,7 +118,8 @@ def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, pairs: Flags
         right = {name: float((winners == people.winners)[decided].mean()) for name, winners in named.items()}
         names = sorted(right, key=lambda name: -right[name])
         p = paired_p(names, difference_p(people, named, pairs))
-        leaders, rest, largest = leaders_by_tests(names, [right[name] for name in names], p)
+        clusters = clusters_of_p_values([right[name] for name in names], p, names)
+        leaders, rest, largest = clusters.leaders()
     return _make_verdict(leaders, rest, largest, n, name_of_test(people), cells)
 
 
@@ -250,17 +246,6 @@ def count_raters(deletions: RaterDeletions | None) -> dict[str, int]:
     return {} if deletions is None else {"raters": deletions.raters}
 
 
-def few_raters_sentence(result: Mapping[str, Any]) -> str:
-    """Warn of intervals over few raters; "" over many, or unknown ones."""
-    raters = result.get("raters", FEW_RATERS)
-    if raters >= FEW_RATERS:
-        return ""
-    return _(
-        "Intervals and tests are by participant, and %(raters)d are few: with fewer than %(few)d they may claim "
-        "somewhat more than is known."
-    ) % {"raters": raters, "few": FEW_RATERS}
-
-
 def levels_sentence(result: Mapping[str, Any]) -> str:
     """Describe the levels to compare a verdict with, chance and one judge, and what weakens it."""
     if not result["verdict"]["all"]["leaders"]:
@@ -298,16 +283,6 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
     }
 
 
-def join_names(names: Sequence[str]) -> str:
-    """Join names: a, b and c; count the last of many."""
-    shown, left = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
-    if left > 0:
-        shown.append(_("%(n)s more") % {"n": left})
-    if len(shown) == 1:
-        return shown[0]
-    return _("%(names)s and %(last)s") % {"names": ", ".join(shown[:-1]), "last": shown[-1]}
-
-
 def _make_verdict(
     leaders: list[str], rest: list[str], p: float | None, n: int, by: str, cells: Cells
 ) -> Verdict:
@@ -318,18 +293,3 @@ def _make_verdict(
 
 def _describe_others(rest: Sequence[str]) -> str:
     return rest[0] if len(rest) == 1 else _("the other %(n)d") % {"n": len(rest)}
-
-
-def range_of(values: Sequence[float], last: Callable[[float], str], first: Callable[[float], str]) -> str:
-    """Word the range of values, or one value if both ends read the same."""
-    low, high = first(min(values)), last(max(values))
-    return high if last(min(values)) == high else _("%(low)s to %(high)s") % {"low": low, "high": high}
-
-
-def interval_in_text(
-    cell: Mapping[str, Any], first: Callable[[float], str], last: Callable[[float], str]
-) -> str:
-    low, high = cell["low"], cell["high"]
-    if low is None or high is None:
-        return _("undefined")
-    return _("%(low)s to %(high)s") % {"low": first(low), "high": last(high)}

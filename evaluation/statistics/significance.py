@@ -638,6 +638,12 @@ class ClusterResult:
     seed: int | None = None
     signature: str = ""
 
+    def leaders(self) -> tuple[list[str], list[str], float | None]:
+        """Return the systems that the first does not beat, the rest, and the largest adjusted p of the rest."""
+        behind = (self.adjusted_p[0] <= self.level) & (self.values[0] > self.values)
+        leaders, rest = ([self.names[row] for row in np.flatnonzero(rows)] for rows in (~behind, behind))
+        return leaders, rest, float(self.adjusted_p[0][behind].max()) if rest else None
+
 
 @signed("clusters", data=("names",), input="scores")
 def system_clusters(

@@ -26,6 +26,8 @@ from evaluation.presentation.content import (
     Section,
     Table,
     estimate_of,
+    few_raters_sentence,
+    join_names,
     json_float,
     levels_of,
 )
@@ -35,14 +37,7 @@ from evaluation.reports.sections.people import NEAR, one_against_cut, one_agains
 from evaluation.results.aggregation import captions_table, leave_one_out_table, questions_tables
 from evaluation.results.metric_figures import FEWEST_RESAMPLES, readings_tables
 from evaluation.results.rankings import JudgedTexts, rankings_tables
-from evaluation.results.verdict import (
-    correlation_verdict,
-    few_raters_sentence,
-    join_names,
-    leaders_by_intervals,
-    leaders_by_tests,
-    paired_p,
-)
+from evaluation.results.verdict import correlation_verdict, leaders_by_intervals, paired_p
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import clusters_of_p_values, wilson_interval
 from evaluation.statistics.significance import mcnemar_test, williams_test
@@ -560,7 +555,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     floor, ceiling = _shares_in_pool(judged, cuts)
     _, strictest, *_, mean, images = rows[0]
     groups = _compare_systems(first, names, cuts)
-    leaders, _, _ = leaders_by_tests(names, *next(iter(groups.values())))
+    leaders, _, _ = clusters_of_p_values(*next(iter(groups.values())), names).leaders()
     of_leaders = [row for row in rows if row[0] in leaders]
     shares_of_leaders = [row[1].value for row in of_leaders]
     sentence = say(

@@ -24,10 +24,13 @@ from evaluation.presentation.content import (
     Table,
     as_json,
     estimate_of,
+    few_raters_sentence,
+    join_names,
     json_float,
     levels_of,
     percent,
     percent_number,
+    range_of,
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
@@ -39,12 +42,9 @@ from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, acc
 from evaluation.results.systems import credit_of_side
 from evaluation.results.verdict import (
     difference_p,
-    few_raters_sentence,
-    join_names,
     leaders_by_intervals,
     pair_verdict,
     paired_p,
-    range_of,
     winners_named,
 )
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament

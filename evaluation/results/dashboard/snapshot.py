@@ -29,7 +29,7 @@ from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.presentation.content import as_json, json_float
+from evaluation.presentation.content import as_json, few_raters_sentence, json_float
 from evaluation.results.aggregation import unused_answers, worker_table
 from evaluation.results.consensus import (
     agreement_rows,
@@ -45,7 +45,6 @@ from evaluation.results.metric_figures import pair_kinds, score_captions, score_
 from evaluation.results.verdict import (
     correlation_verdict,
     count_raters,
-    few_raters_sentence,
     pair_verdict,
     verdict_sentence,
     winners_named,

@@ -26,9 +26,18 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.errors import EvaluationError
 from evaluation.models import Consensus
-from evaluation.presentation.content import Dots, Estimate, Panel, Section, Table, as_json, json_float
+from evaluation.presentation.content import (
+    Dots,
+    Estimate,
+    Panel,
+    Section,
+    Table,
+    as_json,
+    join_names,
+    json_float,
+)
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.results.verdict import join_names, leaders_by_intervals
+from evaluation.results.verdict import leaders_by_intervals
 from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.inference import CONFIDENCE, ITEM, spread_of_mean
 from evaluation.statistics.significance import adjusted_p_values, stouffer_wilcoxon
