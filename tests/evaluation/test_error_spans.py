@@ -101,7 +101,7 @@ def test_the_report_has_the_scores_of_systems(study: StudyOf) -> None:
     (held,) = [one for one in build_report(study.study).sections if one.name == "systems-by-errors"]
     scores, apart = held.tables
     good = system_scores(segments_of(study.study))[0]
-    assert scores.texts()[0][:3] == ["good", f"82.5 [{good.low:.3g}, {good.high:.3g}]", "-1"]
+    assert scores.texts()[0][:3] == ["good", f"82.50 [{good.low:.2f}, {good.high:.2f}]", "-1.00"]
     assert [column.name for column in scores.columns][4:6] == ["minor errors", "major errors"]
     assert [(row[0], row[1], row[4], row[5], row[6]) for row in apart.rows] == [("good", "worse", 6, 0, 6)]
     best = "Of 2 systems, good has the best texts, 82.5 over 6 segments; no other's 95 % interval reaches its own."
