@@ -450,7 +450,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
     backend = backend_of(study)
     launch = launch_of(study, signed_in(request))
     design, points = launch.design, checklist(launch)
-    link = _link(request, study)
+    link = "" if backend.sends_people else public_address(request, study)
     if not was_opened(study):  # the newest rehearsal may be under way
         context["jobs"] += [job for copy in rehearsals_of(study)[:1] for job in jobs_to_show(copy)]
     context |= launch.plan | {
@@ -469,14 +469,6 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "invited": design.access.join == "invited" and not backend.sends_people,
     }
     return TemplateResponse(request, "admin/annotation/study_launch.html", context)
-
-
-def _link(request: HttpRequest, study: Study) -> str:
-    """Return the address for participants; "" if a crowd sends them."""
-    if backend_of(study).sends_people:
-        return ""
-    access = design_of(study).access
-    return public_address(request, study, code=access.code if access.join == "code" else "")
 
 
 def qr_code(address: str) -> SafeString:

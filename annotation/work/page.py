@@ -62,9 +62,7 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
     )
     context |= {
         "design": design,
-        "link": public_address(
-            request, study, code=design.access.code if design.access.join == "code" else ""
-        ),
+        "link": public_address(request, study),
         "sent_by": _(backend.title) if backend.sends_people else "",
         "invited": design.access.join == "invited" and not backend.sends_people,
         "page": page,

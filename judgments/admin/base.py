@@ -27,6 +27,7 @@ from common.amounts import thousands
 from judgments.access.roles import may_view, visible_rows
 from judgments.datasets.scaling import small_address
 from judgments.models import Dataset, Item, Study
+from judgments.studies.studies import design_of
 
 PER_PAGE = 50
 MOST_COUNTED = 50_000
@@ -53,6 +54,9 @@ def number_in(request: HttpRequest) -> int:
 
 
 def public_address(request: HttpRequest, study: Study, *, code: str = "") -> str:
+    """Return a study's link with the code of an invitation, or else with the one that its design asks everybody for."""
+    if not code and (access := design_of(study).access).join == "code":
+        code = access.code
     address = request.build_absolute_uri(reverse("annotation:study", args=[study.slug]))
     return f"{address}?code={code}" if code else address
 
