@@ -288,7 +288,7 @@ def test_bad_rows_are_refused_in_a_sentence_and_nothing_is_kept(tmp_path: Path) 
         ([{"system": "s9", "score": 1}], r'line 1, system: found "s9", expected a system of dataset'),
         (
             [{"image": "a.jpg", "system": "s1", "score": 1}],
-            r'found system "s1" on image "a.jpg", expected a system that',
+            r'found system "s1" on item "a.jpg", expected a system that',
         ),
         (
             [{"image": "a.jpg", "first": "no", "second": "poor a.jpg", "score": 1}],
@@ -352,7 +352,7 @@ def test_the_same_scores_change_nothing_and_others_must_be_asked_for(tmp_path: P
     # Of one caption without a score nothing is said.
     write(path, caption_rows(1, 2)[1:])
     brought(study.dataset, path, "comet", replace=True)
-    with pytest.raises(EvaluationError, match=r'has no score of 1 of 16; the first is "good a.jpg" of image'):
+    with pytest.raises(EvaluationError, match=r'has no score of 1 of 16; the first is "good a.jpg" of item'):
         evaluate_study(study=study.study, metrics=["comet"])
     other = StudyOf(make_dataset("other", IMAGES), "pairwise")
     with pytest.raises(EvaluationError, match="'comet' has no scores for dataset 'other'"):
@@ -402,7 +402,7 @@ def test_mt_metrics_eval_s_files_are_read_and_compared_with_people_s_scores(tmp_
         compare_with_scores(dataset=study.dataset, first="near", second="far", people="nobody")
     short = tmp_path / "short.seg.score"
     short.write_text("s0\t1\ns0\t2\n")
-    with pytest.raises(EvaluationError, match="has 2 lines for a system, and dataset 'graded' 8 images"):
+    with pytest.raises(EvaluationError, match="has 2 lines for a system, and dataset 'graded' 8 items"):
         import_scores(dataset=study.dataset, files=read_scores(short, []))
     short.write_text("s0 1\n")
     with pytest.raises(ImportProblem, match=r'line 1: found "s0 1", expected a system, a tab, and its score'):

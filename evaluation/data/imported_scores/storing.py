@@ -316,8 +316,8 @@ class _RowMatcher:
                 row, column, quoted(rows.keys[column][row]), f"a caption of dataset {self._dataset.name!r}"
             )
         assert systems is not None
-        actual = f"system {quoted(systems[row])} on image {quoted(image)}"
-        return rows.problem(row, None, actual, "a system that captioned this image")
+        actual = f"system {quoted(systems[row])} on item {quoted(image)}"
+        return rows.problem(row, None, actual, "a system that captioned this item")
 
     def _images(self, rows: ScoreRows) -> Sequence[str]:
         if "image" in rows.keys:
@@ -326,7 +326,7 @@ class _RowMatcher:
         if most != len(self._in_order):
             raise EvaluationError(
                 f"{rows.file} has {counted(most, 'line')} for a system, and dataset {self._dataset.name!r} "
-                f"{counted(len(self._in_order), 'image')}; expected a line for each, in their order."
+                f"{counted(len(self._in_order), 'item')}; expected a line for each, in their order."
             )
         return [self._in_order[segment] for segment in rows.segments]
 
@@ -485,7 +485,7 @@ class ImportedScores:
             item, text = what(int(missing[0]))
             raise EvaluationError(
                 f"Metric {name!r} has no score of {len(missing):,} of {len(scores):,}; the first is {quoted(text)} of "
-                f"image {quoted(self._images[item])}. Expected one of each that was judged."
+                f"item {quoted(self._images[item])}. Expected one of each that was judged."
             )
         return scores
 
