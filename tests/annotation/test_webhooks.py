@@ -140,12 +140,13 @@ def test_a_submission_without_webhooks_costs_no_query_and_with_one_a_look_and_an
     first, second = taken(study, "a"), taken(study, "b")
     with CaptureQueriesContext(connection) as without:
         hand_in(first)
-    [asked] = [one["sql"] for one in without if "annotation_webhook" in one["sql"]]
+    [asked] = [query["sql"] for query in without if "annotation_webhook" in query["sql"]]
     assert 'FROM "annotation_assignment"' in asked  # the one that reads the assignment anyway
     hook(study, listener, SUBMITTED)
     with CaptureQueriesContext(connection) as queries:
         hand_in(second)
-    assert len(queries) == len(without) + 2
+    # units may be read anew, as they are kept for some minutes alone
+    assert len([query for query in queries if "annotation_webhook" in query["sql"]]) == 1 + 2
 
 
 def test_what_is_undone_is_not_told(study: Study, listener: Listener) -> None:
