@@ -44,18 +44,15 @@ from common.incoming import within_request
 from common.rate_limits import TooMany, count, visiting_from
 from common.sqlite.base import Queue
 from config.api.framework import unknown_address
-from config.observing.requests import visitor_address
+from config.observing.requests import Middleware, visitor_address
 
 LARGE_BODY = 100_000  # bytes; answers of a page of work are far smaller
 WORKERS_PATHS = re.compile(r"/s/|/api/(assignments/|studies/[^/]+/(assignments|join)/)")
 QUEUE_SECONDS = 10.0  # then a request goes on without its turn
 
 
-class AdminPolicyMiddleware:
+class AdminPolicyMiddleware(Middleware):
     """Add settings.ADMIN_POLICY_CHANGES to the Content-Security-Policy of the admin."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -64,11 +61,8 @@ class AdminPolicyMiddleware:
         return response
 
 
-class OwnZoneMiddleware:
+class OwnZoneMiddleware(Middleware):
     """Show times of the admin in the reader's zone, from the cookie that js/admin.js sets; else in UTC."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         name = request.COOKIES.get("zone", "")
@@ -82,11 +76,8 @@ class OwnZoneMiddleware:
             return self.get_response(request)
 
 
-class ActingMiddleware:
+class ActingMiddleware(Middleware):
     """Set the acting account and its way in."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         door = "api" if request.path.startswith("/api/") else "page"
@@ -98,10 +89,7 @@ class ActingMiddleware:
             return self.get_response(request)
 
 
-class AddressMiddleware:
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
+class AddressMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # each browser that was shown a form has this cookie
         browser = request.COOKIES.get(settings.CSRF_COOKIE_NAME, "")
@@ -109,14 +97,11 @@ class AddressMiddleware:
             return self.get_response(request)
 
 
-class LimitsMiddleware:
+class LimitsMiddleware(Middleware):
     """Refuse calls below /api/ and large bodies, before they are read, beyond the visitor's limits.
 
     What a request reads of files is bounded too.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         is_call = request.path.startswith("/api/")
@@ -183,14 +168,11 @@ class UnchangedMiddleware:
         return self.unchanged.process_response(request, response)
 
 
-class StorableAddressMiddleware:
+class StorableAddressMiddleware(Middleware):
     """Answer addresses with U+0000 with 404: no row has it, and PostgreSQL refuses to search for it.
 
     API filters and crowds' links check their own values.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         in_path = "\x00" in request.path
@@ -202,15 +184,12 @@ class StorableAddressMiddleware:
         return self.get_response(request)
 
 
-class LanguageMiddleware:
+class LanguageMiddleware(Middleware):
     """Use the language of ``?language=``, else the one chosen before, else the browser's.
 
     A language in the address is kept in a cookie, but not before somebody whom a panel sent has begun: until then no
     cookie is set. The admin is in STAFF_LANGUAGES, else in English; the API is in English.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path.startswith(("/api/", settings.STATIC_URL)):
@@ -261,15 +240,12 @@ def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
     return {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
 
 
-class FramedPagesMiddleware:
+class FramedPagesMiddleware(Middleware):
     """Remove the ticket from an address and authenticate its worker.
 
     The ticket is a secret like a cookie: forms need no CSRF token, and no cookie is set. Must be outside of the
     middleware that sets cookies and X-Frame-Options, and inside the one that writes the content policy.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         match = TICKET.fullmatch(request.path_info)

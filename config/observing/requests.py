@@ -155,11 +155,13 @@ METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 access = logging.getLogger("quorum.access")
 
 
-class RequestMiddleware:
-    """Give each request an id for its log lines and its response, and count it."""
-
+class Middleware:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
+
+
+class RequestMiddleware(Middleware):
+    """Give each request an id for its log lines and its response, and count it."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         sent = request.headers.get(HEADER, "")
@@ -269,11 +271,8 @@ class _State:
 STATE = _State()
 
 
-class OutageMiddleware:
+class OutageMiddleware(Middleware):
     """Set the status of responses of ``as_outage``, and notice the end of an outage."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -302,11 +301,8 @@ def is_answering() -> bool:
     return True
 
 
-class HealthMiddleware:
+class HealthMiddleware(Middleware):
     """Answer `/health/live`, `/health/ready` and, to those who may read them, `/health/metrics`."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path_info == "/health/live":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -29,6 +28,7 @@ from unfold.forms import AdminOwnPasswordChangeForm
 
 from common import rate_limits
 from common.errors import QuorumError
+from config.observing.requests import Middleware
 from config.second_factor import devices
 from config.second_factor.devices import GIVEN_CODES, SIGNED_IN, STATE, WANTED
 
@@ -97,11 +97,8 @@ def change_password(request: HttpRequest) -> HttpResponseBase:
     )(request)
 
 
-class SecondFactorMiddleware:
+class SecondFactorMiddleware(Middleware):
     """Lead an account that still owes its second factor to the page; it is signed in nowhere else."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # a worker has no session; to look for one would make every page vary by cookies
