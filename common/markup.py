@@ -16,17 +16,8 @@ TAGS = {
 }  # fmt: skip
 # Markdown's names of block rules
 BLOCKS = (
-    "empty",
-    "indent",
-    "code",
-    "hashheader",
-    "setextheader",
-    "hr",
-    "olist",
-    "ulist",
-    "quote",
-    "reference",
-)
+    "empty", "indent", "code", "hashheader", "setextheader", "hr", "olist", "ulist", "quote", "reference",
+)  # fmt: skip
 INLINE_TAGS = {"code", "em", "strong"}
 # Links and tags; each part is bounded, so that the search takes linear time.
 LINK = re.compile(

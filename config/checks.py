@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from urllib.parse import urlsplit
 
-from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
 from django.db import OperationalError, ProgrammingError, connection
@@ -20,9 +19,7 @@ FIRST_MIGRATION = "0001_version_0_5_0"  # of each app; replaces all migrations o
 
 
 @checks.register(checks.Tags.database)
-def check_sqlite_keeps_its_word(
-    app_configs: Sequence[AppConfig] | None, **_: object
-) -> Iterator[checks.CheckMessage]:
+def check_sqlite_keeps_its_word(**_: object) -> Iterator[checks.CheckMessage]:
     if connection.vendor != "sqlite":
         return
     options = connection.settings_dict["OPTIONS"]
@@ -41,7 +38,7 @@ def check_sqlite_keeps_its_word(
 
 @checks.register(checks.Tags.database)
 def check_database_is_of_0_5_0_or_newer(
-    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: object
+    databases: Sequence[str] | None = None, **_: object
 ) -> Iterator[checks.CheckMessage]:
     """Refuse a database whose migrations are gone."""
     if not databases:  # Celery makes all checks at its start, when the database may be away
@@ -59,9 +56,7 @@ def check_database_is_of_0_5_0_or_newer(
 
 
 @checks.register(checks.Tags.security)
-def check_uploads_are_private(
-    app_configs: Sequence[AppConfig] | None, **_: object
-) -> Iterator[checks.CheckMessage]:
+def check_uploads_are_private(**_: object) -> Iterator[checks.CheckMessage]:
     media, static = settings.MEDIA_ROOT.resolve(), settings.STATIC_ROOT.resolve()
     if media.is_relative_to(static) or static.is_relative_to(media):
         yield checks.Error(
@@ -72,17 +67,13 @@ def check_uploads_are_private(
 
 
 @checks.register(checks.Tags.security)
-def check_data_is_private(
-    app_configs: Sequence[AppConfig] | None, **_: object
-) -> Iterator[checks.CheckMessage]:
+def check_data_is_private(**_: object) -> Iterator[checks.CheckMessage]:
     if places := exposed_files(settings.DATA_DIR, settings.SQLITE_FILE):
         yield checks.Warning(sentence_of_exposed(places), id="quorum.W003")
 
 
 @checks.register(checks.Tags.security, deploy=True)
-def check_public_server(
-    app_configs: Sequence[AppConfig] | None, **_: object
-) -> Iterator[checks.CheckMessage]:
+def check_public_server(**_: object) -> Iterator[checks.CheckMessage]:
     if set(settings.ALLOWED_HOSTS) <= LOCAL_HOSTS or "*" in settings.ALLOWED_HOSTS:
         yield checks.Warning(
             "ALLOWED_HOSTS does not name the host under which people reach this server.",
@@ -98,9 +89,7 @@ def check_public_server(
 
 
 @checks.register(checks.Tags.security)
-def check_mechanical_turk(
-    app_configs: Sequence[AppConfig] | None, **_: object
-) -> Iterator[checks.CheckMessage]:
+def check_mechanical_turk(**_: object) -> Iterator[checks.CheckMessage]:
     host = urlsplit(settings.MTURK_ENDPOINT).hostname
     if settings.MTURK_LIVE and host == SANDBOX_HOST:
         yield checks.Error(
@@ -130,9 +119,7 @@ def check_mechanical_turk(
 
 
 @checks.register(checks.Tags.database)
-def check_live_studies(
-    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: object
-) -> Iterator[checks.CheckMessage]:
+def check_live_studies(databases: Sequence[str] | None = None, **_: object) -> Iterator[checks.CheckMessage]:
     """Warn of open live studies while the setting is off: nobody is paid there."""
     from judgments.models import Study  # models are available after app loading
 

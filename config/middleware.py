@@ -142,9 +142,8 @@ class WorkersQueueMiddleware:
             return self.get_response(request)
         try:
             request.body  # noqa: B018  # reads it
-        except (
-            UnreadablePostError
-        ):  # broken off: nobody is left to read the answer, and a view could not read the rest
+        except UnreadablePostError:
+            # broken off: nobody is left to read the answer, and a view could not read the rest
             return HttpResponse(status=400)
         turn = self.queue.wait(QUEUE_SECONDS)
         try:
@@ -218,20 +217,9 @@ class LanguageMiddleware(Middleware):
 TICKET = re.compile(r"/f/([^/]+)(/.*)")
 # names of annotation.urls that are available under a ticket
 PAGES = {
-    "example-picture",
-    "finish",
-    "picture",
-    "quiz",
-    "quiz-answer",
-    "quiz-picture",
-    "quiz-start",
-    "report",
-    "return",
-    "save",
-    "start",
-    "submit",
-    "work",
-}
+    "example-picture", "finish", "picture", "quiz", "quiz-answer", "quiz-picture", "quiz-start", "report", "return",
+    "save", "start", "submit", "work",
+}  # fmt: skip
 SAID_SALT = "config.middleware.said"
 SAID_SECONDS = 3600
 

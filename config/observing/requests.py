@@ -62,15 +62,6 @@ DURATIONS = Histogram(
 ERRORS = Counter("quorum_database_errors", "Requests that failed at the database or the disk", ["what"])
 
 
-def count_request(method: str, path: str, status: int, seconds: float) -> None:
-    REQUESTS.labels(method, path, str(status)).inc()
-    DURATIONS.labels(method, path).observe(seconds)
-
-
-def count_database_error(what: str) -> None:
-    ERRORS.labels(what).inc()
-
-
 def may_read(address: str, authorization: str) -> bool:
     """Return whether a visitor may read the figures: by METRICS_TOKEN, or from an address of METRICS_FROM."""
     token: str = settings.METRICS_TOKEN
@@ -175,7 +166,8 @@ class RequestMiddleware(Middleware):
             if account is not None:
                 known["account"] = account
             method, path = request.method if request.method in METHODS else "other", pattern_of(request)
-            count_request(method, path, response.status_code, seconds)
+            REQUESTS.labels(method, path, str(response.status_code)).inc()
+            DURATIONS.labels(method, path).observe(seconds)
             if settings.ACCESS_LOG:
                 ms, status = round(seconds * 1000), response.status_code
                 fields = {"method": method, "path": path, "status": status, "ms": ms}
@@ -239,9 +231,9 @@ def note_outage(error: BaseException) -> bool:
     root = root_of(error)
     if root is not None:
         STATE.begin(outage_of(root), root)
-        count_database_error(LABELS[outage_of(root)])
+        ERRORS.labels(LABELS[outage_of(root)]).inc()
     elif isinstance(error, DatabaseError | InterfaceError):
-        count_database_error("other")
+        ERRORS.labels("other").inc()
     return root is not None
 
 

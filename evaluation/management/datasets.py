@@ -41,9 +41,9 @@ class LeaveOneOut(QuorumCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        dataset = find_dataset(options["dataset"])
         from evaluation.results.leave_one_out.bounds import leave_one_out
 
-        dataset = find_dataset(options["dataset"])
         values = LeaveOneOutRequest.read(as_text(LeaveOneOutRequest(), options))
         with progress_bar() as progress:
             bounds = leave_one_out(dataset=dataset, corpus=options["corpus"], progress=progress, **values)
@@ -113,9 +113,9 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         parser.add_argument("--seed", type=int, default=0)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        dataset = find_dataset(options["dataset"])
         from evaluation.results.ranking_systems.ranking import rank_pool
 
-        dataset = find_dataset(options["dataset"])
         for name in ("caption", "seed"):
             if options[name] < 0:
                 raise EvaluationError(f"--{name} is {options[name]}; expected 0 or more.")

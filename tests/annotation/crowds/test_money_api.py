@@ -393,7 +393,7 @@ def found(**settings: Any) -> set[str]:
 )
 def test_settings_that_could_spend_by_mistake_are_named(settings: dict[str, Any], said: set[str]) -> None:
     with override_settings(**settings):
-        assert {one.id for one in check_mechanical_turk(None)} == said
+        assert {one.id for one in check_mechanical_turk()} == said
 
 
 def test_a_live_study_that_is_up_while_the_setting_is_off_is_named(db: None) -> None:
