@@ -200,9 +200,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
     languages = dict(settings.LANGUAGES).values()  # which Django translates
     yield from ((path, text) for step in DESIGN_STEPS.items() for text in step)
     for preset in PRESETS.values():
-        yield from (
-            (path, text) for text in (preset.title, preset.needs, preset.choose, preset.source) if text
-        )
+        yield from ((path, text) for text in (preset.title, preset.choose, preset.source) if text)
     for kind in KINDS.values():
         yield path, kind.title
         form = DesignForm(base=starting_values(protocol=kind.name), datasets=[])

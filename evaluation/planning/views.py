@@ -611,12 +611,14 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
 
 
 def _weakest(rehearsal: Analysis) -> Mapping[str, Any]:
-    row: Mapping[str, Any] = min(rehearsal.result["power"], key=lambda row: row["power"])
-    return row
+    """Return the row of least power among those about what the study is for, or all."""
+    rows: list[Mapping[str, Any]] = rehearsal.result["power"]
+    about = rehearsal.study.design.get("purpose", "").replace("ranking", "systems")
+    return min([row for row in rows if row.get("what") == about] or rows, key=lambda row: row["power"])
 
 
 def _power_sentence(row: Mapping[str, Any]) -> str:
-    return _("Of 100 such studies, %(n)s would show that %(first)s is better than %(second)s.") % {
+    return _("Of 100 such studies, %(n)s would rightly tell %(first)s and %(second)s apart.") % {
         "n": round(100 * row["power"]),
         "first": row["first"],
         "second": row["second"],

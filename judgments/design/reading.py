@@ -65,7 +65,6 @@ class Preset:
 
     Attributes:
         ours: dotted keys whose values the paper does not give.
-        needs: the data it needs, in words.
         choose: when to choose it, as the end of a sentence.
         suits: purposes that it suits; the smaller the number, the plainer the way.
     """
@@ -74,7 +73,6 @@ class Preset:
     source: str
     values: dict[str, Any]
     ours: tuple[str, ...] = ()
-    needs: str = ""
     choose: str = ""
     suits: Mapping[str, int] = dataclass_field(default_factory=dict)
 

@@ -190,13 +190,13 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     analysis.save()
     readiness, sentence = checked(designer, study)["Power"]
     assert readiness == "doubtful"
-    assert "Of 100 such studies, 4 would show that A is better than B." in sentence
+    assert "Of 100 such studies, 4 would rightly tell A and B apart." in sentence
     assert "80 would with some 1,152 pairs instead of 36." in sentence
     generate_hits(study=study)
     study.refresh_from_db()
     refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
     assert refused.status_code == 409
-    assert "4 would show that A is better than B. Open it “anyway”" in refused.json()["detail"]
+    assert "4 would rightly tell A and B apart. Open it “anyway”" in refused.json()["detail"]
     assert 'name="anyway"' in designer.get(page(study, "launch")).content.decode()
     # the copy belongs to its maker: who only sees the study learns nothing from it
     viewer = User.objects.create_user("vera", is_staff=True)

@@ -90,7 +90,7 @@ def test_without_scripts_the_last_step_is_a_button(turk: FramedSite, new_page: N
     expect(frame.get_by_role("heading", name="One last step")).to_be_visible()
     assert turk.turns("pairwise", worker) == ["Working"]
     assert [one.status for one in turk.sessions(worker)] == ["submitted"]
-    frame.get_by_role("button", name="Hand in the HIT").click()
+    frame.get_by_role("button", name="Submit the HIT").click()
     expect(frame.get_by_text(SENT)).to_be_visible()
     assert turk.turns("pairwise", worker) == ["Submitted"]
 
@@ -129,10 +129,10 @@ def test_back_from_an_error_finds_the_last_step_with_its_button(
     hand_in_in_vain(page, frame)
     page.evaluate("history.back()")
     expect(frame.get_by_role("heading", name="One last step")).to_be_visible()
-    frame.get_by_role("button", name="Hand in the HIT").click()
+    frame.get_by_role("button", name="Submit the HIT").click()
     expect(frame.get_by_text(SENT)).to_be_visible()
     page.evaluate("history.back()")  # doubled: Mechanical Turk refuses, and nothing is counted twice
-    frame.get_by_role("button", name="Hand in the HIT").click()
+    frame.get_by_role("button", name="Submit the HIT").click()
     expect(frame.get_by_text("was submitted, returned or abandoned before")).to_be_visible()
     assert turk.turns("triplet", worker) == ["Submitted"]
     assert [len(work.seconds) for one in turk.sessions(worker) for work in one.pages] == [4]

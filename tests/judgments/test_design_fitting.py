@@ -147,11 +147,15 @@ class TestWhatYouWantToKnow:
         self, designer: Client, purpose: str
     ) -> None:
         dataset = make_dataset()
-        shown = designer.get(reverse(NEW), {"purpose": purpose, "dataset": dataset.name})
-        offered = [card for card in shown.context["published"] if not card["lacks"]]
-        assert offered[0]["preset"].suits[purpose] == 1
-        assert all(f"&amp;purpose={purpose}" in line for line in links_of_cards(shown))
+        shown = designer.get(reverse(NEW), {"dataset": dataset.name})
+        (answer,) = (answer for answer in shown.context["answers"] if answer["name"] == purpose)
+        assert answer["plain"][0]["preset"].suits[purpose] == 1
+        offered = [card for card in answer["plain"] + answer["more"] if not card["lacks"]]
         for card in offered:
+            assert (
+                f"?preset={card['name']}&amp;dataset={dataset.name}&amp;purpose={purpose}"
+                in shown.content.decode()
+            )
             values, _ = fit_to_dataset(
                 starting_values(preset=card["name"]) | {"purpose": purpose}, dataset, maker=None
             )
@@ -178,10 +182,6 @@ class TestWhatYouWantToKnow:
             Study.objects.filter(pk=study.pk).update(design=study.design | {"purpose": purpose})
             shown = words(designer.get(page(study, "results")))
             assert min(("Which system wins?", "What was found"), key=shown.index) == first
-
-
-def links_of_cards(shown: Any) -> list[str]:
-    return [line for line in shown.content.decode().splitlines() if '<h4><a href="?preset=' in line]
 
 
 def rehearsed_pairs() -> Study:

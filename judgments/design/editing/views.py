@@ -416,6 +416,8 @@ REHEARSE = "rehearse"  # a step of the app above
 
 MOST_DATASETS = 30  # on the page where a study begins, the newest; a dataset's own page leads there too
 
+MOST_PLAIN = 4  # protocols in sight below an answer to what the researcher wants to know
+
 MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
 
 
@@ -467,10 +469,6 @@ def _show_start(
     chosen = chosen or next(iter(newest), None)
     holdings = holdings_of(chosen, request.user) if chosen else None
 
-    purpose = request.GET.get("purpose", "")
-    if purpose not in PURPOSES:
-        purpose = ""
-
     def cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:
         return [
             {
@@ -484,15 +482,17 @@ def _show_start(
         ]
 
     published = cards(PRESETS)
-    suiting = [card for card in published if not purpose or purpose in card["preset"].suits]
-    if purpose:
+    answers = []
+    for purpose, about in PURPOSES.items():
+        suiting = [card for card in published if purpose in card["preset"].suits]
         suiting.sort(key=lambda card: (bool(card["lacks"]), card["preset"].suits[purpose]))
+        plainest = sum(not card["lacks"] for card in suiting[:MOST_PLAIN]) or 1
+        parts = {"plain": suiting[:plainest], "more": suiting[plainest:]}
+        answers.append({"name": purpose, "title": about.title, **parts})
     context = _outside(admin, request) | {
         "subtitle": gettext("New study"),
-        "purposes": PURPOSES,
-        "purpose": purpose,
-        "published": suiting,
-        "others": [card for card in published if card not in suiting],
+        "answers": answers,
+        "published": published,
         "saved": cards(saved),
         "kinds": KINDS,
         "datasets": newest,

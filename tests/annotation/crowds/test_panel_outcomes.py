@@ -156,7 +156,7 @@ def test_stopping_is_asked_about_and_then_gives_the_place_back() -> None:
     client, _ = start(study, ADA)
     do_page(study, client)
     asked = client.get(f"/s/{study.slug}/done/", follow=True).content.decode()
-    assert "You handed in 1 of 2 pages of work." in asked
+    assert "You submitted 1 of 2 pages of work." in asked
     assert session(study).status == "working"
     page = client.post(f"/s/{study.slug}/panel/end/", {"confirm": "1"}, follow=True).content.decode()
     assert "You stopped" in page
