@@ -540,9 +540,7 @@ def accuracy_table(
         _shares("metric", kinds),
         no_consensus=result["counts"]["no_consensus"],
         clustered=clustered,
-        raters=any(
-            "rater" in cell.get("clusters", ()) for cells in accuracy.values() for cell in cells.values()
-        ),
+        raters=known_raters(result),
     )
 
 

@@ -421,16 +421,14 @@ def _can_be_adopted(study: Study) -> bool:
     return written and study.state == Study.State.CLOSED
 
 
-def _progress_from_json(value: dict[str, Any]) -> dict[str, Any]:
-    return value | {"revised_at": value["revised_at"] and parse_datetime(value["revised_at"])}
-
-
 PROGRESS = add_figures(
     Figures(
         "progress",
         study_progress,
         rows=lambda progress: int(progress["judgments"]),
-        from_json=_progress_from_json,
+        from_json=lambda value: (
+            value | {"revised_at": value["revised_at"] and parse_datetime(value["revised_at"])}
+        ),
         many=has_many_assignments,
     )
 )

@@ -26,6 +26,7 @@ from common.errors import NotThere
 from common.incoming import load_json
 from evaluation.models import Analysis
 from evaluation.presentation.content import as_json
+from evaluation.results.comparing.metrics import can_compare
 from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.error_analysis.analysis import (
     Disagreement,
@@ -63,11 +64,7 @@ class ErrorAnalysisForm(forms.Form):
             )  # fmt: skip
 
 
-def has_metrics(study: Study) -> bool:
-    return not KINDS[study.protocol].comparison.refusal
-
-
-@study_page("closer", "Error analysis", order=52, shown=has_metrics, group=Group.FINDINGS)
+@study_page("closer", "Error analysis", order=52, shown=can_compare, group=Group.FINDINGS)
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)

@@ -196,14 +196,11 @@ def _interval(
     values: np.ndarray[Any, Any], clusters: Sequence[str]
 ) -> tuple[float | None, float | None, float | None, str]:
     """Return low, high, the p of a mean of 0, and the reason if undefined."""
+    if not len(values):
+        return None, None, None, "no item has a judged text of both"
     spread, grouped = spread_of_mean(values, {ITEM: clusters})
     mean, half = float(values.mean()), spread.half(CONFIDENCE)
-    return (
-        json_float(mean - half),
-        json_float(mean + half),
-        json_float(spread.p(mean)),
-        grouped.reason,
-    )
+    return json_float(mean - half), json_float(mean + half), json_float(spread.p(mean)), grouped.reason
 
 
 def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
@@ -215,11 +212,7 @@ def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
             )
     both = shared_segments(segments, first, second)
     differences = np.array([segment.score - other.score for segment, other in both], dtype=np.float64)
-    low, high, p, reason = (
-        _interval(differences, [segment.cluster for segment, _ in both])
-        if len(both)
-        else (None, None, None, "no item has a judged text of both")
-    )
+    low, high, p, reason = _interval(differences, [segment.cluster for segment, _ in both])
     return Comparison(
         first=first,
         second=second,
@@ -298,21 +291,13 @@ def _marked_side(consensus: Consensus) -> Side:
     return Side(consensus.value, pieces, missing)
 
 
-def _as_json(segments: Segments) -> dict[str, Any]:
-    return {name: [as_json(segment) for segment in judged] for name, judged in segments.items()}
-
-
-def _from_json(stored: Mapping[str, Any]) -> Segments:
-    return {name: [Segment(**segment) for segment in judged] for name, judged in stored.items()}
-
-
 SEGMENTS = add_figures(
     Figures(
         name="span-segments",
         compute=segments_of,
         rows=lambda systems: sum(segment.judgments for judged in systems.values() for segment in judged),
-        as_json=_as_json,
-        from_json=_from_json,
+        as_json=as_json,
+        from_json=lambda systems: {name: [Segment(**row) for row in rows] for name, rows in systems.items()},
     )
 )
 

@@ -369,41 +369,35 @@ def _sift(light: Floats) -> Floats:
     return np.asarray(sift)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Codebooks:
-    centres: dict[str, Floats]
-
-    @classmethod
-    def of(cls, pictures: Sequence[Points], generator: np.random.Generator) -> Codebooks:
-        """Find words by k-means on a sample of points."""
-        centres = {}
-        for name, count in WORDS.items():
-            parts = []
-            for points in pictures:
-                values = points.features[name]
-                few = values.shape[0] > POINTS
-                parts.append(
-                    values[generator.choice(values.shape[0], POINTS, replace=False)] if few else values
-                )
-            sample = np.concatenate(parts)
-            # Equal points, as of a blank picture, can give no more words than there are different ones.
-            size = min(count, np.unique(sample, axis=0).shape[0])
-            with warnings.catch_warnings():
-                # A word that no point is nearest to stays where it began, and does no harm.
-                warnings.filterwarnings("ignore", "One of the clusters is empty")
-                centres[name] = scipy.cluster.vq.kmeans2(sample, size, minit="points", rng=generator)[0]
-        return cls(centres)
-
-    def histograms(self, pictures: Iterable[Points]) -> Histograms:
-        """Return histograms, reading one picture at a time."""
-        parts: dict[str, list[list[Floats]]] = {name: [[] for _ in range(LEVELS)] for name in self.centres}
+def find_codebooks(pictures: Sequence[Points], generator: np.random.Generator) -> dict[str, Floats]:
+    """Return feature -> the centres of its words, found by k-means on a sample of points."""
+    centres = {}
+    for name, count in WORDS.items():
+        parts = []
         for points in pictures:
-            for name, centres in self.centres.items():
-                codes = scipy.cluster.vq.vq(points.features[name], centres)[0].astype(np.int64)
-                for level in range(LEVELS):
-                    regions = _region(points.places, 2**level)
-                    parts[name][level].append(_shares(regions, codes, 4**level, len(centres)))
-        return Histograms({name: [np.stack(shares) for shares in levels] for name, levels in parts.items()})
+            values = points.features[name]
+            few = values.shape[0] > POINTS
+            parts.append(values[generator.choice(values.shape[0], POINTS, replace=False)] if few else values)
+        sample = np.concatenate(parts)
+        # Equal points, as of a blank picture, can give no more words than there are different ones.
+        size = min(count, np.unique(sample, axis=0).shape[0])
+        with warnings.catch_warnings():
+            # A word that no point is nearest to stays where it began, and does no harm.
+            warnings.filterwarnings("ignore", "One of the clusters is empty")
+            centres[name] = scipy.cluster.vq.kmeans2(sample, size, minit="points", rng=generator)[0]
+    return centres
+
+
+def histograms_of(pictures: Iterable[Points], codebooks: Mapping[str, Floats]) -> Histograms:
+    """Return histograms, reading one picture at a time."""
+    parts: dict[str, list[list[Floats]]] = {name: [[] for _ in range(LEVELS)] for name in codebooks}
+    for points in pictures:
+        for name, centres in codebooks.items():
+            codes = scipy.cluster.vq.vq(points.features[name], centres)[0].astype(np.int64)
+            for level in range(LEVELS):
+                regions = _region(points.places, 2**level)
+                parts[name][level].append(_shares(regions, codes, 4**level, len(centres)))
+    return Histograms({name: [np.stack(shares) for shares in levels] for name, levels in parts.items()})
 
 
 def _region(places: Floats, side: int) -> Ints:

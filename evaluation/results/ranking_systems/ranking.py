@@ -31,13 +31,14 @@ from evaluation.results.operations import IMAGE_KERNELS, JOINED, NEIGHBOUR, SYST
 from evaluation.results.ranking_systems.kernels import (
     PICTURES,
     BagOfWords,
-    Codebooks,
     Document,
     Histograms,
     TagRank,
     TextKernel,
     Trigrams,
+    find_codebooks,
     histogram_kernel,
+    histograms_of,
     idf_of,
     idf_overlaps,
     pyramid_kernel,
@@ -293,11 +294,11 @@ def _image_kernels(
     if len(training) > PICTURES:
         few = [training[index] for index in generator.choice(len(training), PICTURES, replace=False).tolist()]
     progress(0.0, "finding the words of pictures")
-    codebooks = Codebooks.of([read_points(path) for path in few], generator)
+    codebooks = find_codebooks([read_points(path) for path in few], generator)
     histograms: list[Histograms] = []
     for part, purpose in zip(parts, PARTS, strict=True):
         progress(0.1 + 0.1 * len(histograms), f"reading the pictures for {purpose}")
-        histograms.append(codebooks.histograms(map(read_points, part.pictures)))
+        histograms.append(histograms_of(map(read_points, part.pictures), codebooks))
     progress(0.4, "comparing pictures")
     compare = COMPARISONS[kernel]
     return Kernels(*(compare(rows, histograms[0]) for rows in histograms))
