@@ -122,8 +122,7 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
 
     @extend_schema_field(serializers.DictField())
     def get_assumptions(self, job: Job) -> dict[str, Any]:
-        assumptions: dict[str, Any] = self._settings_and_result(job)[0]
-        return assumptions
+        return self._settings_and_result(job)[0]
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, job: Job) -> dict[str, Any] | None:
@@ -528,9 +527,7 @@ add_start_page(
 
 def _has_rehearsals(study: Study) -> bool:
     """Return True also for a rehearsed copy, whose result the page shows."""
-    if was_opened(study):
-        return study.simulated
-    return study.source == Study.Source.DESIGNED
+    return study.simulated if was_opened(study) else study.source == Study.Source.DESIGNED
 
 
 @study_page(

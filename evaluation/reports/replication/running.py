@@ -41,6 +41,7 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
 from evaluation.reports.replication.packs import MODULE, PER_CENT, Number, Pack
 from evaluation.reports.storage import check_folder, write_folder
+from evaluation.results.leave_one_out.bounds import computable
 
 Kind = Literal["matched", "near", "differs", "not reproducible"]
 MATCHED: Kind = "matched"
@@ -404,6 +405,8 @@ def _verdict(run: Run, number: Number) -> Verdict:
         reason = f"missing is {files} ({data.what}; published: {data.source})"
         reason += f"; with it the pack {data.use}" if data.use else ""
         return verdict_of(run.pack, number, None, missing=reason)
+    if "meteor" in number.id.split("/") and not computable(["meteor"]):
+        return verdict_of(run.pack, number, None, missing=NO_TABLES)
     if number.missing:
         return verdict_of(run.pack, number, None)
     raise ReplicationError(

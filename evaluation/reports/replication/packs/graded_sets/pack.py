@@ -12,7 +12,7 @@ from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table, json_float
 from evaluation.reports.replication.published_sets import references_by_image
-from evaluation.reports.replication.running import NO_TABLES, Run, estimate_from
+from evaluation.reports.replication.running import Run, estimate_from
 from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import CaptionTexts, score_captions
 from evaluation.statistics.correlation import correlation
@@ -131,21 +131,15 @@ def _rhos(run: Run, graded: Graded) -> None:
     metrics = computable(RHOS.values())
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
     for name, metric in RHOS.items():
-        if metric not in metrics:
-            run.missing(f"v15/{EXPERT}/{name}", NO_TABLES)
-            continue
-        rho = correlation(scored[metric].images[graded.of], graded.grades, RHO, resamples=0).value
-        run.number(f"v15/{EXPERT}/{name}", Estimate(rho, n=len(graded.grades)))
+        if metric in metrics:
+            rho = correlation(scored[metric].images[graded.of], graded.grades, RHO, resamples=0).value
+            run.number(f"v15/{EXPERT}/{name}", Estimate(rho, n=len(graded.grades)))
 
 
 def _correlate(run: Run, name: str, graded: Graded, coefficient: str) -> None:
     documents = [caption.references for caption in graded.captions]  # one for each row
     metrics = computable(METRICS)
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
-    if "meteor" not in metrics:
-        for number in run.pack.numbers:
-            if number.id == f"{name}/meteor":
-                run.missing(number.id, NO_TABLES)
     images = [caption.key for caption in graded.captions]
     by_image = score_captions(
         graded.captions,

@@ -305,15 +305,8 @@ def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
         by_name = figures[convention] = {}
         for index, grade in reversed(list(enumerate(GRADES))):
             agreement = threshold_kappa(known, means, RELEVANT, grade, clusters={ITEM: experts.image[keep]})
-            cells = dict(
-                zip(
-                    ("kappa", "precision", "recall", "f1"),
-                    map(
-                        estimate_from, (agreement.kappa, agreement.precision, agreement.recall, agreement.f1)
-                    ),
-                    strict=True,
-                )
-            )
+            parts = ("kappa", "precision", "recall", "f1")
+            cells = {part: estimate_from(getattr(agreement, part)) for part in parts}
             rows.append((convention, grade, *cells.values()))
             by_name |= {
                 f"crowd/{TABLE_10[index, cell]}": ours

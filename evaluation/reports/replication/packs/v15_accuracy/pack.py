@@ -28,7 +28,7 @@ from evaluation.reports.replication.published_sets import (
     references_by_image,
     scores_by_shared_subsets,
 )
-from evaluation.reports.replication.running import NO_TABLES, Run
+from evaluation.reports.replication.running import Run
 from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds, score_texts
 from evaluation.statistics.meta import ReferenceCurve
@@ -78,9 +78,6 @@ def analyse(run: Run) -> None:
             first, second = by_size["meteor"][48]
             scores["meteor"] = np.stack([first[0], second[0]], axis=1)
             sizes["meteor"] = METEOR_SIZES
-        else:
-            for kind in pair_kinds(data.kinds):
-                run.missing(f"table-1/{name}/meteor/{kind}", NO_TABLES)
         _table_1(run, name, data, scores)
         curves = {metric: curve_of_all(data, by_size[metric]) for metric in sizes}
         names = DRAWN | ({"METEOR": "meteor"} if "meteor" in curves else {})

@@ -22,7 +22,7 @@ from evaluation.reports.replication.published_sets import (
     scores_by_shared_subsets,
     share_by_image,
 )
-from evaluation.reports.replication.running import NO_TABLES, Run
+from evaluation.reports.replication.running import Run
 from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from evaluation.statistics.correlation import spearman
@@ -80,8 +80,6 @@ def _pairwise(run: Run, data: Fifty) -> None:
     if "meteor" in computable(["meteor"]):
         tables |= scores_by_shared_subsets(data, ["meteor"], [FIVE], draws=METEOR_DRAWS, seed=run.seed)
         names["meteor"] = "meteor"
-    else:
-        run.missing("appendix-1/meteor/5", NO_TABLES)
     kinds = [*pair_kinds(data.kinds), "all"]
     rows: list[tuple[Cell, ...]] = []
     points: dict[str, Estimate] = {}
@@ -163,15 +161,11 @@ def _parting(run: Run, data: Fifty) -> None:
 
 def _words_more_in_liked(data: Fifty) -> Ints:
     """Return (P,) how many more words the liked candidate has than the human-like one."""
-    return np.array(
-        [
-            len(_candidate(data, position, better).split()) - len(_candidate(data, position, winner).split())
-            for position, (better, winner) in enumerate(
-                zip(data.better.tolist(), data.winners.tolist(), strict=True)
-            )
-        ],
-        dtype=np.int64,
+    liked, human_like = (
+        [len(_candidate(data, position, winner).split()) for position, winner in enumerate(winners.tolist())]
+        for winners in (data.better, data.winners)
     )
+    return np.array(liked, dtype=np.int64) - np.array(human_like, dtype=np.int64)
 
 
 def _candidate(data: Fifty, position: int, winner: int) -> str:

@@ -11,7 +11,7 @@ from evaluation.errors import EvaluationError
 from evaluation.metrics.registry import hold_out, of_other_images, score_held_out
 from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
-from evaluation.reports.replication.running import NO_TABLES, Run, heat_plot
+from evaluation.reports.replication.running import Run, heat_plot
 from evaluation.results.leave_one_out.bounds import (
     WG16_METRICS,
     Bound,
@@ -118,8 +118,6 @@ def _numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[lis
         run.number(f"{name}/bleu-4/most", Estimate(bounds.upper[BLEU.format(4)].most))
         if "meteor" in bounds.upper:
             run.number(f"{name}/meteor/most", Estimate(bounds.upper["meteor"].most))
-        else:
-            run.missing(f"{name}/meteor/most", NO_TABLES)
     highest = max(fifty, key=lambda name: fifty[name].upper[CIDER].micro)
     run.number("cider/most", _estimate(fifty[highest].upper[CIDER]))
     tried = _rouge_options(sets[ABSTRACT], run.seed)
@@ -134,11 +132,9 @@ def _numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[lis
         _estimate(abstract.lower["other-image"]["rouge-1"]),
         others={option: lower for option, _, lower in tried},
     )
-    for what in ("other-image", "other-dataset"):
-        if "meteor" in abstract.upper:
+    if "meteor" in abstract.upper:
+        for what in ("other-image", "other-dataset"):
             run.number(f"abstract-50s/meteor/{what}", _estimate(abstract.lower[what]["meteor"]))
-        else:
-            run.missing(f"abstract-50s/meteor/{what}", NO_TABLES)
     taus = [tau for bounds in fifty.values() for tau in _taus_of(bounds, bleu)]
     others = [tau for bounds in fifty.values() for tau in _taus_of(bounds, PRECISION)]
     run.number("tau/bleu-1/least", Estimate(min(taus)), others={"without the brevity penalty": min(others)})
@@ -156,8 +152,8 @@ def _numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
         _, short, what = number.id.split("/")
         metric = metrics[short]
         if metric not in bounds.upper:
-            run.missing(number.id, NO_TABLES)
-        elif what == "deviation":
+            continue
+        if what == "deviation":
             run.number(number.id, Estimate(bounds.upper[metric].deviation))
         else:
             side = bounds.upper if what == "upper" else bounds.lower[what]
