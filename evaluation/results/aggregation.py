@@ -164,11 +164,7 @@ def _pair_dict(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
         "kind": pair.kind or None,
         "first": pair.first,
         "second": pair.second,
-        "value": outcome.value,
-        "wins": outcome.wins,
-        "losses": outcome.losses,
-        "ties": outcome.ties,
-        "tie": outcome.tie,
+        **{name: getattr(outcome, name) for name in ("value", "wins", "losses", "ties", "tie")},
     }
 
 
