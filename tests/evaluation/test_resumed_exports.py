@@ -26,6 +26,7 @@ from evaluation.data.export.exporting import (
     manifest_path,
     remove_stopped_exports,
 )
+from evaluation.data.releases.storage import remove_written
 from evaluation.errors import ExportError
 from judgments.models import Job
 from judgments.studies.generation import Progress
@@ -219,6 +220,8 @@ def test_what_nobody_goes_on_with_is_gone_after_a_day(
     assert remove_stopped_exports() == [left.name]
     assert {path.name for path in tmp_path.glob(".*")} == {fresh.name}
     assert len(list(tmp_path.glob("*-9.*"))) == 2
+    remove_written(f"{study.study.slug}-7")  # as where its job is cancelled, or somebody erased
+    assert not fresh.exists()
 
 
 @pytest.mark.parametrize("resume", [False, True])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -324,8 +325,6 @@ def remove_written(stem: str) -> None:
     folder = Path(settings.EXPORT_ROOT)
     for path in (*folder.glob(f"{stem}.*"), *folder.glob(f".{stem}.*")):
         if path.is_dir():
-            for part in path.iterdir():
-                part.unlink(missing_ok=True)
-            path.rmdir()
+            shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)

@@ -177,11 +177,8 @@ def compare_with_scores(
         scored, left_out = _score_cells(dataset, columns[people], outputs, computed, tokenizer)
         signatures |= {name: signature for name, (_column, signature) in scored.items()}
         columns |= {name: column for name, (column, _signature) in scored.items()}
-        notes = (
-            [f"Captions that no system wrote, or without a reference, left out: {left_out:,}."]
-            if left_out
-            else []
-        )
+        if left_out:
+            notes.append(f"Captions that no system wrote, or without a reference, left out: {left_out:,}.")
     systems, items, (*scores, human) = _align_columns([columns[name] for name in (*names, people)])
     if not len(systems) or not systems.all():  # NOTHING stands for no system
         raise EvaluationError(
