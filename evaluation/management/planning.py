@@ -186,7 +186,6 @@ class Replicate(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.reports.replication import running
         from evaluation.reports.replication.packs import pack_named, shipped_packs
 
         data: Path = options["data"] or Path(settings.DATA_DIR) / "replication"
@@ -198,6 +197,8 @@ class Replicate(QuorumCommand):
         if not name or output is None:
             raise ReplicationError("replicate needs a pack and --output DIR, or --list.")
         packs = list(shipped_packs()) if name == ALL else [pack_named(name)]
+        from evaluation.reports.replication import running
+
         running.check_output(output)
         with progress_bar() as progress:
             done = running.run_packs(packs, data, progress)

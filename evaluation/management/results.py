@@ -144,8 +144,8 @@ class Evaluate(OperationCommand):
         self._summary(study, result)
 
     def _summary(self, study: Study, result: dict[str, Any]) -> None:
-        from evaluation.presentation.content import few_raters_sentence
         from evaluation.results import metric_figures
+        from evaluation.results.consensus import few_raters_sentence
 
         self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
         of_pairs = metric_figures.compares_pairs(result)

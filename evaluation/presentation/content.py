@@ -12,7 +12,6 @@ from django.utils.translation import gettext
 
 from common import amounts
 from common.amounts import coefficient, thousands
-from evaluation.statistics.inference import FEW_RATERS
 
 DASH = "–"
 # Sections that pages show first and with a figure open; the rest is folded.
@@ -409,17 +408,6 @@ def p_in_text(p: float) -> str:
     """Format p for a sentence: p < .001, p = .013."""
     text = p_value(p)
     return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
-
-
-def few_raters_sentence(result: Mapping[str, Any]) -> str:
-    """Warn of intervals over few raters; "" over many, or unknown ones."""
-    raters = result.get("raters", FEW_RATERS)
-    if raters >= FEW_RATERS:
-        return ""
-    return gettext(
-        "Intervals and tests are by participant, and %(raters)d are few: with fewer than %(few)d they may claim "
-        "somewhat more than is known."
-    ) % {"raters": raters, "few": FEW_RATERS}
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
 
 from evaluation.data.judgment_sets.records import (
     MOST_VALUES,
@@ -57,6 +57,7 @@ from evaluation.statistics.agreement.coefficient import components_of_clusters
 from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.inference import (
     CONFIDENCE,
+    FEW_RATERS,
     ITEM,
     NAIVE,
     RATER,
@@ -288,6 +289,17 @@ def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None
             data_hash, {unit.key: decisions[unit.pk].value for unit in units if unit.pk in decisions}
         )
     return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, data_hash)
+
+
+def few_raters_sentence(result: Mapping[str, Any]) -> str:
+    """Warn of intervals over few raters; "" over many, or unknown ones."""
+    raters = result.get("raters", FEW_RATERS)
+    if raters >= FEW_RATERS:
+        return ""
+    return gettext(
+        "Intervals and tests are by participant, and %(raters)d are few: with fewer than %(few)d they may claim "
+        "somewhat more than is known."
+    ) % {"raters": raters, "few": FEW_RATERS}
 
 
 def rater_deletions(

@@ -23,7 +23,6 @@ from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import proposals_of
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in, ratio
 from evaluation.presentation.content import (
-    few_raters_sentence,
     interval_in_text,
     join_names,
     json_float,
@@ -31,7 +30,7 @@ from evaluation.presentation.content import (
     percent,
     percent_number,
 )
-from evaluation.results.consensus import StudyConsensus, clusters_of_pairs
+from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, few_raters_sentence
 from evaluation.results.error_spans.scores import segments_of
 from evaluation.results.rankings import JudgedTexts
 from evaluation.results.strengths.computing import PEOPLE, Choices, NothingToRank, fit_choices

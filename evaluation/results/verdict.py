@@ -17,7 +17,6 @@ from django.utils.translation import gettext_noop, ngettext
 from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets.records import Flags, Floats, Ints
 from evaluation.presentation.content import (
-    few_raters_sentence,
     interval_in_text,
     join_names,
     p_in_text,
@@ -25,6 +24,7 @@ from evaluation.presentation.content import (
     percent_number,
     range_of,
 )
+from evaluation.results.consensus import few_raters_sentence
 from evaluation.statistics.inference import RaterDeletions
 from evaluation.statistics.meta import PeoplesWinners, clusters_of_p_values, metric_winners
 

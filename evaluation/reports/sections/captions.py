@@ -26,7 +26,6 @@ from evaluation.presentation.content import (
     Section,
     Table,
     estimate_of,
-    few_raters_sentence,
     join_names,
     json_float,
     levels_of,
@@ -35,6 +34,7 @@ from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import NEAR, one_against_cut, one_against_mean
 from evaluation.results.aggregation import captions_table, leave_one_out_table, questions_tables
+from evaluation.results.consensus import few_raters_sentence
 from evaluation.results.metric_figures import FEWEST_RESAMPLES, readings_tables
 from evaluation.results.rankings import JudgedTexts, rankings_tables
 from evaluation.results.verdict import correlation_verdict, leaders_by_intervals, paired_p

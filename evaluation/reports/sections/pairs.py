@@ -24,7 +24,6 @@ from evaluation.presentation.content import (
     Table,
     as_json,
     estimate_of,
-    few_raters_sentence,
     join_names,
     json_float,
     levels_of,
@@ -36,7 +35,7 @@ from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.captions import cluster_tables
 from evaluation.reports.sections.people import halves_of_votes
-from evaluation.results.consensus import clusters_of_pairs
+from evaluation.results.consensus import clusters_of_pairs, few_raters_sentence
 from evaluation.results.meta_evaluation import scores_by_random_subsets
 from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table
 from evaluation.results.systems import credit_of_side

@@ -29,12 +29,13 @@ from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.presentation.content import as_json, few_raters_sentence, json_float
+from evaluation.presentation.content import as_json, json_float
 from evaluation.results.aggregation import unused_answers, worker_table
 from evaluation.results.consensus import (
     agreement_rows,
     alpha_of_ratings,
     clusters_of_captions,
+    few_raters_sentence,
     one_against_rest,
     rater_deletions,
     ratings_by_image,
