@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from common.amounts import counted
 from common.errors import DataConflict
 from common.parameters import KeysField, Parameters
 from evaluation.data.imported_scores.reading import IDS, NAME, ScoreRows
+from evaluation.data.judgment_sets.loaders import deserialize_table, serialize_table
 from evaluation.errors import EvaluationError
 from evaluation.models import BoardSnapshot, ImportedMetric, ScoreKeys
 from evaluation.numeric.arrays import Flags, Floats, Ints
@@ -199,16 +199,12 @@ class _Block:
             return stored
         import pyarrow as pa
 
-        sink = io.BytesIO()
         table = pa.table(self._keys)
-        options = pa.ipc.IpcWriteOptions(compression="zstd")
-        with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-            writer.write_table(table)
         return ScoreKeys.objects.create(
             dataset=self.dataset,
             per=self.per,
             rows=len(table),
-            columns=sink.getvalue(),
+            columns=serialize_table(table),
             sha256=self.digest,
         )
 
@@ -509,13 +505,11 @@ def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> Imp
     if names is not None:
         wanted = [name for name in names if NAME.fullmatch(name)]
         rows = rows.filter(name__in=wanted)
-    import pyarrow as pa  # lazily, as above: web processes start without it
-
     columns: dict[str, dict[str, Column]] = {}
     keys: dict[int, Keys] = {}
     for metric in rows.select_related("keys"):
         if metric.keys_id not in keys:
-            table = pa.ipc.open_stream(metric.keys.columns).read_all()
+            table = deserialize_table(metric.keys.columns)
             keys[metric.keys_id] = {name: table[name].to_numpy() for name in table.column_names}
         columns.setdefault(metric.name, {})[metric.per] = Column.of(metric, keys[metric.keys_id])
     return ImportedScores(dataset, columns) if columns else NO_SCORES

@@ -151,7 +151,7 @@ def extend_blocks(study: Study) -> None:
                     first=first,
                     last=end,
                     rows=len(part),
-                    columns=_serialize(part),
+                    columns=serialize_table(part),
                 )
             )
             first = end
@@ -183,7 +183,7 @@ def _agrees_with_rows(block: ColumnBlock) -> bool:
 
     rows = _read_rows(block.study, block.what, block.first, block.last).sort_by("pk")
     try:
-        stored = _deserialize(block.columns)
+        stored = deserialize_table(block.columns)
     except (pa.ArrowException, OSError):
         return False
     return (
@@ -244,7 +244,7 @@ def _are_complete(study: Study, what: str, stored: _Stored) -> bool:
     return rows.filter(pk__lte=stored.last).count() == stored.rows
 
 
-def _serialize(table: pa.Table) -> bytes:
+def serialize_table(table: pa.Table) -> bytes:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -253,7 +253,7 @@ def _serialize(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def _deserialize(columns: bytes | memoryview) -> pa.Table:
+def deserialize_table(columns: bytes | memoryview) -> pa.Table:
     import pyarrow as pa
 
     return pa.ipc.open_stream(columns).read_all()
@@ -264,7 +264,7 @@ def _read_columns(study: Study, what: str) -> pa.Table:
 
     tables, after = [], 0
     for last, columns in _blocks(study, what).values_list("last", "columns").iterator(1):
-        tables.append(_deserialize(columns))
+        tables.append(deserialize_table(columns))
         after = last
     if not _are_complete(study, what, _Stored(after, sum(map(len, tables)))):
         tables, after = [], 0

@@ -308,11 +308,9 @@ def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
             parts = ("kappa", "precision", "recall", "f1")
             cells = {part: estimate_from(getattr(agreement, part)) for part in parts}
             rows.append((convention, grade, *cells.values()))
-            by_name |= {
-                f"crowd/{TABLE_10[index, cell]}": ours
-                for cell, ours in cells.items()
-                if (index, cell) in TABLE_10
-            }
+            for part in parts:
+                if (index, part) in TABLE_10:
+                    by_name[f"crowd/{TABLE_10[index, part]}"] = cells[part]
     chosen = figures.pop("own captions relevant")
     for name, ours in chosen.items():
         run.number(name, ours, others={what: by[name].value for what, by in figures.items()})
