@@ -236,7 +236,10 @@ RUNNING = {"export_judgments", "open_study", "publish_release", "rehearse", "reo
         ),
         ("name in DESIGNING", "jinja2 rest_framework.serializers unfold.admin"),
         ("name in BESIDE", "jinja2 annotation.crowds evaluation.results evaluation.reports"),
-        ("name in RUNNING", "annotation.importing judgments.importers evaluation.reports.storage"),
+        (
+            "name in RUNNING",
+            "annotation.importing annotation.privacy.erasing evaluation.reports judgments.importers",
+        ),
     ],
 )
 def test_a_command_starts_without_what_it_does_not_use(tmp_path: Path, light: str, dear: str) -> None:

@@ -3,22 +3,13 @@
 The person's rows move to a stand-in with a random name, and everything that identifies them is deleted. Rows of money
 move to another stand-in, apart from the answers. All of it is one transaction; a job, queued in it, removes files
 afterwards.
-
-A commitment is HMAC-SHA-256 of a judgment's unit, answer and minute under a receipt of 128 bits. The receipt is shown
-once, when the person is erased, and not stored: without it nobody can guess the commitments, though an answer may be
-one of five numbers; with it anybody can prove that a row of a published release was this person's.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
-import json
-import re
-import secrets
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -66,6 +57,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import LIVE_STATES
 from annotation.models.people import person_erased
+from annotation.privacy.receipts import canonical_json, commitment_to, new_receipt, replacer
 from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots
@@ -76,22 +68,6 @@ from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import CachedFigures, Job, Study, StudyEvent
 from judgments.studies.studies import LETTERS, design_of, kind_of, random_code
-
-RECEIPT_BYTES = 16
-
-
-def new_receipt() -> str:
-    return base64.b32encode(secrets.token_bytes(RECEIPT_BYTES)).decode().rstrip("=")
-
-
-def commitment_to(receipt: str, row: Mapping[str, Any]) -> str:
-    """Return the commitment to a row with ``unit``, ``value``, ``answer`` and ``submitted_at``, as in a release."""
-    content = [row["unit"], row["value"], row.get("answer"), row["submitted_at"]]
-    return hmac.new(receipt.strip().upper().encode(), canonical_json(content), hashlib.sha256).hexdigest()
-
-
-def canonical_json(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def commitments(*, study: Study, worker: Worker, receipt: str) -> list[str]:
@@ -145,7 +121,6 @@ TEXTS: Mapping[type[Model], list[str]] = {
     SpendingRequest: ["values", "words"],
     WebhookDelivery: ["payload"],
 }
-OF_WORKERS = re.compile("worker|left_out")  # fields of JSON that name people
 UNTIED: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
 
 
@@ -641,49 +616,8 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
     invitations.update(worker=None, note="", used_at=TruncDay("used_at", tzinfo=UTC))
 
 
-def replace_words(value: Any, replacements: Mapping[str, str]) -> Any:
-    """Return a result with each of ``replacements`` replaced where it names a worker."""
-    return _replacer(replacements, sentences=False)(value)
-
-
-def _replacer(replacements: Mapping[str, str], *, sentences: bool = True) -> Callable[[Any], Any]:
-    """Return a function that replaces words in JSON: values of workers and, if wanted, within sentences.
-
-    People choose their names: one may be called like a system, a state, or a field of the JSON.
-    """
-    longest_first = sorted((word for word in replacements if word), key=len, reverse=True)
-    pattern = (
-        re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])")
-        if longest_first
-        else None
-    )
-
-    def within(value: Any, field: str = "") -> Any:
-        of_worker = bool(OF_WORKERS.search(field))
-        if isinstance(value, str):
-            if value in replacements:
-                return replacements[value] if of_worker or not field else value
-            return (
-                pattern.sub(lambda match: replacements[match.group()], value)
-                if pattern and sentences
-                else value
-            )
-        if isinstance(value, list):
-            return [within(part, field) for part in value]
-        if isinstance(value, dict):
-            return {
-                replacements.get(name, name) if of_worker else name: within(
-                    part, field if of_worker else name
-                )
-                for name, part in value.items()
-            }
-        return value
-
-    return within
-
-
 def _entries(study: Study, replacements: Mapping[str, str]) -> list[StudyEvent]:
-    within = _replacer(replacements)
+    within = replacer(replacements)
     return [
         event
         for event in StudyEvent.objects.filter(study=study).iterator()
@@ -692,7 +626,7 @@ def _entries(study: Study, replacements: Mapping[str, str]) -> list[StudyEvent]:
 
 
 def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
-    within = _replacer(replacements)
+    within = replacer(replacements)
     for event in _entries(study, replacements):
         StudyEvent.objects.filter(pk=event.pk).redact(
             words=within(event.words)[:1000], why=within(event.why)[:500], details=within(event.details)

@@ -28,7 +28,8 @@ from annotation.models import (
 )
 from annotation.models.people import person_erased
 from annotation.privacy import retention
-from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of, replace_words
+from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of
+from annotation.privacy.receipts import replace_words
 from annotation.privacy.retention import end_retention, erase_expired_identities, erasure_list, retention_of
 from annotation.quality.flags import exclude_worker
 from annotation.webhooks.webhooks import pseudonym_for_webhook

@@ -20,7 +20,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Erasure
-from annotation.privacy.erasing import commitment_to, replace_words
+from annotation.privacy.receipts import commitment_to, replace_words
 from common.amounts import counted
 from common.audit import acting_person
 from common.errors import Busy, NotThere

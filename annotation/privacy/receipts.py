@@ -1,0 +1,75 @@
+"""What an erasure leaves: commitments to rows, which a receipt opens, and JSON without a person's names.
+
+A commitment is HMAC-SHA-256 of a judgment's unit, answer and minute under a receipt of 128 bits. The receipt is shown
+once, when the person is erased, and not stored: without it nobody can guess the commitments, though an answer may be
+one of five numbers; with it anybody can prove that a row of a published release was this person's.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+RECEIPT_BYTES = 16
+OF_WORKERS = re.compile("worker|left_out")  # fields of JSON that name people
+
+
+def new_receipt() -> str:
+    return base64.b32encode(secrets.token_bytes(RECEIPT_BYTES)).decode().rstrip("=")
+
+
+def commitment_to(receipt: str, row: Mapping[str, Any]) -> str:
+    """Return the commitment to a row with ``unit``, ``value``, ``answer`` and ``submitted_at``, as in a release."""
+    content = [row["unit"], row["value"], row.get("answer"), row["submitted_at"]]
+    return hmac.new(receipt.strip().upper().encode(), canonical_json(content), hashlib.sha256).hexdigest()
+
+
+def canonical_json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def replace_words(value: Any, replacements: Mapping[str, str]) -> Any:
+    """Return a result with each of ``replacements`` replaced where it names a worker."""
+    return replacer(replacements, sentences=False)(value)
+
+
+def replacer(replacements: Mapping[str, str], *, sentences: bool = True) -> Callable[[Any], Any]:
+    """Return a function that replaces words in JSON: values of workers and, if wanted, within sentences.
+
+    People choose their names: one may be called like a system, a state, or a field of the JSON.
+    """
+    longest_first = sorted((word for word in replacements if word), key=len, reverse=True)
+    pattern = (
+        re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])")
+        if longest_first
+        else None
+    )
+
+    def within(value: Any, field: str = "") -> Any:
+        of_worker = bool(OF_WORKERS.search(field))
+        if isinstance(value, str):
+            if value in replacements:
+                return replacements[value] if of_worker or not field else value
+            return (
+                pattern.sub(lambda match: replacements[match.group()], value)
+                if pattern and sentences
+                else value
+            )
+        if isinstance(value, list):
+            return [within(part, field) for part in value]
+        if isinstance(value, dict):
+            return {
+                replacements.get(name, name) if of_worker else name: within(
+                    part, field if of_worker else name
+                )
+                for name, part in value.items()
+            }
+        return value
+
+    return within
