@@ -137,14 +137,9 @@ def pinned() -> int:
     with tempfile.TemporaryDirectory() as folder:
         environment = os.path.join(folder, PINNED)
         command = [PYTHON, "-m", "piptools", "compile", "--quiet", "--generate-hashes", "--strip-extras"]
-        command += [
-            "--allow-unsafe",
-            "--no-annotate",
-            "--no-header",
-            "--no-emit-index-url",
-            "--no-emit-find-links",
-        ]
-        command += ["--no-emit-trusted-host", f"--output-file={environment}", "requirements.txt"]
+        command += ["--allow-unsafe", "--no-annotate", "--no-header", "--no-emit-index-url"]
+        command += ["--no-emit-find-links", "--no-emit-trusted-host", f"--output-file={environment}"]
+        command += ["requirements.txt"]
         failed = subprocess.run(command, cwd=ROOT).returncode
         if not failed:
             with open(path, "w", encoding="utf-8") as stream:

@@ -184,15 +184,8 @@ def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] 
     handle, path = tempfile.mkstemp(prefix="quorum-", suffix=".json")
     os.close(handle)
     try:
-        command = [
-            installation.python,
-            "manage.py",
-            "prepare",
-            "--later",
-            "--output",
-            path,
-            *([] if demo else ["--no-demo"]),
-        ]
+        command = [installation.python, "manage.py", "prepare", "--later", "--output", path]
+        command += [] if demo else ["--no-demo"]
         done = subprocess.run(command, cwd=ROOT, env=installation.environment)
         if done.returncode:
             raise CannotGoOn("Setting up failed; the reason is above.")
