@@ -195,9 +195,6 @@ def test_the_list_of_check_questions_has_both_sides(designer: Client) -> None:
         assert unit.first.text in html
 
 
-DOG_AND_BARN = [{"word": 1, "box": "1"}, {"word": 5, "box": "0"}]  # of "A dog sits near a barn ."
-
-
 def make(protocol: str, **values: Any) -> Study:
     wanted: dict[str, Any] = {"units_per_hit": 3, "controls": {"per_hit": 0}}
     return make_study(make_scenes(), protocol, **(wanted | values))
