@@ -623,7 +623,8 @@ def _systems_tables(systems: Sequence[Mapping[str, Any]]) -> list[Table]:
     if not systems:
         return []
     if "describes" not in systems[0]:
-        rows = [(row["system"], *(row[name] for name in SYSTEM_COUNTS)) for row in systems if "pairs" in row]
+        met = sorted((row for row in systems if "pairs" in row), key=lambda row: row["losses"] - row["wins"])
+        rows = [(row["system"], *(row[name] for name in SYSTEM_COUNTS)) for row in met]
         return [rendering.table("system-wins", rows)] if rows else []
     means = [name for name in MEANS if name in systems[0]]
     columns = [("system", "text"), ("judged", "count")]

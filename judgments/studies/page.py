@@ -59,6 +59,7 @@ from judgments.cached_figures import (
 )
 from judgments.design.editing import views
 from judgments.design.editing import views as design_page
+from judgments.design.editing.fitting import PAIR_WORDS
 from judgments.design.editing.form import field_of_key, in_labels
 from judgments.drawing.controls import ControlPool
 from judgments.hit_templates import page as hit_templates_page
@@ -443,6 +444,8 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
     counted = cached_figures(study, COUNTS)
     context |= required_figures(counted) | {"counted": counted, "can_go_back": can_be_discarded(study)}
+    kinds = context["pair_kinds"]
+    context["pair_kinds"] = [row | {"about": PAIR_WORDS.get(row["kind"], "")} for row in kinds]
     return TemplateResponse(request, "judgments/study/hits.html", context)
 
 
