@@ -223,7 +223,18 @@ BESIDE = {
     "verify",
 }
 # Commands that read no file.
-RUNNING = {"export_judgments", "open_study", "publish_release", "rehearse", "reopen_units", "sync_crowd"}
+RUNNING = {
+    *(
+        "aggregate",
+        "evaluate",
+        "export_judgments",
+        "open_study",
+        "publish_release",
+        "rehearse",
+        "reopen_units",
+    ),
+    "sync_crowd",
+}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.parameters import KeysField, Parameters
-from evaluation.data.imported_scores.storing import check_imported
 from evaluation.errors import as_sentence
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, ImportedMetric, ScoreKeys
 from evaluation.results.consensus import CLUSTERED, WORKER_MODELS
@@ -241,6 +240,7 @@ def evaluate(
     **readings: Any,
 ) -> dict[str, Any]:
     """Compute metrics in the background; what cannot be computed is said in the job."""
+    from evaluation.data.imported_scores.storing import check_imported
     from evaluation.results.meta_evaluation import Readings
 
     Readings(**readings).check(compares_pairs=KINDS[study.protocol].compares_pairs)
