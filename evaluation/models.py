@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from datetime import datetime
 from typing import Any
@@ -133,6 +134,12 @@ class MetricScore(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric}: {self.first}"
+
+
+# What is scored: its text, or its id
+ID_COLUMNS = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
+# It stands in signatures, and in lists with commas between.
+METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 
 
 class ScoreKeys(models.Model):

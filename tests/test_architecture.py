@@ -233,7 +233,7 @@ RUNNING = {
         "rehearse",
         "reopen_units",
     ),
-    "sync_crowd",
+    *("select_items", "sync_crowd", "weigh_back"),
 }
 
 

@@ -48,6 +48,16 @@ def compose_name(name: str) -> str:
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
+def quoted(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, str) and not value.strip():
+        return "an empty text"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be printed
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 class Excess(QuorumError):
     """Something beyond a limit."""
 

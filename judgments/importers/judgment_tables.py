@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from common.files import as_cell, check_place, csv_line, guard_formula, unguard_formula, write_lines
+from common.incoming import quoted
 from judgments.importers.records import (
     ANNOTATION,
     SEARCH,
@@ -29,7 +30,6 @@ from judgments.importers.records import (
     Shape,
     json_cell,
     parse_json,
-    quoted,
     read_name,
     read_number,
     read_text,

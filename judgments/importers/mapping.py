@@ -26,7 +26,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from common.files import unguard_formula
-from common.incoming import load_json
+from common.incoming import load_json, quoted
 from judgments.drawing.material import candidate_key, content_key
 from judgments.importers import foreign
 from judgments.importers.foreign import TIME_EXPECTED, parse_time
@@ -39,7 +39,6 @@ from judgments.importers.records import (
     Record,
     RecordReader,
     parse_json,
-    quoted,
 )
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
 from judgments.kinds.base import JUDGMENT_COLUMNS

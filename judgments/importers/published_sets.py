@@ -24,6 +24,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import PlainValidator
 
 from common.amounts import counted
+from common.incoming import quoted
 from judgments.design.tables import PAIR_KINDS
 from judgments.importers.records import (
     HUMAN,
@@ -46,7 +47,6 @@ from judgments.importers.records import (
     WinnerRow,
     name,
     one_of,
-    quoted,
     read_document,
     read_image,
     read_json_lines,

@@ -38,6 +38,7 @@ from common.incoming import (
     compose_name,
     limits,
     load_json,
+    quoted,
 )
 from judgments.design.tables import PAIR_KINDS
 from judgments.importers.textio import ImportNotes, ImportProblem, Refusals, read_chunks, read_lines
@@ -303,16 +304,6 @@ Seconds = Annotated[float, PlainValidator(_seconds)]
 Chance = Annotated[float, PlainValidator(_chance)]
 Flag = Annotated[bool, PlainValidator(lambda value, info: read_flag(value, _textual(info)))]
 Time = Annotated[datetime, PlainValidator(cached_texts(read_time))]
-
-
-def quoted(value: object) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, str) and not value.strip():
-        return "an empty text"
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    text = text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be printed
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 @dataclass(frozen=True, slots=True)

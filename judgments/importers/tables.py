@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, limits
+from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, limits, quoted
 from common.incoming.archives import DAMAGE_OF_WORKBOOKS, MOST_COLUMNS, workbook_rows
 from judgments.importers.records import (
     SHORT_NAME_LIMIT,
@@ -41,7 +41,6 @@ from judgments.importers.records import (
     ReferenceRow,
     Shape,
     json_cell,
-    quoted,
     read_csv,
     read_document,
     read_image,

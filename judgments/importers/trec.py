@@ -12,8 +12,8 @@ import numpy as np
 from pydantic import PlainValidator
 
 from common.amounts import counted
-from common.incoming import compose_name
-from judgments.importers.records import BadValue, Record, Shape, ShortName, quoted, read_number
+from common.incoming import compose_name, quoted
+from judgments.importers.records import BadValue, Record, Shape, ShortName, read_number
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")

@@ -13,7 +13,6 @@ NAME.sys.score: lines of a system and its score, a system's lines in the order o
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,9 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common.incoming import open_bounded
+from common.incoming import open_bounded, quoted
 from evaluation.errors import EvaluationError
-from evaluation.models import ScoreKeys
+from evaluation.models import ID_COLUMNS, METRIC_NAME, ScoreKeys
 from evaluation.numeric.arrays import Floats
 from judgments.importers.records import (
     BadValue,
@@ -35,7 +34,6 @@ from judgments.importers.records import (
     csv_rows,
     find_header,
     named_cells,
-    quoted,
     read_json_lines,
     read_name,
     read_number,
@@ -49,10 +47,7 @@ SCORE = "score"
 FORMATS = ("jsonl", "csv", "mt-metrics-eval")
 SEGMENTS, SYSTEMS = ".seg.score", ".sys.score"
 NO_SCORE = ("None", "")
-IDS = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
-KEYS = ("image", "system", *IDS, *IDS.values())
-# A metric's name: it stands in signatures, and in lists with commas between.
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
+KEYS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +123,7 @@ def _csv_records(path: Path, metrics: Sequence[str]) -> Iterator[Record]:
 
 def check_names(metrics: Iterable[str]) -> None:
     for name in metrics:
-        if not NAME.fullmatch(name):
+        if not METRIC_NAME.fullmatch(name):
             raise EvaluationError(
                 f"{quoted(name)} is no name of a metric; expected up to 80 letters, digits and the marks . _ + -."
             )
@@ -145,7 +140,7 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
             score_columns = _metric_columns(record, metrics)
             keys = {name: [] for name in columns}
         for name, column in keys.items():
-            limit = read_name if name in ("image", "system", *IDS.values()) else read_text
+            limit = read_name if name in ("image", "system", *ID_COLUMNS.values()) else read_text
             column.append(record.read(name, limit))
         lines.append(record.line)
         cells.extend(_read_scores_of_row(record, score_columns))
@@ -164,14 +159,15 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
 def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
     present = {name for name in KEYS if record.get(name) is not None}
     sides = {
-        name: next((column for column in (key, name) if column in present), None) for name, key in IDS.items()
+        name: next((column for column in (key, name) if column in present), None)
+        for name, key in ID_COLUMNS.items()
     }
     if sides["first"] and sides["second"] and "image" in present:
         return Per.PAIRS, ("image", sides["first"], sides["second"])
     if "image" in present and (sides["caption"] or "system" in present):
         named = ("system",) if "system" in present else ()
         return Per.CAPTIONS, ("image", *((sides["caption"],) if sides["caption"] else ()), *named)
-    if "system" in present and not present & {"image", *IDS, *IDS.values()}:
+    if "system" in present and not present & {"image", *ID_COLUMNS, *ID_COLUMNS.values()}:
         return Per.SYSTEMS, ("system",)
     raise record.problem(
         None,

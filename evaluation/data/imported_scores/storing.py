@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from django.contrib.auth.models import User
@@ -15,15 +16,17 @@ from rest_framework import serializers
 
 from common.amounts import counted
 from common.errors import DataConflict
+from common.incoming import quoted
 from common.parameters import KeysField, Parameters
-from evaluation.data.imported_scores.reading import IDS, NAME, ScoreRows
 from evaluation.data.judgment_sets.loaders import deserialize_table, serialize_table
 from evaluation.errors import EvaluationError
-from evaluation.models import BoardSnapshot, ImportedMetric, ScoreKeys
+from evaluation.models import ID_COLUMNS, METRIC_NAME, BoardSnapshot, ImportedMetric, ScoreKeys
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.numeric.signatures import Signature
-from judgments.importers.records import quoted
 from judgments.models import Caption, Dataset, Item, Output, System
+
+if TYPE_CHECKING:
+    from evaluation.data.imported_scores.reading import ScoreRows
 
 Per = ScoreKeys.Per
 
@@ -327,8 +330,8 @@ class _RowMatcher:
         return [self._in_order[segment] for segment in rows.segments]
 
     def _sides(self, rows: ScoreRows, name: str) -> list[str | None] | None:
-        if IDS[name] in rows.keys:
-            return [self._captions.get(key) for key in rows.keys[IDS[name]]]
+        if ID_COLUMNS[name] in rows.keys:
+            return [self._captions.get(key) for key in rows.keys[ID_COLUMNS[name]]]
         if name not in rows.keys:
             return None
         return [text if text in self._texts else None for text in rows.keys[name]]
@@ -365,7 +368,7 @@ class _RowMatcher:
         if item is None:
             return rows.problem(row, "image", quoted(image), f"an image {of}")
         side = "first" if first_text is None else "second"
-        column = IDS[side] if IDS[side] in rows.keys else side
+        column = ID_COLUMNS[side] if ID_COLUMNS[side] in rows.keys else side
         return rows.problem(row, column, quoted(rows.keys[column][row]), f"a caption {of}")
 
 
@@ -503,7 +506,7 @@ def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> Imp
     """Return a dataset's imported scores by the named metrics, or all."""
     rows = ImportedMetric.objects.filter(dataset=dataset).order_by("pk")
     if names is not None:
-        wanted = [name for name in names if NAME.fullmatch(name)]
+        wanted = [name for name in names if METRIC_NAME.fullmatch(name)]
         rows = rows.filter(name__in=wanted)
     columns: dict[str, dict[str, Column]] = {}
     keys: dict[int, Keys] = {}

@@ -20,6 +20,7 @@ from django.utils import translation
 from numpy.typing import NDArray
 
 from common.files import unguard_formula
+from common.incoming import quoted
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Source
 from evaluation.statistics.aggregation.votes_and_means import MUCH
 from judgments.importers import JUDGMENT_FORMATS, open_judgments
@@ -27,7 +28,6 @@ from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused
 from judgments.importers.records import (
     Columns,
     Record,
-    quoted,
     read_csv,
     read_flag,
     read_json_lines,
