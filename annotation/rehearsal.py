@@ -266,9 +266,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """
     rehearsal = rehearsal_of(study)
     best_alone = kind_of(study).names_best and not design_of(study).answers.worst
-    # What is compared with a person's sentence is a matter of that sentence, not of its system.
-    of_systems = kind_of(study).compares_pairs and kind_of(study).page.shows_picture
-    above = _systems_above(study, seed) if of_systems or best_alone else {}
+    above = _systems_above(study, seed) if kind_of(study).rehearses_systems or best_alone else {}
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
     of_options = _above_of_texts(captions, above) if best_alone else {}

@@ -200,7 +200,7 @@ def _simulate_power(
     groups: dict[tuple[str, ...], list[int]] = {}
     for pk, names in meetings.items():
         groups.setdefault(tuple(sorted(names)), []).append(pk)
-    if groups and KINDS[study.protocol].page.shows_picture:  # else the drawn systems do not differ
+    if groups and KINDS[study.protocol].rehearses_systems:  # else the drawn systems do not differ
         both, met = max(groups.items(), key=lambda group: ("people" not in group[0], len(group[1]), group[0]))
         wins = sum(meetings[pk][pairs.truth[pk] - 1] == both[0] for pk in met)
         if 2 * wins != len(met):

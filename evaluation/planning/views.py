@@ -64,7 +64,7 @@ from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.operations import Outcome
-from judgments.studies.studies import kind_of
+from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
@@ -603,15 +603,15 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
     elif launch.design.judgments_per_unit > 1:
         sentence = _("The rehearsal was too small to show it.")
         yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)
-    if newest.result["power"]:
-        yield _power_point(launch, _weakest(newest))
+    if row := _weakest(newest, launch.design.purpose):
+        yield _power_point(launch, row)
 
 
-def _weakest(rehearsal: Analysis) -> Mapping[str, Any]:
-    """Return the row of least power among those about what the study is for, or all."""
-    rows: list[Mapping[str, Any]] = rehearsal.result["power"]
-    about = rehearsal.study.design.get("purpose", "").replace("ranking", "systems")
-    return min([row for row in rows if row.get("what") == about] or rows, key=lambda row: row["power"])
+def _weakest(rehearsal: Analysis, purpose: str) -> Mapping[str, Any] | None:
+    """Return the row of least power among those about the purpose, or among all if the study has none."""
+    about = purpose.replace("ranking", "systems")
+    rows = [row for row in rehearsal.result["power"] if not about or row["what"] == about]
+    return min(rows, key=lambda row: row["power"], default=None)
 
 
 def _power_sentence(row: Mapping[str, Any]) -> str:
@@ -633,8 +633,8 @@ def _newest_seen(study: Study, user: User | None) -> Analysis | None:
 
 def _power_doubt(study: Study, by: User | None) -> str:
     newest = _newest_seen(study, by)
-    row = _weakest(newest) if newest and newest.result["power"] else {"power": 1}
-    return _power_sentence(row) if row["power"] < HOPELESS else ""
+    row = _weakest(newest, design_of(study).purpose) if newest else None
+    return _power_sentence(row) if row and row["power"] < HOPELESS else ""
 
 
 def _power_point(launch: Launch, row: Mapping[str, Any]) -> Point:

@@ -360,6 +360,7 @@ class Kind(ABC):
         grouped: whether a HIT holds images with several captions each.
         even_pages: whether pages are alike in length, rather than full up to the last.
         compares_pairs: whether units belong to candidate pairs.
+        rehearses_systems: whether the better system of a pair tends to win it, rather than a sentence by people.
         names_best: whether an answer names the best of several captions in ``content["options"]``.
         writes_captions: whether an answer is a caption of the unit's image.
         defaults: values of the study file that differ from the design's defaults.
@@ -384,6 +385,7 @@ class Kind(ABC):
     grouped: ClassVar[bool] = False
     even_pages: ClassVar[bool] = False
     compares_pairs: ClassVar[bool] = False
+    rehearses_systems: ClassVar[bool] = False
     names_best: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}

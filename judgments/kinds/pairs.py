@@ -212,6 +212,7 @@ class PairKind(ChoiceKind):
     values: tuple[int, ...] = (FIRST, SECOND)
     two_sided = True
     compares_pairs = True
+    rehearses_systems = True
     choices: tuple[Choice, ...] = (Choice(FIRST, "B", "1"), Choice(SECOND, "C", "2"))
     sides = TwoSides()
     aggregation = Majority()
@@ -464,6 +465,7 @@ class Triplet(PairKind):
         "seconds_per_unit": 6.0,
     }
     page = Page("annotation/kinds/triplet.html", letters=("A", "B", "C"), shows_picture=False)
+    rehearses_systems = False
     control_references = 2
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.test import Client, override_settings
 from django.utils.html import escape
 
@@ -184,8 +185,8 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
     assert analysis is not None
     analysis.result["power"] = [
-        {"first": "A", "second": "B", "power": power, "pairs": 36, "needed": needed}
-        for power, needed in ((0.9, 36), (0.04, 1152))
+        {"what": what, "first": "A", "second": "B", "power": power, "pairs": 36, "needed": needed}
+        for what, power, needed in (("systems", 0.9, 36), ("metrics", 0.04, 1152))
     ]
     analysis.save()
     readiness, sentence = checked(designer, study)["Power"]
@@ -194,6 +195,20 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     assert "80 would with some 1,152 pairs instead of 36." in sentence
     generate_hits(study=study)
     study.refresh_from_db()
+    # what the study is for since the rehearsal decides what its power is about
+    for purpose, readiness in (
+        ("systems", "ready"),
+        ("ranking", "ready"),
+        ("labels", ""),
+        ("metrics", "doubtful"),
+    ):
+        study.design["purpose"] = purpose
+        study.save()
+        assert checked(designer, study).get("Power", ("",))[0] == readiness, purpose
+        with transaction.atomic():
+            opened = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
+            transaction.set_rollback(True)
+        assert opened.status_code == (409 if readiness == "doubtful" else 200), purpose
     refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
     assert refused.status_code == 409
     assert "4 would rightly tell A and B apart. Open it “anyway”" in refused.json()["detail"]

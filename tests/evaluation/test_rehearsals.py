@@ -93,6 +93,16 @@ def test_kinds_without_pairs_are_rehearsed_too(designer: Client) -> None:
     assert "Truth found again" in words(designer.get(page(copy, "rehearsal")))
 
 
+def test_pairs_have_power_about_their_systems_and_triplets_have_none(designer: Client) -> None:
+    about_systems, dataset = {}, make_dataset(images=8)
+    for protocol in ("pairwise", "triplet"):
+        copy = rehearsed(designer, make_study(dataset, protocol, slug=protocol, opened=False))
+        told = Analysis.objects.get(study=copy, what="rehearsal").result
+        assert len(told["systems"]) > 1
+        about_systems[protocol] = "systems" in [row["what"] for row in told["power"]]
+    assert about_systems == {"pairwise": True, "triplet": False}
+
+
 def test_a_copy_is_deleted_with_its_simulated_answers_and_nothing_else_is(designer: Client) -> None:
     study = a_draft()
     copy = rehearsed(designer, study, rules="on", spammers=0.5)
