@@ -58,9 +58,8 @@ class LeaveOneOut(QuorumCommand):
              *(bounds.lower[what][metric].micro for what in floors))
             for metric, bound in bounds.upper.items()
         ]  # fmt: skip
-        heads = [what.replace("image", "item") for what in floors]
         title = "Each caption against the others of its item, and what stood in its place"
-        tables = [_coefficients(title, ("micro", "macro", "sd", "median", "min", "max", *heads), rows)]
+        tables = [_coefficients(title, ("micro", "macro", "sd", "median", "min", "max", *floors), rows)]
         for over, taus in (("items", bounds.image_taus), ("captions", bounds.caption_taus)):
             numbers = [str(number) for number in range(1, len(names) + 1)]
             rows = [(metric, *row) for metric, row in zip(names, taus.tolist(), strict=True)]

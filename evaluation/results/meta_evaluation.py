@@ -429,7 +429,7 @@ def compute_evaluation(
         judged = judge_pairs(
             pairs, documents, metrics=metrics, tokenizer=tokenizer, people=winners, imported=imported
         )
-        settings |= {"df": f"{len(documents)}-items", "refs": f"first-{leading}" if leading else "all"}
+        settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
         settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
         people = one_against_rest(
             table,
@@ -476,7 +476,7 @@ def compute_evaluation(
             per_image=kind.comparison.per_image,
             **options,
         )
-        settings["df"] = f"{len(documents)}-items"
+        settings["df"] = f"{len(documents)}-images"
         settings["own"] = "left-out" if readings.without_own else "dropped"
         settings["seed"] = design.seed
         result["counts"] = counts

@@ -32,10 +32,10 @@ from judgments.kinds import Consensus, RelevanceScale
 # Task -> table name, title suffix, description, query, ranked item.
 TASKS = {
     ANNOTATION: (
-        "rankings", "", "Item annotation: an item asks, captions are ranked.", "item", "caption"
+        "rankings", "", "Annotation: an item asks, captions are ranked.", "item", "caption"
     ),
     SEARCH: (
-        "rankings-search", ": item search", "Item search: a caption asks, items are ranked.", "caption", "item"
+        "rankings-search", ": search", "Search: a caption asks, items are ranked.", "caption", "item"
     ),
 }  # fmt: skip
 CUTS = (1, 5, 10)

@@ -143,16 +143,6 @@ def test_a_bundle_from_before_there_were_outcomes_verifies(
     assert compare_releases(bundle, tmp_path / "b.zip")["hypotheses"] == []
 
 
-def test_a_bundle_that_says_image_of_an_item_verifies(bundle: Path) -> None:
-    said = contents(bundle)["report/report.json"].decode()
-    assert said.count("intervals by item") > 1
-    earlier = said.replace("by item", "by image")
-    rewritten(bundle, "report/report.json", json.loads(earlier))
-    assert verify_bundle(bundle).differences == ()
-    rewritten(bundle, "report/report.json", json.loads(earlier.replace("by image", "by picture")))
-    assert any("by picture" in line for line in verify_bundle(bundle).differences)
-
-
 def test_a_plan_that_was_taken_out_is_missed(bundle: Path) -> None:
     outcomes = json.loads(contents(bundle)["outcomes.json"])
     rewritten(bundle, "outcomes.json", outcomes, without=("registration.json",))

@@ -27,7 +27,7 @@ from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.models import Study
-from tests.evaluation.reporting import contents, graded, make_report, pairwise, words
+from tests.evaluation.reporting import contents, graded, make_report, pairwise, rewrite, words
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.evaluation.test_releases import released
 from tests.judgments.desk import page
@@ -164,7 +164,7 @@ def test_every_door_says_the_same_of_the_same_judgments(
 @pytest.mark.django_db
 @pytest.mark.usefixtures("undrawn")
 def test_a_release_of_before_keeps_its_words_and_verifies(tmp_path: Path) -> None:
-    """Its report named one metric as the best; a new one says what the tests say."""
+    """Its report named one metric as the best, and items images; a new one says what the tests say."""
 
     def sentence(path: Path) -> str:
         sections = json.loads(contents(path)["report/report.json"])["sections"]
@@ -181,6 +181,15 @@ def test_a_release_of_before_keeps_its_words_and_verifies(tmp_path: Path) -> Non
     released(study, tmp_path / "new.zip", version="1.1")
     assert sentence(tmp_path / "new.zip").startswith("No metric is ahead:")
     assert verify_bundle(tmp_path / "new.zip").differences == ()
+
+    def say_image(files: dict[str, bytes]) -> None:
+        assert b" by item" in files["report/report.json"]
+        files["report/report.json"] = files["report/report.json"].replace(b" by item", b" by image")
+
+    for name in ("old.zip", "new.zip"):
+        rewrite(tmp_path / name, say_image, hashed=True)
+    assert verify_bundle(tmp_path / "old.zip").differences == ()
+    assert any("by image" in line for line in verify_bundle(tmp_path / "new.zip").differences)
 
 
 @pytest.mark.django_db
