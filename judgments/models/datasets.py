@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from functools import partial
-from pathlib import Path
 from typing import Any, TypeGuard
 
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Exists, OuterRef, Q
-from django.db.models.signals import post_delete
-from django.dispatch import receiver
 from django.utils import timezone
 
 Person = AbstractBaseUser | AnonymousUser
@@ -189,19 +184,6 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-@receiver(post_delete, sender=Dataset)
-def forget_pictures(instance: Dataset, **_signal: Any) -> None:
-    """Delete the pictures of a deleted dataset, also the scaled ones, once that is committed."""
-    transaction.on_commit(partial(_remove_pictures, instance.name))
-
-
-def _remove_pictures(dataset: str) -> None:
-    """Delete the folders unless an item shows one of their pictures: of another dataset, or a new one of that name."""
-    if not Item.objects.filter(picture__startswith=f"pictures/{dataset}/").exists():
-        for folder in ("pictures", "scaled"):
-            shutil.rmtree(Path(settings.MEDIA_ROOT) / folder / dataset, ignore_errors=True)
 
 
 class CaptionQuerySet(models.QuerySet["Caption"]):

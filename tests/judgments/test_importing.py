@@ -15,7 +15,6 @@ from common.errors import DataConflict
 from evaluation.data.export.exporting import export_judgments
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.datasets.pictures import PictureCopy, PictureProblem
-from judgments.datasets.scaling import scaled_path
 from judgments.importers.textio import ImportProblem
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, PublishedPair, Study, System
 from judgments.studies.studies import find_study
@@ -115,25 +114,6 @@ def test_an_import_that_stops_in_the_middle_leaves_no_picture(
     import_dataset(format="jsonl", path=references, name="small", images=str(folder))
     found = [str(path.relative_to(stored)) for path in sorted(stored.rglob("*.*"))]
     assert found == ["small/000000.png", "small/000001.png", "small/000002.png"]
-
-
-def test_the_pictures_of_a_dataset_go_with_it_unless_another_shows_them(
-    references: Path, tmp_path: Path, settings: Any, django_capture_on_commit_callbacks: Any
-) -> None:
-    settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
-    folder = pictures(tmp_path / "pictures", ["0.png", "1.png", "2.png"])
-    for name in ("small", "shared", "other"):
-        import_dataset(format="jsonl", path=references, name=name, images=str(folder))
-        scaled = scaled_path(f"pictures/{name}/000000.png", 720)
-        scaled.parent.mkdir(parents=True)
-        scaled.write_bytes(b"smaller")
-    shown = Item.objects.filter(dataset__name="shared").latest("pk").picture
-    Item.objects.filter(dataset__name="other", position=1).update(picture=str(shown))
-    with django_capture_on_commit_callbacks(execute=True):
-        Dataset.objects.exclude(name="other").delete()
-        assert (tmp_path / "media" / "pictures" / "small").exists()  # it may still be rolled back
-    for kind in ("pictures", "scaled"):
-        assert {path.name for path in (tmp_path / "media" / kind).iterdir()} == {"shared", "other"}
 
 
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
