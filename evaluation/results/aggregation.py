@@ -623,8 +623,9 @@ def _systems_tables(systems: Sequence[Mapping[str, Any]]) -> list[Table]:
     if not systems:
         return []
     if "describes" not in systems[0]:
-        met = sorted((row for row in systems if "pairs" in row), key=lambda row: row["losses"] - row["wins"])
-        rows = [(row["system"], *(row[name] for name in SYSTEM_COUNTS)) for row in met]
+        paired = [row for row in systems if "pairs" in row]
+        paired.sort(key=lambda row: row["losses"] - row["wins"])
+        rows = [(row["system"], *(row[name] for name in SYSTEM_COUNTS)) for row in paired]
         return [rendering.table("system-wins", rows)] if rows else []
     means = [name for name in MEANS if name in systems[0]]
     columns = [("system", "text"), ("judged", "count")]

@@ -283,10 +283,10 @@ def scores_by_random_subsets(
                 f"references: {size} is too many; a pair has {most}, expected at most {most}."
             )
         generator = np.random.default_rng(seed)
-        times = draws if size < most else 1
-        drawn = [random_subsets(len(pair.references), size, times, seed=generator) for pair in pairs]
+        n_subsets = draws if size < most else 1
+        drawn = [random_subsets(len(pair.references), size, n_subsets, seed=generator) for pair in pairs]
         tables = []
-        for draw in range(times):
+        for draw in range(n_subsets):
             chosen = []
             for pair, subsets in zip(pairs, drawn, strict=True):
                 subset = subsets[min(draw, len(subsets) - 1)]

@@ -396,10 +396,10 @@ def correlation_difference(
         spread = grouped.spread(influences[0] - influences[1])
 
         def changes() -> Floats:
-            lost = [
+            first_changes, second_changes = (
                 changes_without_raters(scores, human, coefficient, value, left) for scores, value in metrics
-            ]
-            return lost[0] - lost[1]
+            )
+            return first_changes - second_changes
 
         spread, grouped = left.widen(spread, grouped, changes)
         half, p = spread.half(chosen.confidence), spread.p(difference)

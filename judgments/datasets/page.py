@@ -515,7 +515,7 @@ class DatasetAdmin(QuorumAdmin):
         )
         choices = request.session.get(UNDERSTOOD, {}).get(job.args["upload"])
         if choices is None:
-            return self._lost(request, "add")
+            return self._ask_for_files_again(request, "add")
         return self._show_understood(
             request, job.args["upload"], choices, as_understood((job.result or {})["understood"])
         )
@@ -540,7 +540,7 @@ class DatasetAdmin(QuorumAdmin):
         upload = request.POST["upload"]
         choices = request.session.get(UNDERSTOOD, {}).get(upload)
         if choices is None or "understood" not in choices:
-            return self._lost(request, "add")
+            return self._ask_for_files_again(request, "add")
         understood = as_understood(choices["understood"])
         if "_again" in request.POST:
             return self._look_again(request, upload, choices)
@@ -632,7 +632,7 @@ class DatasetAdmin(QuorumAdmin):
         user = signed_in(request)
         waiting = uploads.pending(upload) if uploads.is_of(upload, user) else None
         if waiting is None:
-            return self._lost(request, "changelist")
+            return self._ask_for_files_again(request, "changelist")
         if request.method == "POST":
             try:
                 args = uploads.posted(waiting, request.POST.dict())
@@ -655,7 +655,7 @@ class DatasetAdmin(QuorumAdmin):
         context = {**self.admin_site.each_context(request), "title": title, **shown}
         return TemplateResponse(request, f"judgments/{template}.html", context)
 
-    def _lost(self, request: HttpRequest, page: str) -> HttpResponse:
+    def _ask_for_files_again(self, request: HttpRequest, page: str) -> HttpResponse:
         messages.error(request, gettext("Nothing was imported: please upload the files again."))
         return redirect(f"admin:judgments_dataset_{page}")
 

@@ -463,7 +463,7 @@ def _is_complete(entry: Mapping[str, Any], file: Content) -> bool:
 
 LFS = "application/vnd.git-lfs+json"
 LARGEST_IN_COMMIT = 16 << 20  # bytes; a larger file must go by LFS
-THERE_FROM_THE_START = {".gitattributes"}
+INITIAL_FILES = {".gitattributes"}
 
 
 def send_to_huggingface(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progress) -> None:
@@ -473,9 +473,9 @@ def send_to_huggingface(site: Site, deposit: Deposit, plan: Plan, note: Note, pr
     created = _create_repository(site, repository)
     path = f"api/datasets/{quote(repository)}"
     info = site.call("GET", path, what="to read the repository")
-    there = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []}
+    remote_files = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []}
     if not created and deposit.state == State.STARTED:
-        _check_own(site, deposit, there)
+        _check_own(site, deposit, remote_files)
     if not info["private"] and not plan.publish:
         raise PublishingError(
             f"The dataset {repository} is public at {site.host}, so that what is sent there is public at once; "
@@ -485,7 +485,7 @@ def send_to_huggingface(site: Site, deposit: Deposit, plan: Plan, note: Note, pr
     if not _has_all_files(site, path, plan.files):
         progress(0.2, "sending files")
         note()
-        _commit(site, repository, plan, _stale_files(deposit, plan, there), str(info.get("sha") or ""))
+        _commit(site, repository, plan, _stale_files(deposit, plan, remote_files), str(info.get("sha") or ""))
         if not _has_all_files(site, path, plan.files):
             raise PublishingError(
                 f"{site.host} has other files in {repository} than were sent. Send the release again."
@@ -516,9 +516,9 @@ def _create_repository(site: Site, repository: str) -> bool:
     return True
 
 
-def _check_own(site: Site, deposit: Deposit, there: set[str]) -> None:
+def _check_own(site: Site, deposit: Deposit, remote_files: set[str]) -> None:
     """Raise PublishingError if the repository holds files of no release of the study."""
-    if there - THERE_FROM_THE_START and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
+    if remote_files - INITIAL_FILES and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
         raise PublishingError(
             f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
             "expected another --repository."
@@ -531,12 +531,12 @@ def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
     )
 
 
-def _stale_files(deposit: Deposit, plan: Plan, there: set[str]) -> list[str]:
+def _stale_files(deposit: Deposit, plan: Plan, remote_files: set[str]) -> list[str]:
     """Return files of the study's earlier releases missing in this one; a version's tag keeps them."""
     ours = {
         file["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for file in sent
     }
-    return sorted((ours & there) - {file.name for file in plan.files})
+    return sorted((ours & remote_files) - {file.name for file in plan.files})
 
 
 def _has_all_files(site: Site, path: str, files: tuple[Content, ...]) -> bool:
@@ -550,9 +550,9 @@ def _has_all_files(site: Site, path: str, files: tuple[Content, ...]) -> bool:
         )
     except NotAtArchive:  # nothing was ever committed
         return False
-    there = {entry.get("path"): entry for entry in entries}
+    by_path = {entry.get("path"): entry for entry in entries}
     return all(
-        (entry := there.get(file.name)) is not None
+        (entry := by_path.get(file.name)) is not None
         and (entry["lfs"].get("oid") == file.sha256 if entry.get("lfs") else entry.get("oid") == file.git)
         for file in files
     )

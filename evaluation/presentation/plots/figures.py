@@ -370,8 +370,8 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
     """Leave ``foot`` free inches below."""
     rows = len(drawing.labels)
     above = LINE * max(0, *(sum(not level.dashed for level in panel.levels) - 1 for panel in drawing.panels))
-    head = 0.42 + 0.3 * any(panel.title for panel in drawing.panels)
-    height = 0.63 + head + above / 72 + ROW * rows + foot
+    headroom = 0.42 + 0.3 * any(panel.title for panel in drawing.panels)
+    height = 0.63 + headroom + above / 72 + ROW * rows + foot
     figure = new_figure(height)
     panels = figure.subplots(1, len(drawing.panels), squeeze=False)[0]
     low, high = _range(drawing)
@@ -393,7 +393,7 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
         left=max(left, 0.08),
         right=0.97,
         bottom=(0.52 + foot) / height,
-        top=1 - (head + above / 72) / height,
+        top=1 - (headroom + above / 72) / height,
         wspace=0.22,
     )
     name_axis(figure, drawing.axis, foot)
