@@ -100,7 +100,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "evaluation.management.results.CompareJudges"),
         "report": ("report", "figures, tables and text of a study", "evaluation.management.releases.Report"),
         "share": ("share_report", "a read-only link to a report, for those without an account",
-            "evaluation.reports.storage.share_report"),
+            "evaluation.reports.sharing.share_report"),
         "export": ("export_judgments", "judgments as a file",
             "evaluation.management.releases.ExportJudgments"),
         "release": ("release", "a frozen bundle that others can verify",

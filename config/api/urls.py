@@ -34,7 +34,8 @@ from evaluation.planning.registration import views as registration_api
 from evaluation.reports import views as report_api
 from evaluation.reports.releases import views as releases_api
 from evaluation.reports.releases.views import DepositResource
-from evaluation.reports.storage import make_report, share_report
+from evaluation.reports.sharing import share_report
+from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
 from evaluation.results.challenges import views as challenges_api
 from evaluation.results.comparing import views as comparing_api

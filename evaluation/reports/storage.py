@@ -17,13 +17,8 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.contrib.auth.models import User
-from django.core.signing import Signer
 from django.db import transaction
 from django.db.models import Count, Q
-from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
@@ -61,9 +56,8 @@ from evaluation.results.judges.findings import judges_section
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.strengths.computing import ranking_section
 from evaluation.results.systems import systems_sentence
-from judgments.access.roles import Right, note_event
-from judgments.models import Study, StudyEvent
-from judgments.operations import CommandHelp, Outcome, background_operation, operation
+from judgments.models import Study
+from judgments.operations import background_operation
 from judgments.studies.generation import Progress, describe_stopping, no_progress
 from judgments.studies.studies import design_of, stops_early
 
@@ -457,66 +451,3 @@ def make_report(*, study: Study, multiverse: bool = False) -> dict[str, Any]:
             % {"slug": study.slug, "state": study.state}
         )
     return {"multiverse": True} if multiverse else {}
-
-
-# A read-only link to a study's report, for co-authors and reviewers without an account: its address holds an entry of
-# the study's log, which says who made it, and that entry's signature. It works while the entry is the newest about the
-# link.
-MADE, TAKEN_BACK = "report-link-made", "report-link-taken-back"
-_SIGNER = Signer(salt="report-link")
-
-
-def link_to_report(study: Study, request: HttpRequest | None = None) -> str:
-    """Return the address that works now, or ""."""
-    entry = _newest_entry(study)
-    if entry is None or entry.what != MADE:
-        return ""
-    path = reverse("shared-report", args=[entry.pk, _SIGNER.signature(str(entry.pk))])
-    if settings.PUBLIC_URL or request is None:
-        return f"{settings.PUBLIC_URL}{path}"
-    return request.build_absolute_uri(path)
-
-
-def _newest_entry(study: Study | None) -> StudyEvent | None:
-    return StudyEvent.objects.filter(study=study, what__in=(MADE, TAKEN_BACK)).first()
-
-
-class LinkRequest(Parameters):
-    """Whether to make a link, or to take it back."""
-
-    take_back = serializers.BooleanField(
-        default=False, help_text="End the link instead: its address shows nothing any more."
-    )
-
-
-@operation(
-    "share-report",
-    "Make a read-only link to the report, or take it back",
-    parameters=LinkRequest,
-    right=Right.OWN,
-    command=CommandHelp("Make a read-only link to a study's report, or take it back.", "triplets-50"),
-)
-def share_report(*, study: Study, by: User | None, take_back: bool) -> Outcome:
-    """Whoever has the address sees the newest report and its files, without an account, and nothing else.
-
-    A new link ends the one before."""
-    if take_back:
-        if not link_to_report(study):
-            raise WrongState(_("Nothing was changed: there is no link to this report."))
-        note_event(
-            study=study, what=TAKEN_BACK, sentence="The link to the report shows nothing any more.", by=by
-        )
-        return Outcome(_("The link was taken back; its address shows nothing any more."), "")
-    if not Analysis.objects.newest_first(study, Analysis.What.REPORT).exists():
-        raise WrongState(_("Nothing was changed: make the report first."))
-    note_event(study=study, what=MADE, sentence="A link shows the newest report without an account.", by=by)
-    address = link_to_report(study)
-    sentence = _("Whoever has this address sees the newest report and its files: %(address)s")
-    return Outcome(sentence % {"address": address}, address)
-
-
-def study_of_link(entry: int, mark: str) -> Study | None:
-    if not constant_time_compare(mark, _SIGNER.signature(str(entry))):
-        return None
-    event = StudyEvent.objects.filter(pk=entry, what=MADE).select_related("study").first()
-    return event.study if event is not None and event == _newest_entry(event.study) else None

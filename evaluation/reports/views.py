@@ -24,15 +24,8 @@ from common.rate_limits import TooMany, guess
 from evaluation.data.export.views import ArchiveFiles, archived_file, describe_files
 from evaluation.models import Analysis
 from evaluation.presentation.content import LEADING, reading_order
-from evaluation.reports.storage import (
-    link_to_report,
-    make_report,
-    report_archive,
-    report_is_old,
-    report_parts,
-    share_report,
-    study_of_link,
-)
+from evaluation.reports.sharing import link_to_report, share_report, study_of_link
+from evaluation.reports.storage import make_report, report_archive, report_is_old, report_parts
 from evaluation.results.views import as_markup
 from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
@@ -93,10 +86,15 @@ ROWS_OPEN = 25  # longer tables are folded
 ROWS_TO_COPY = 60  # longer ones are only there as files
 
 
+def _full_link(request: HttpRequest, study: Study) -> str:
+    address = link_to_report(study)
+    return address and request.build_absolute_uri(address)
+
+
 @study_page("report", "Report", order=60, group=Group.FINDINGS)
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     analysis = Analysis.objects.newest(study, Analysis.What.REPORT)
-    context |= {"report": analysis, "link": link_to_report(study, request)}
+    context |= {"report": analysis, "link": _full_link(request, study)}
     if analysis is not None:
         sections: list[dict[str, Any]] = analysis.result["sections"]
         tables = [table for section in sections for table in section["tables"]]
@@ -205,7 +203,7 @@ class LinkView(OperationView):
     responses = {**OperationView.responses, 200: LinkSerializer}
 
     def answer(self, study: Study, outcome: Outcome) -> Response:
-        return Response({"address": link_to_report(study, self.request._request)})
+        return Response({"address": _full_link(self.request._request, study)})
 
 
 @never_cache
