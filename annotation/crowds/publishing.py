@@ -490,7 +490,7 @@ def _open(*, study: Study, by: User | None) -> Outcome:
 def close(*, study: Study, by: User | None) -> Outcome:
     """Offer no more work. Workers who hold a HIT may still submit it; twice is harmless."""
     begin_closing(study=study, by=by)
-    return Outcome(_("The study is closed; who holds a HIT may still hand it in."))
+    return Outcome(_("The study is closed; who holds a HIT may still submit it."))
 
 
 @operation("sync-crowd", "Compare with the crowd", job=SYNC)

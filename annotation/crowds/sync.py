@@ -329,7 +329,7 @@ class _Comparison:
                     record_work(backend=self.backend, publication=publication, work=work)
                 except IncompleteWork as problem:
                     name = self.backend.session_id(publication.platform, work.external_id)
-                    sentence = f"Assignment {name} of {publication.external_id} was handed in at the crowd. {problem}"
+                    sentence = f"Assignment {name} of {publication.external_id} was submitted at the crowd. {problem}"
                     self.note("no-answers", sentence, publication=publication.external_id, assignment=name)
             _end_superseded(publication)
         if there.over and there.readable:
@@ -340,7 +340,7 @@ class _Comparison:
         name, title = publication.external_id, self.backend.title
         spelled = partial(spell_cents, currency=design_of(publication.study).currency)
         if not there.readable:
-            sentence = f"{name} was deleted at {title}; what was handed in is not shown there."
+            sentence = f"{name} was deleted at {title}; what was submitted is not shown there."
             self.note("deleted-there", sentence, publication=name)
         if there.reward_cents is not None and there.reward_cents != publication.reward_cents:
             pay = f"{spelled(there.reward_cents)} at {title}, and {spelled(publication.reward_cents)}"
@@ -453,7 +453,7 @@ def approve_what_is_due(*, study: Study) -> int:
         note_event(
             study=study,
             what="approve",
-            sentence=f"{count} pieces of work are approved {hours} hours after they were handed in.",
+            sentence=f"{count} pieces of work are approved {hours} hours after they were submitted.",
             count=count,
         )
     return count

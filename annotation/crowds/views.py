@@ -80,7 +80,7 @@ CANNOT = {
     Ability.PUBLISH: gettext_noop("put work up"),
     Ability.EXTEND: gettext_noop("add places and time"),
     Ability.EXPIRE: gettext_noop("take work down"),
-    Ability.LIST: gettext_noop("list what people handed in"),
+    Ability.LIST: gettext_noop("list what people submitted"),
     Ability.APPROVE: gettext_noop("approve"),
     Ability.REJECT: gettext_noop("reject"),
     Ability.BONUS: gettext_noop("pay bonuses"),
@@ -152,7 +152,7 @@ FORMS = (
         "fetch-demographics",
         gettext_noop("Fetch demographics"),
         gettext_noop(
-            "What the design names of the people who handed in work. The file format demographics has it."
+            "What the design names of the people who submitted work. The file format demographics has it."
         ),
         key="demographics",
     ),

@@ -394,7 +394,7 @@ def _pay_lines(facts: _Facts) -> Iterator[Line]:
     yield Line(
         _("What if their work is rejected?"),
         _(
-            "They read the reason and can appeal; a person answers. Leaving early costs nothing that was handed in."
+            "They read the reason and can appeal; a person answers. Leaving early costs nothing that was submitted."
         ),
         "ARR D2",
     )
@@ -442,7 +442,7 @@ def _data_lines(facts: _Facts) -> Iterator[Line]:
         if sent
         else _("a name that they choose"),
         _("answers, with the order and side in which options stood"),
-        _("times: joined, page taken and handed in, active seconds on each item"),
+        _("times: joined, page taken and submitted, active seconds on each item"),
         _("comments and reports of problems, if they write any"),
         _("how an answer was given: pasted text, edits"),
     ]

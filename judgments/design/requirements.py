@@ -224,7 +224,7 @@ class Workers(Part):
         pattern=f"^{QUALIFICATION}*$",
         max_length=LONGEST_QUALIFICATION,
         title="Qualification granted",
-        description="To everybody who hands in a page of work.",
+        description="To everybody who submits a page of work.",
     )
     quotas: Listed[Quota] = Field(
         (),

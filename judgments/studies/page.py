@@ -269,7 +269,7 @@ class StudyAdmin(QuorumAdmin):
     def protocol_title(self, study: Study) -> str:
         return gettext(KINDS[study.protocol].title).partition(":")[0]
 
-    @display(description="pages of work handed in")
+    @display(description="pages of work submitted")
     def progress(self, study: Study) -> SafeString | str:
         wanted, finished = study.wanted, study.finished  # type: ignore[attr-defined]
         if study.source == Study.Source.IMPORTED:

@@ -78,7 +78,7 @@ MOST_BYTES = 5_000_000
 READ_LIST = "read_panel_list"  # the kind of job
 SHOWN = 300  # lines of each group on the page; the list to download has all
 WORDS = {
-    "completed": gettext_noop("all pages of the session are handed in"),
+    "completed": gettext_noop("all pages of the session are submitted"),
     "screened-out": gettext_noop("a requirement, the quiz or a detector stopped the person"),
     "timed-out": gettext_noop("the person was away too long, and the place was given to somebody else"),
     "returned": gettext_noop("the person gave the session back, or did not agree"),

@@ -404,7 +404,7 @@ def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collect
         wanted = design_of(here.study).panel.hits
         return Verdict(
             "no",
-            _("Has the code of finished sessions with %(done)s of %(wanted)s pages handed in here.")
+            _("Has the code of finished sessions with %(done)s of %(wanted)s pages submitted here.")
             % {"done": done, "wanted": wanted},
             books,
             True,
@@ -412,7 +412,7 @@ def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collect
     if there.status == Status.SUBMITTED:
         return Verdict(
             "no",
-            _("Handed in there; here it is %(state)s%(why)s.") % {"state": state, "why": why},
+            _("Submitted there; here it is %(state)s%(why)s.") % {"state": state, "why": why},
             odd=here.status == Status.WORKING,
         )
     if there.status == Status.WORKING and here.status == Status.WORKING:
