@@ -297,13 +297,13 @@ def test_few_raters_leave_alpha_defined_and_its_interval_not(capsys: Any) -> Non
 def test_the_command_says_which_system_won_how_often(capsys: Any) -> None:
     study, hit = triplets()
     pair = CandidatePair.objects.get()
-    pair.first_system = System.objects.create(dataset=pair.study.dataset, name="parrot")
+    pair.first_system = System.objects.create(dataset=pair.study.dataset, name="robot")
     pair.save()
     study.answer(hit, "alma", [1, 2, 1, 1])
     call_command("aggregate", study.study.slug)
     said = capsys.readouterr().out
     rows = [line.split() for line in said.partition("Systems")[2].splitlines()[2:4]]
-    assert rows == [["parrot", "1", "1", "0", "0"], ["people", "1", "0", "1", "0"]]
+    assert rows == [["robot", "1", "1", "0", "0"], ["people", "1", "0", "1", "0"]]
 
 
 def test_the_command_refuses_an_unknown_study_and_a_missing_folder_in_one_line(tmp_path: Path) -> None:

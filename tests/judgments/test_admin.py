@@ -1,5 +1,6 @@
 """The designer's way in the admin: from a preset to a study that is open, answered by a rehearsal, or deleted."""
 
+import html
 import re
 from datetime import UTC, datetime
 
@@ -13,6 +14,7 @@ from judgments.design.reading import PRESETS, make_design, read_toml
 from judgments.jobs import enqueue, run_job
 from judgments.kinds import KINDS
 from judgments.models import Job, Study, Unit
+from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study, design_of
 from tests.judgments.desk import ADD, as_posted, do, new_design, page, words
 from tests.studies import make_dataset, make_study
@@ -128,9 +130,14 @@ class TestDesigning:
         assert read_toml(again.content.decode()) == read_toml(text)
 
     def test_a_generated_design_is_shown_but_can_no_longer_be_changed(self, designer: Client) -> None:
-        study = make_study()
+        text = "Use `<b>` if a < b. " + "请" * 700
+        plan = {"hypotheses": [{"text": "People prefer people."}], "exclusions": text.replace("`", "")}
+        study = make_study(opened=False, instructions=text, registration=plan)
+        generate_hits(study=study)
         shown = designer.get(page(study, "change"))
         assert "The design is frozen" in words(shown)
+        folded = re.findall(r"<summary>(Use.*?)</summary>", shown.content.decode())
+        assert [html.unescape(summary) for summary in folded] == [text.replace("`", "")[:89] + "…"] * 2
         designer.post(
             page(study, "change"), as_posted(DesignForm(base=study.design, datasets=["animals"]), seed=99)
         )
@@ -187,6 +194,10 @@ class TestFromDraftToOpen:
         assert designer.get(follow).headers["HX-Refresh"] == "true"
         study.refresh_from_db()
         assert (study.state, study.hits.count()) == ("generated", 3)
+        assert (
+            "Two people&#x27;s captions of an image (HC)"
+            in designer.get(page(study, "hits")).content.decode()
+        )
 
     def test_a_failed_job_says_why_on_the_studys_page(self, designer: Client) -> None:
         study = make_study(opened=False, sampling={"split": "nowhere"})
