@@ -59,7 +59,10 @@ class PresetSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(),
         help_text="Keys whose values Quorum chose, as the paper does not give them.",
     )
-    needs = serializers.CharField(help_text="The data it needs, in words.")
+    suits = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="Purposes that it suits; the smaller the number, the plainer the way.",
+    )
     choose = serializers.CharField(help_text="When to choose it.")
 
 
