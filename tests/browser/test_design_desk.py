@@ -37,7 +37,7 @@ def begin(page: Page, office: Installation, *, preset: str = "vedantam-2015-trip
     """Signed in, at the desk of a new study."""
     sign_in(page, office)
     page.goto(f"{office.url}/admin/judgments/study/add/")
-    page.locator(f'a[href*="preset={preset}&"]').click()
+    page.locator(f'a.q-chip[href*="preset={preset}&"]').click()
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()
 
 
