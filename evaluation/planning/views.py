@@ -610,7 +610,7 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
 def _weakest(rehearsal: Analysis, purpose: str) -> Mapping[str, Any] | None:
     """Return the row of least power among those about the purpose, or among all if the study has none."""
     about = purpose.replace("ranking", "systems")
-    rows = [row for row in rehearsal.result["power"] if not about or row["what"] == about]
+    rows = [row for row in rehearsal.result["power"] if not about or row.get("what") == about]
     return min(rows, key=lambda row: row["power"], default=None)
 
 
