@@ -39,6 +39,7 @@ class Counted:
         self.page, self.clicks, self.fields = page, 0, 0
 
     def click(self, what: Locator) -> None:
+        self.page.wait_for_load_state()  # a click while a page is still being laid out may hit nothing
         what.click()
         self.clicks += 1
 

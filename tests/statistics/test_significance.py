@@ -328,6 +328,8 @@ def test_systems_are_compared_on_the_items_they_share() -> None:
     result = system_clusters(scores, ["plain", "same", "better"])
     assert result.clusters[0] == ("better",)
     assert set(result.clusters[1]) == {"plain", "same"}
+    leaders, rest, p = result.leaders()
+    assert (leaders, sorted(rest), p) == (["better"], ["plain", "same"], np.nanmax(result.adjusted_p[0]))
     assert (result.n, result.left_out, result.reassignments, result.seed) == (200, 0, 10_000, 0)
     alone = randomization_test(scores[0], scores[2], reassignments=10_000, seed=5).p
     assert result.p[0, result.names.index("plain")] == pytest.approx(alone, abs=1e-3)
