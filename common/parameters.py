@@ -64,7 +64,7 @@ class Parameters(serializers.Serializer[Any]):
         Raises:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
-        serializer = cls(data=data)
+        serializer = cls(data={} if data is None else data)  # a body of null names nothing
         for name in needed:
             serializer.fields[name].required = True
         serializer.is_valid(raise_exception=True)

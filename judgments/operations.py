@@ -132,12 +132,8 @@ class Operation:
         Raises:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
-        # a body that nothing is read from is not parsed either; one of null names nothing
-        values = (
-            self.parameters.read({} if data is None else data, needed=needed)
-            if self.parameters().fields
-            else {}
-        )
+        # a body that nothing is read from is not parsed either
+        values = self.parameters.read(data, needed=needed) if self.parameters().fields else {}
         if self.row:
             values[self.row] = data.get(self.row, "") if row is None else row
         return values

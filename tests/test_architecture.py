@@ -224,16 +224,16 @@ BESIDE = {
 }
 # Commands that read no file.
 RUNNING = {
-    *(
-        "aggregate",
-        "evaluate",
-        "export_judgments",
-        "open_study",
-        "publish_release",
-        "rehearse",
-        "reopen_units",
-    ),
-    *("select_items", "sync_crowd", "weigh_back"),
+    "aggregate",
+    "evaluate",
+    "export_judgments",
+    "open_study",
+    "publish_release",
+    "rehearse",
+    "reopen_units",
+    "select_items",
+    "sync_crowd",
+    "weigh_back",
 }
 
 

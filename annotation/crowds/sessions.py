@@ -529,7 +529,7 @@ def hand_in(
 
 def late_note() -> str:
     return _(
-        "Mechanical Turk’s time for this HIT was over before you handed it in. Your answers are kept apart: they do "
+        "Mechanical Turk’s time for this HIT was over before you submitted it. Your answers are kept apart: they do "
         "not count, and they are not paid."
     )
 

@@ -24,10 +24,11 @@ LIVE_STATES = (*LEASED_STATES, "submitted", "approved", "rejected")
 
 # states of finished work that is excluded
 EXCLUDED_STATES = ("invalidated", "apart")
-BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
-IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that a file lacks
-UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
 FINISHED_STATES = ("submitted", "approved", "rejected")
+
+BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
+UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
+IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that a file lacks
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):

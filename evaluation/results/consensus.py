@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from evaluation.data.judgment_sets.records import (
     MOST_VALUES,
@@ -296,7 +296,7 @@ def few_raters_sentence(result: Mapping[str, Any]) -> str:
     raters = result.get("raters", FEW_RATERS)
     if raters >= FEW_RATERS:
         return ""
-    return gettext(
+    return _(
         "Intervals and tests are by participant, and %(raters)d are few: with fewer than %(few)d they may claim "
         "somewhat more than is known."
     ) % {"raters": raters, "few": FEW_RATERS}

@@ -44,9 +44,7 @@ from evaluation.statistics.inference import (
     Clusters,
     RaterDeletions,
     Spread,
-    independent_rows,
     renumbered,
-    spread_of_mean,
 )
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import PeoplesWinners, clusters_of_p_values
@@ -353,13 +351,12 @@ def _of_choices(study: Study) -> Standings | None:
         for name, row in shares.items()
     }
     strength, errors = fit.log_strength, _errors(fit.covariance, fit.freedom)
-    if fit.reason:  # where a system is always the best, strengths are infinite
+    if fit.reason:  # strengths are infinite, as where a system is always the best, or have no errors
         strength = np.array([figures[name]["value"] for name in names])
         errors = _errors_where_compared(
             strength, lambda first, second: _lead_of_two(choices, names[first], names[second])
         )
-    raters = len(np.unique(choices.clusters[RATER])) if RATER in choices.clusters else None
-    return Standings(BEST, names, figures, strength, *errors, choices.items, raters)
+    return Standings(BEST, names, figures, strength, *errors, choices.items, fit.clusters.get(RATER))
 
 
 def _lead_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spread]:
@@ -367,12 +364,11 @@ def _lead_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spre
     rows = np.array([(first in best) != (second in best) for best in choices.winners])
     if not rows.any() or not choices.clusters:
         return math.nan, NO_SPREAD
-    won = np.array([first in best for best in choices.winners])[rows].astype(np.float64)
-    columns = {name: column[rows] for name, column in choices.clusters.items()}
-    spread, clusters = spread_of_mean(won, columns)
-    share = float(won.mean())
-    count = independent_rows(share, spread, min(clusters.counts.values()))
-    return share - 0.5, Spread(0.25 / count, spread.df)
+    winners = np.array([1 if first in best else 2 for best in choices.winners])[rows]
+    clusters = {name: column[rows] for name, column in choices.clusters.items()}
+    people = PeoplesWinners.of(winners, clusters=clusters)
+    share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
+    return share - 0.5, spread
 
 
 @dataclass(frozen=True, slots=True)

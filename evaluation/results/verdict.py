@@ -1,6 +1,6 @@
 """Decide which metrics are ahead, in the same words for pages, dashboard, report, API and commands.
 
-It agrees with the report's letters: paired tests of every two metrics by image and rater, with Holm's correction,
+It agrees with the report's letters: paired tests of every two metrics by item and rater, with Holm's correction,
 separate metrics on pairs. Intervals separate rank correlations.
 """
 

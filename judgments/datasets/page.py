@@ -621,10 +621,8 @@ class DatasetAdmin(QuorumAdmin):
                     form.add_error(None, str(error))
                 else:
                     return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        title, lead = (
-            f"{dataset.name}: {gettext(form.title)}",
-            gettext(form.lead).format(dataset=dataset.name),
-        )
+        title = f"{dataset.name}: {gettext(form.title)}"
+        lead = gettext(form.lead).format(dataset=dataset.name)
         return self._page(request, "upload", title, form=form, lead=lead)
 
     def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:

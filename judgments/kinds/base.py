@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Units = Sequence[int] | npt.NDArray[np.int64]
 Answers = Sequence[Any] | npt.NDArray[Any]
+# The columns of an exported judgments file, in CSV order.
 JUDGMENT_COLUMNS = (
     "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
     "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer", "control", "expected", "used",

@@ -49,7 +49,7 @@ from judgments.drawing.material import (
     content_key,
     rng_for,
     shuffled,
-)  # fmt: skip
+)
 from judgments.drawing.pairing import system_names
 from judgments.kinds import KINDS, Kind
 from judgments.models import (

@@ -127,7 +127,7 @@ def test_a_mistake_gets_the_same_sentence_at_each_door(
     else:
         assert len({without_field(answer) for answer in answers}) == 1
     assert answers[0] != ""
-    assert not blamed or any(answer.startswith(f"{blamed}: ") for answer in answers)
+    assert not blamed or answers[DOORS.index("http")].startswith(f"{blamed}: ")
     assert not list(tmp_path.glob("file*"))
     assert not asked_for().exists()
     assert not SavedPreset.objects.exists()

@@ -195,12 +195,18 @@ def make_history(
         fresh=fresh,
         assignment=columns[0].astype(np.int64),
         unit=unit,
+        seen=columns[2],
+        value=columns[3],
+        left=columns[4],
+        seconds=columns[5],
+        right=columns[6],
+        same=columns[7],
+        pasted=columns[8],
         labels=labels,
         others=counts,
         others_seconds=times[~np.isnan(times)],
         written=[judgment.written for judgment in latest],
         others_texts=others_texts,
-        **dict(zip(OwnJudgment._fields[2:NUMBER_FIELDS], columns[2:], strict=True)),
     )
 
 

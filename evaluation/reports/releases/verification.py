@@ -479,6 +479,7 @@ REWORDED = {
     "Item search: ": "Search: ",
     ": item search": ": search",
     "leave_one_out holds each caption": "each caption is held",
+    "Nobody has handed in anything yet": "Nobody has submitted anything yet",
 }
 
 

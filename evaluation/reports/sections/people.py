@@ -185,7 +185,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     workers = rank_workers(inputs)
     if not workers:
         per_worker = inputs.aggregation.result["agreement"].get("per_worker", {})
-        return section("workers", empty=per_worker.get("reason") or "Nobody has handed in anything yet.")
+        return section("workers", empty=per_worker.get("reason") or "Nobody has submitted anything yet.")
     estimates = [_controls_right(row) for row in workers]
     rows = [
         [f"W{number}", row["judgments"], row["used_judgments"], estimate, row["controls_seen"], row["seconds"],

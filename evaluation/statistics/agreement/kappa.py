@@ -21,9 +21,9 @@ and all contributions sum to 1 - alpha. By pair: every two raters on their commo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -419,8 +419,10 @@ def threshold_kappa(
         grouped = chosen.clusters_of("pair", keep)
         left = (deletions or NO_DELETIONS).of_rows(keep, "pair")
         yes_without = np.where(np.isnan(left.value), 2, at_least(left.value, second_at_least))
-        changes = _changes_without_raters(
-            table, value, yes_first[left.row], yes_second[left.row], yes_without
+        changes = cache(
+            partial(
+                _changes_without_raters, table, value, yes_first[left.row], yes_second[left.row], yes_without
+            )
         )
         intervals, grouped = _clustered(
             yes_first, yes_second, value, grouped, chosen.confidence, left, changes
@@ -481,12 +483,12 @@ def _clustered(
     clusters: Clusters,
     confidence: float,
     left: RaterDeletions,
-    changes: Floats,
+    changes: Callable[[], Floats],
 ) -> tuple[list[tuple[float, float]], Clusters]:
     """Return the intervals of kappa, precision, recall and F1, and what they are clustered by."""
 
     def widen(figure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
-        return left.widen(spread, items, lambda: changes[figure])
+        return left.widen(spread, items, lambda: changes()[figure])
 
     if clusters.reason:
         return [(math.nan, math.nan)] * 4, clusters
