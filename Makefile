@@ -1,7 +1,7 @@
 # The two commands of a newcomer are `make run` and `make test`; nothing but Python 3.11 or newer is needed.
 PYTHON ?= python3
 
-.PHONY: run mturk-demo environment test coverage lint docs pinned audit sbom help
+.PHONY: run mturk-demo environment browser test test-services coverage lint docs pinned audit sbom help
 
 run: ## set up, load the demo, start the web server and a background worker; Ctrl-C stops both
 	@$(PYTHON) -m scripts.quorum run
@@ -12,8 +12,14 @@ mturk-demo: ## the demo study at an emulated Mechanical Turk on this machine, wi
 environment: ## set up for the orders below, which do so themselves where it is missing
 	@$(PYTHON) -m scripts.quorum environment
 
-test: ## set up for tests, the browser included, and run the whole suite (ARGS="tests/metrics -q" for a part)
+browser: ## find or install the Chromium of the tests
+	@$(PYTHON) -m scripts.quorum browser
+
+test: ## set up for tests, the browser included, and run all that needs no service (ARGS="tests/metrics -q" for a part)
 	@$(PYTHON) -m scripts.quorum test $(ARGS)
+
+test-services: ## the other half: on PostgreSQL, Redis, RabbitMQ and nginx, which it starts, and on QUORUM_SHARED
+	@$(PYTHON) -m scripts.quorum test-services $(ARGS)
 
 coverage: ## every branch of the metrics and statistics, seen by their tests
 	@$(PYTHON) -m scripts.quorum coverage

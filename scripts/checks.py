@@ -1,4 +1,4 @@
-"""Developers' orders: `make test`, `make coverage`, `make lint`, `make docs` and audits of packages."""
+"""Developers' orders: both halves of the tests, coverage, `make lint`, `make docs` and audits of packages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.environment import PYTHON, ROOT, check_writable, install, read, say
@@ -24,6 +25,8 @@ CHROMIUM_NAMES = (
     "google-chrome-stable",
     "google-chrome",
 )
+# The tests of a file share what is expensive to make; files keep the order of tests/conftest.py, which begins with the longest.
+IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def environment() -> int:
@@ -33,12 +36,18 @@ def environment() -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Run pytest, whole or as named, with a browser if possible."""
+    """Run the tests that need nothing but this machine, with a browser if possible."""
+    return _test(["--services=none"], arguments)
+
+
+def test_services(arguments: list[str]) -> int:
+    """Run the tests that need PostgreSQL, Redis, RabbitMQ, nginx, a shell or the shared data."""
+    return _test(["--services=only"], arguments, before=[os.path.join(ROOT, "scripts", "with-services")])
+
+
+def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) -> int:
     environment()
-    find_browser()
-    # Two processes more than there are cores, as many tests wait. The tests of a file share what is expensive to make;
-    # files keep the order of tests/conftest.py, which begins with the longest.
-    everything = ["-n", str((os.cpu_count() or 1) + 2), "--dist", "loadfile", "--no-loadscope-reorder"]
+    browser()
     if not arguments:
         say("Compiling the kernels and the tests, or each process would do so ...")
         # The run itself shows the errors of collecting.
@@ -47,10 +56,11 @@ def test(arguments: list[str]) -> int:
             subprocess.run([PYTHON, "-m", "config.compiling"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account passes through
-        variables = os.environ | {"TMPDIR": folder}
-        return subprocess.run(
-            [PYTHON, "-m", "pytest", *(arguments or everything)], cwd=ROOT, env=variables
-        ).returncode
+        # Two processes more than there are cores, as many tests wait.
+        processes = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str((os.cpu_count() or 1) + 2)}
+        variables = processes | os.environ | {"TMPDIR": folder}
+        command = [*before, PYTHON, "-m", "pytest", *half, *(arguments or IN_PARALLEL)]
+        return subprocess.run(command, cwd=ROOT, env=variables).returncode
 
 
 def _memory() -> str | None:
@@ -67,29 +77,39 @@ def coverage() -> int:
     large, would take hours that way and are left to `make test`.
     """
     environment()
-    variables = {name: value for name, value in os.environ.items() if name != "QUORUM_SHARED"}
-    variables |= {"NUMBA_DISABLE_JIT": "1", "QUORUM_REQUIRE_SERVICES": "0"}
-    command = [PYTHON, "-m", "pytest", "-q", "-m", "not large"]
+    variables = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    command = [PYTHON, "-m", "pytest", "-q", "--services=none", "-m", "not large"]
     command += ["--cov-branch", "--cov-report=term-missing:skip-covered"]
     command += [f"--cov={package}" for package in NUMERIC_PACKAGES]
     command += ["--cov-fail-under=100", "tests/metrics", "tests/statistics", "tests/test_signatures.py"]
     return subprocess.run(command, cwd=ROOT, env=variables).returncode
 
 
-def find_browser() -> None:
+def browser() -> int:
     """Find or install a Chromium; without it, browser tests are named as not run."""
-    if any(shutil.which(name) for name in CHROMIUM_NAMES) or _playwright_has_one():
-        return
+    environment()
+    if chromium_on_path() is not None or _playwright_has_one():
+        return 0
     say("No Chromium on the PATH; asking Playwright for its own ...")
     if _quietly([PYTHON, "-m", "playwright", "install", "chromium"]) and _playwright_has_one():
-        return
+        return 0
     if shutil.which("apt-get") and os.geteuid() == 0:
         say("Playwright could not bring one; asking the system's packages ...")
-        environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-        if _quietly(["apt-get", "update"], environment):
-            _quietly(["apt-get", "install", "-y", "--no-install-recommends", "chromium"], environment)
-    if not any(shutil.which(name) for name in CHROMIUM_NAMES):
+        variables = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+        if _quietly(["apt-get", "update"], variables):
+            for package in CHROMIUM_NAMES[:2]:  # not every system has the first
+                if _quietly(["apt-get", "install", "-y", "--no-install-recommends", package], variables):
+                    break
+    if chromium_on_path() is None:
         say("No browser to be had: install Chromium; until then the browser tests are named at the end.")
+    return 0
+
+
+def chromium_on_path() -> str | None:
+    """Return the Chromium that CHROMIUM names, empty for none, else the first on the PATH; None if there is none."""
+    if "CHROMIUM" in os.environ:
+        return os.environ["CHROMIUM"]
+    return next((path for path in map(shutil.which, CHROMIUM_NAMES) if path), None)
 
 
 def _playwright_has_one() -> bool:

@@ -10,7 +10,16 @@ import sys
 from scripts import checks, services
 from scripts.environment import CannotGoOn, use_a_new_python
 
-ORDERS = ("environment", "coverage", "lint", "docs", "pinned", "audit", "sbom")  # functions of checks
+ORDERS = (
+    "environment",
+    "browser",
+    "coverage",
+    "lint",
+    "docs",
+    "pinned",
+    "audit",
+    "sbom",
+)  # functions of checks
 
 
 def main() -> int:
@@ -18,6 +27,8 @@ def main() -> int:
     order, arguments = sys.argv[1], sys.argv[2:]
     if order == "test":
         return checks.test(arguments)
+    if order == "test-services":
+        return checks.test_services(arguments)
     if order in ORDERS:
         return int(getattr(checks, order)())
     services.run()

@@ -59,29 +59,58 @@ LONG = (
 _NOT_RUN: Counter[str] = Counter()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--services",
+        choices=["any", "none", "only"],
+        default="any",
+        help="tests that need PostgreSQL or another service: those whose service is here, none, or no others",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker of what `make coverage` leaves out; collect no garbage while modules are imported, which stay."""
+    """Name the markers; collect no garbage while modules are imported, which stay."""
     gc.disable()
     config.addinivalue_line(
         "markers", "large: of a size, or of many draws; smaller tests reach the same branches"
     )
+    for service, title in services.TITLES.items():
+        config.addinivalue_line("markers", f"{service}: needs {title}; not run where it is missing")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    services.mark(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    services.Current.item = item
+    return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest. Leave out what lacks a service, and count it; with QUORUM_REQUIRE_SERVICES=1 it
     stays, and fails."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))  # the order is else that of the folders
-    if services.REQUIRED:
-        return
+    half = config.getoption("services")
     left_out = []
     for item in items:
-        lacking = sorted(service for service in services.needs(item) if services.missing(service))
-        if lacking:
+        needs = services.needs(item)
+        lacking = sorted(service for service in needs if services.missing(service))
+        elsewhere = sorted(needs & services.SERVICES.keys())
+        if half == "none" and elsewhere:
+            left_out.append(item)
+            _NOT_RUN[elsewhere[0]] += 1
+        elif half == "only" and not elsewhere:
+            left_out.append(item)
+        elif lacking and not services.REQUIRED:
             left_out.append(item)
             _NOT_RUN[lacking[0]] += 1
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        unwanted = set(left_out)
+        items[:] = [item for item in items if item not in unwanted]
 
 
 def pytest_collection_finish() -> None:
@@ -106,14 +135,18 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Names what could not run, before pytest's own last line."""
-    if _NOT_RUN:
-        terminalreporter.section("not run on this machine")
-        for service, count in sorted(_NOT_RUN.items()):
-            tests = "1 test" if count == 1 else f"{count} tests"
-            terminalreporter.write_line(
-                f"{services.TITLES[service]}: {tests} not run: {services.missing(service)}"
-            )
+    """Name what was not run and why, before pytest's own last line."""
+    if not _NOT_RUN:
+        return
+    terminalreporter.section("not run")
+    apart = terminalreporter.config.getoption("services") == "none"
+    for service, count in sorted(_NOT_RUN.items()):
+        tests = "1 test" if count == 1 else f"{count} tests"
+        title = services.TITLES[service]
+        if apart and service in services.SERVICES:
+            terminalreporter.write_line(f"{tests} of {title}: make test-services")
+        else:
+            terminalreporter.write_line(f"{title} is not here: {tests} not run: {services.missing(service)}")
 
 
 @pytest.fixture(scope="session")
@@ -261,7 +294,10 @@ def browser() -> Iterator[Browser]:
     services.demand("browser")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=services.chromium_path(), headless=True, args=CHROMIUM_FLAGS
+            executable_path=services.chromium_path(),
+            headless=True,
+            args=CHROMIUM_FLAGS,
+            env={name: text for name, text in os.environ.items() if name != "LD_PRELOAD"},
         )
         yield chromium
         chromium.close()

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-from tests import forking
+from tests import forking, services
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSED_ON = (
@@ -29,6 +29,11 @@ PASSED_ON = (
     "HOME",
     "LANG",
     "TMPDIR",
+    # the clock of a run (scripts/conditions.py), for programs that an installation starts
+    "LD_PRELOAD",
+    "FAKETIME",
+    "FAKETIME_DONT_FAKE_MONOTONIC",
+    "FAKE_UTIME",
     "VIRTUAL_ENV",
     "OMP_NUM_THREADS",
     "WEB_PROCESSES",
@@ -187,6 +192,8 @@ class Installations:
 
         On SQLite, the lines of code `after` have run in it: once for all installations that name the same.
         """
+        if database == "postgresql":
+            services.require_marker("postgresql")
         name = f"quorum_test_{uuid.uuid4().hex[:12]}"
         folder = self.folder / name
         if database == "postgresql" or dump:
@@ -241,15 +248,16 @@ class Installations:
         note = self.shared / "postgresql-template"
         with once_a_run(note) as missing:
             if missing:
-                self._made_template = f"{name}_template"
-                self._on_server(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self._made_template)))
+                template = f"{name}_template"
+                self._on_server(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(template)))
+                self._made_template = template
                 folder = self.folder / self._made_template
                 folder.mkdir()
                 url = self._named(self._made_template)
                 Installation(folder, self._environment(folder, url)).manage("migrate", "--verbosity", "0")
                 note.write_text(self._made_template)
-            made, template = sql.Identifier(name), sql.Identifier(note.read_text())
-            self._on_server(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(made, template))
+            made, original = sql.Identifier(name), sql.Identifier(note.read_text())
+            self._on_server(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(made, original))
         return self._named(name)
 
     def _load_postgres(self, name: str, dump: str) -> str:
@@ -275,5 +283,5 @@ class Installations:
         if self._made_template:
             note = self.shared / "postgresql-template"
             with once_a_run(note):
-                note.unlink()
+                note.unlink(missing_ok=True)  # migrating may have failed
                 self._drop(self._made_template)

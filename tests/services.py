@@ -11,26 +11,39 @@ import redis
 from playwright.sync_api import sync_playwright
 
 from evaluation.metrics.meteor.tables import tables_there
-from scripts.checks import CHROMIUM_NAMES
+from scripts.checks import chromium_on_path
 
 REQUIRED = os.environ.get("QUORUM_REQUIRE_SERVICES") == "1"
-TITLES = {
+# The marker of the tests that need it -> what people call it. `make test-services` runs tests of the first ones,
+# `make test` all others.
+SERVICES = {
     "postgresql": "PostgreSQL",
     "redis": "Redis",
-    "browser": "browser",
+    "rabbitmq": "RabbitMQ",
+    "proxy": "nginx",
+    "shell": "a shell with curl and jq",
     "shared": "shared data",
-    "meteor": "METEOR's tables",
-    "shell": "bash, curl and jq",
-    "proxy": "nginx and openssl",
 }
+TITLES = SERVICES | {"browser": "a browser", "meteor": "METEOR's tables"}
+FIXTURES = {"postgres_url": "postgresql", "redis_url": "redis", "meteor_tables": "meteor"}  # else named alike
+
+
+RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+
+
+class Current:
+    """The test that runs."""
+
+    item: pytest.Item | None = None
 
 
 @cache
 def missing(service: str) -> str | None:
-    """Why `service` cannot be used, in a few words; None when it can."""
+    """Why `service` cannot be used and what to do, in a few words; None when it can."""
     return {
         "postgresql": _missing_postgres,
         "redis": _missing_redis,
+        "rabbitmq": _missing_rabbitmq,
         "browser": _missing_browser,
         "shared": _missing_shared,
         "meteor": _missing_meteor,
@@ -40,54 +53,57 @@ def missing(service: str) -> str | None:
 
 
 def demand(service: str) -> None:
-    """Fails the test when `service` is missing; only reached where a missing one is a failure."""
+    """Fail the test that runs if `service` is missing, or if its marker is."""
+    require_marker(service)
     why = missing(service)
     if why:
-        pytest.fail(f"{TITLES[service]}: {why}", pytrace=False)
+        pytest.fail(f"{TITLES[service]} is not here: {why}", pytrace=False)
+
+
+def require_marker(service: str) -> None:
+    """Fail the test that runs if it is not marked: it would pass by accident, where `service` happens to be."""
+    if Current.item is not None and service not in needs(Current.item):
+        pytest.fail(
+            f"The test uses {TITLES[service]}; expected the marker @pytest.mark.{service}, as other machines lack it.",
+            pytrace=False,
+        )
+
+
+def mark(item: pytest.Item) -> None:
+    """Mark a collected test with the services of which it names a fixture, or PostgreSQL as its database."""
+    for fixture in getattr(item, "fixturenames", ()):
+        service = FIXTURES.get(fixture, fixture)
+        if service in TITLES:
+            item.add_marker(service)
+    callspec = getattr(item, "callspec", None)
+    if callspec and callspec.params.get("database") == "postgresql":
+        item.add_marker("postgresql")
 
 
 def needs(item: pytest.Item) -> set[str]:
-    """The services that a collected test asks for by its fixtures and their parameters."""
-    asked = set(getattr(item, "fixturenames", ()))
-    found = {
-        service
-        for service, fixture in (
-            ("shared", "shared"),
-            ("meteor", "meteor_tables"),
-            ("browser", "browser"),
-            ("postgresql", "postgres_url"),
-            ("redis", "redis_url"),
-            ("shell", "shell"),
-            ("proxy", "proxy"),
-        )
-        if fixture in asked
-    }
-    callspec = getattr(item, "callspec", None)
-    if callspec and callspec.params.get("database") == "postgresql":
-        found.add("postgresql")
-    return found
+    """The services that a collected test is marked with."""
+    return {marker.name for marker in item.iter_markers()} & set(TITLES)
 
 
 @cache
 def chromium_path() -> str | None:
-    """A Chromium on the PATH, else the one Playwright installed, else None."""
-    for name in CHROMIUM_NAMES:
-        found = shutil.which(name)
-        if found:
-            return found
+    """The Chromium that CHROMIUM names, else one on the PATH, else the one Playwright installed, else None."""
+    path = chromium_on_path()
+    if path is not None:
+        return path or None
     with sync_playwright() as playwright:
         own = playwright.chromium.executable_path
     return own if own and Path(own).exists() else None
 
 
 def _missing_browser() -> str | None:
-    return None if chromium_path() else "no Chromium on the PATH and none installed by Playwright"
+    return None if chromium_path() else "install Chromium (Debian: apt-get install chromium-headless-shell)"
 
 
 def _missing_postgres() -> str | None:
     url = os.environ.get("TEST_DATABASE_URL", "")
     if not url:
-        return "TEST_DATABASE_URL names no server"
+        return "TEST_DATABASE_URL names no server; `make test-services` starts one (Debian: apt-get install postgresql)"
     try:
         with psycopg.connect(url, connect_timeout=3):
             return None
@@ -98,7 +114,7 @@ def _missing_postgres() -> str | None:
 def _missing_redis() -> str | None:
     url = os.environ.get("TEST_REDIS_URL", "")
     if not url:
-        return "TEST_REDIS_URL names no server"
+        return "TEST_REDIS_URL names no server; `make test-services` starts one (Debian: apt-get install redis-server)"
     try:
         with redis.Redis.from_url(url, socket_connect_timeout=3) as server:
             server.ping()
@@ -107,15 +123,19 @@ def _missing_redis() -> str | None:
     return None
 
 
+def _missing_rabbitmq() -> str | None:
+    return None if RABBITMQ.exists() else "install it (Debian: apt-get install rabbitmq-server)"
+
+
 def _missing_shared() -> str | None:
     folder = os.environ.get("QUORUM_SHARED", "")
     if not folder:
-        return "QUORUM_SHARED names no folder"
+        return "QUORUM_SHARED names no folder with it"
     return None if Path(folder).is_dir() else f"QUORUM_SHARED names {folder}, which is no folder"
 
 
 def _missing_meteor() -> str | None:
-    return None if tables_there().paraphrases else "requirements-meteor.txt is not installed"
+    return None if tables_there().paraphrases else "install requirements-meteor.txt"
 
 
 @cache
@@ -125,9 +145,13 @@ def nginx_path() -> str | None:
 
 
 def _missing_proxy() -> str | None:
-    return None if nginx_path() and shutil.which("openssl") else "no nginx, or no openssl to sign for it"
+    return (
+        None
+        if nginx_path() and shutil.which("openssl")
+        else "install it, and openssl (Debian: apt-get install nginx-light openssl)"
+    )
 
 
 def _missing_shell() -> str | None:
     lacking = [program for program in ("bash", "curl", "jq") if not shutil.which(program)]
-    return f"no {', '.join(lacking)} on the PATH" if lacking else None
+    return f"install {', '.join(lacking)}" if lacking else None

@@ -6,9 +6,16 @@ from tests.chaos.run import Chaos
 from tests.chaos.services import stage
 
 
-@pytest.mark.parametrize(("seed", "database", "broker"), [(1, "postgresql", "redis"), (2, "sqlite", "none")])
+@pytest.mark.parametrize(
+    ("seed", "database", "broker"),
+    [
+        pytest.param(1, "postgresql", "redis", marks=pytest.mark.redis),
+        (2, "sqlite", "none"),
+        pytest.param(3, "postgresql", "rabbitmq", marks=pytest.mark.rabbitmq),
+    ],
+)
 def test_nothing_is_lost_or_doubled_and_the_books_agree_after_kills(
-    seed: int, redis_url: str, database: str, broker: str
+    seed: int, database: str, broker: str
 ) -> None:
     with stage(database, broker) as fresh, fresh() as (installation, services):
         outcome = Chaos(installation, services, seed=seed, hits=8, kills=6).run()

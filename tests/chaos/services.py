@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 
 from tests.installations import Installation, Installations, free_port, until
+from tests.services import RABBITMQ, require_marker
 
 
 def postgres_programs() -> Path:
@@ -60,6 +61,7 @@ def _children(parent: int) -> list[int]:
 @contextmanager
 def postgres(folder: Path) -> Iterator[tuple[Service, str]]:
     """A server that loses no commit when it is killed, and its address."""
+    require_marker("postgresql")
     programs, port, data = postgres_programs(), str(free_port()), folder / "postgres"
     data.mkdir()
     before = []
@@ -90,6 +92,7 @@ def postgres(folder: Path) -> Iterator[tuple[Service, str]]:
 
 @contextmanager
 def redis(folder: Path, port: int | None = None) -> Iterator[tuple[Service, str]]:
+    require_marker("redis")
     port = port or free_port()
     command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(folder)]
     service = Service(command, folder / "redis.log", ["redis-cli", "-p", str(port), "ping"])
@@ -100,7 +103,6 @@ def redis(folder: Path, port: int | None = None) -> Iterator[tuple[Service, str]
         service.kill()
 
 
-RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 GREET = """
 import socket, sys
 with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=2) as server:
@@ -112,6 +114,7 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=2) as ser
 @contextmanager
 def rabbitmq(folder: Path) -> Iterator[tuple[Service, str]]:
     """A server that finds its messages again when it was killed."""
+    require_marker("rabbitmq")
     assert RABBITMQ.exists(), "RabbitMQ is not installed (Debian: apt-get install rabbitmq-server)"
     home, port, distribution, names = folder / "rabbitmq", free_port(), free_port(), free_port()
     home.mkdir()

@@ -562,6 +562,7 @@ def error(installation: Installation, job: int) -> str:
     return str(said)
 
 
+@pytest.mark.postgresql
 def test_a_job_that_another_process_sends_is_not_waited_for(
     installation_on: Callable[[str], Installation],
 ) -> None:

@@ -1,0 +1,123 @@
+"""Run the tests of a fresh clone on another kind of machine: at another hour, in another zone, as another user.
+
+    python3 -m scripts.conditions --at 2028-02-29T23:55 --zone Asia/Kathmandu --user nobody --home-read-only
+    python3 -m scripts.conditions --language de_DE.UTF-8 --browser chromium --order 7 --processes 2
+    python3 -m scripts.conditions --services --python python3.13
+
+What is not named is as on a new machine: no variables, an empty home, this machine's clock. The last commit is cloned.
+An hour other than now needs Debian's package faketime, another user needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+
+from scripts.checks import CHROMIUM_NAMES
+from scripts.environment import ROOT, CannotGoOn, say
+
+# How packages are fetched. Nothing else of this shell reaches the run.
+PASSED_ON = ("PIP_", "SSL_", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m scripts.conditions",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    parser.add_argument(
+        "--at", metavar="YYYY-MM-DDTHH:MM", help="the clock's time in UTC when the tests begin"
+    )
+    parser.add_argument("--zone", metavar="AREA/CITY", help="the machine's time zone (TZ)")
+    parser.add_argument("--language", metavar="LOCALE", help="the shell's LANG; without it there is none")
+    parser.add_argument("--user", help="the account that runs it, such as nobody")
+    parser.add_argument("--home-read-only", action="store_true", help="a home that cannot be written")
+    parser.add_argument("--python", metavar="PROGRAM", default="python3")
+    parser.add_argument("--browser", choices=(*CHROMIUM_NAMES, "none"), help="the only browser to be seen")
+    parser.add_argument("--order", type=int, metavar="SEED", help="draw the order of the tests")
+    parser.add_argument("--processes", type=int, metavar="N", help="processes of pytest")
+    parser.add_argument("--services", action="store_true", help="make test-services instead of make test")
+    return parser.parse_args()
+
+
+def environment(asked: argparse.Namespace, home: str) -> dict[str, str]:
+    passed = {name: text for name, text in os.environ.items() if name.upper().startswith(PASSED_ON)}
+    python = shutil.which(asked.python)
+    if not python:
+        raise CannotGoOn(f"{asked.python} is not on the PATH; expected a Python 3.11 or newer.")
+    values = passed | {"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "PYTHON": python}
+    if asked.zone:
+        values["TZ"] = asked.zone
+    if asked.language:
+        values["LANG"] = asked.language
+    if asked.browser:
+        values["CHROMIUM"] = "" if asked.browser == "none" else (shutil.which(asked.browser) or asked.browser)
+    if asked.services and "QUORUM_SHARED" in os.environ:
+        values["QUORUM_SHARED"] = os.environ["QUORUM_SHARED"]
+    return values
+
+
+def faked(at: str | None) -> dict[str, str]:
+    """Return the variables that shift the clock of a process and of all that it starts."""
+    if not at:
+        return {}
+    asked = subprocess.run(
+        ["faketime", "-f", "+0s", "printenv", "LD_PRELOAD"], capture_output=True, text=True
+    )
+    if asked.returncode:
+        raise CannotGoOn(
+            f"faketime does not work ({asked.stderr.strip()}); on Debian: apt-get install faketime"
+        )
+    start = datetime.fromisoformat(at).replace(tzinfo=UTC)
+    ahead = round((start - datetime.now(UTC)).total_seconds())
+    # What only waits goes by the machine's own clock, and a file keeps the time that a test gives it.
+    return {
+        "LD_PRELOAD": asked.stdout.strip(),
+        "FAKETIME": f"{ahead:+d}s",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKE_UTIME": "1",
+    }
+
+
+def run(asked: argparse.Namespace, folder: str) -> int:
+    clone, home = os.path.join(folder, "quorum"), os.path.join(folder, "home")
+    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    os.mkdir(home)
+    before = []
+    if asked.user:
+        os.chmod(folder, 0o711)
+        before = ["setpriv", "--reuid", asked.user, "--regid", "nogroup", "--clear-groups"]
+        subprocess.run(["chown", "--recursive", f"{asked.user}:nogroup", folder], check=True)
+    if asked.home_read_only:
+        home = "/dev/null"  # root could write a folder without its permission
+    values = environment(asked, home)
+    # A shifted clock would find the certificates of the package index too old.
+    subprocess.run([*before, "make", "browser"], cwd=clone, env=values, check=True)
+    values |= faked(asked.at)
+    if asked.order is not None:
+        values["PYTEST_ADDOPTS"] = f"--random-order --random-order-seed={asked.order}"
+    if asked.processes is not None:
+        values["PYTEST_XDIST_AUTO_NUM_WORKERS"] = str(asked.processes)
+    command = [*before, "make", "test-services" if asked.services else "test"]
+    return subprocess.run(command, cwd=clone, env=values, stdin=subprocess.DEVNULL).returncode
+
+
+def main() -> int:
+    asked = arguments()
+    say("$ python3 -m scripts.conditions " + shlex.join(sys.argv[1:]))
+    with tempfile.TemporaryDirectory(prefix="quorum-conditions-") as folder:
+        return run(asked, folder)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except CannotGoOn as problem:
+        sys.exit(str(problem))
