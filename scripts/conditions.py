@@ -92,7 +92,7 @@ def run(asked: argparse.Namespace, folder: str) -> int:
     os.mkdir(home)
     before = []
     if asked.user:
-        os.chmod(folder, 0o711)
+        Path(folder).chmod(0o711)
         before = ["setpriv", "--reuid", asked.user, "--regid", "nogroup", "--clear-groups"]
         subprocess.run(["chown", "--recursive", f"{asked.user}:nogroup", folder], check=True)
     if asked.home_read_only:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Page, Reque
 WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"}
 FAILED = "/between-two-tests"
 ENDED = {"net::ERR_ABORTED", "net::ERR_INTERNET_DISCONNECTED"}
-# libfaketime ends Chromium: where it shifts the clock of a run (scripts/conditions.py), the pages' scripts see this one.
+# libfaketime ends Chromium: where it shifts the clock of a run (scripts/conditions.py), scripts of pages see this one.
 AHEAD = 1000 * int(os.environ.get("FAKETIME", "0s")[:-1])
 SHIFTED_CLOCK = f"""
 const ahead = {AHEAD}, now = Date.now;
