@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime
+from pathlib import Path
 
 from scripts.checks import CHROMIUM_NAMES
 from scripts.environment import ROOT, CannotGoOn, say
@@ -64,23 +65,38 @@ def environment(asked: argparse.Namespace, home: str) -> dict[str, str]:
     return values
 
 
-def faked(at: str | None) -> dict[str, str]:
-    """Return the variables that shift the clock of a process and of all that it starts."""
-    if not at:
-        return {}
+# Debian's libfaketime miscounts how long to sleep when it leaves the monotonic clock alone; without that, threads hang.
+SLEEP = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *rest) {
+    return syscall(SYS_clock_nanosleep, clock, flags, until, rest) ? errno : 0;
+}
+"""
+
+
+def shifted_clock(at: str, folder: str) -> dict[str, str]:
+    """Return the variables that shift the clock of a process, and of all that it starts, to ``at`` in UTC."""
     asked = subprocess.run(
         ["faketime", "-f", "+0s", "printenv", "LD_PRELOAD"], capture_output=True, text=True
     )
     if asked.returncode:
+        raise CannotGoOn("faketime does not work; on Debian: apt-get install faketime")
+    sleep = os.path.join(folder, "sleep.so")
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-x", "c", "-o", sleep, "-"], input=SLEEP, text=True, check=True
+    )
+    ahead = round((datetime.fromisoformat(at).replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds())
+    if ahead < 0:
         raise CannotGoOn(
-            f"faketime does not work ({asked.stderr.strip()}); on Debian: apt-get install faketime"
+            f"--at is {at}, which is over; expected a time to come, as files would be from the future."
         )
-    start = datetime.fromisoformat(at).replace(tzinfo=UTC)
-    ahead = round((start - datetime.now(UTC)).total_seconds())
-    # What only waits goes by the machine's own clock, and a file keeps the time that a test gives it.
     return {
-        "LD_PRELOAD": asked.stdout.strip(),
-        "FAKETIME": f"{ahead:+d}s",
+        "LD_PRELOAD": f"{sleep} {asked.stdout.strip()}",
+        "FAKETIME": f"+{ahead}s",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "FAKE_UTIME": "1",
     }
@@ -100,7 +116,8 @@ def run(asked: argparse.Namespace, folder: str) -> int:
     values = environment(asked, home)
     # A shifted clock would find the certificates of the package index too old.
     subprocess.run([*before, "make", "browser"], cwd=clone, env=values, check=True)
-    values |= faked(asked.at)
+    if asked.at:
+        values |= shifted_clock(asked.at, folder)
     if asked.order is not None:
         values["PYTEST_ADDOPTS"] = f"--random-order --random-order-seed={asked.order}"
     if asked.processes is not None:

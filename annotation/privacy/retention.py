@@ -19,6 +19,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from rest_framework import serializers
@@ -312,7 +313,9 @@ def erase(
         before = erasure_of(study, worker)
         assert before is not None
         message = pgettext("staff", "Nothing was changed: the person was erased already, on %(day)s.")
-        return Outcome(message % {"day": before.at.date().isoformat()}, Erased(before, already=True))
+        return Outcome(
+            message % {"day": date_format(timezone.localtime(before.at))}, Erased(before, already=True)
+        )
     request = request_of(study, person)
     done = erase_person(
         study=study,

@@ -8,6 +8,8 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -294,7 +296,7 @@ def _looked_at(request: HttpRequest, study: Study, context: Context) -> dict[str
         before = erasure_of(study, name)
         assert before is not None
         message = pgettext("staff", "The person was erased already, on %(day)s.") % {
-            "day": before.at.date().isoformat()
+            "day": date_format(localtime(before.at))
         }
         return shown | {"nobody": message}
     return shown | {"seen": preview(study=study, worker=person, way=way)}

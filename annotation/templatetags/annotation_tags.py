@@ -169,7 +169,7 @@ def judged_text(context: Context, text: str) -> SafeString:
 def local_time(at: datetime, *, day: bool = False) -> SafeString:
     """Show a time in UTC, or its ``day`` alone; js/times.js shows it in the reader's zone."""
     if day:
-        written = at.astimezone(UTC).date().isoformat()
+        written = date_format(at.astimezone(UTC))
         return format_html('<time datetime="{}" data-own-zone="day">{}</time>', at.isoformat(), written)
     written = date_format(at.astimezone(UTC), gettext("j F Y, H:i"))
     return format_html('<time datetime="{}" data-own-zone>{} UTC</time>', at.isoformat(), written)

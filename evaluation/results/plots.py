@@ -101,14 +101,14 @@ def _name_times(axes: Axes, start: float, span: float, zone: str) -> None:
     days = span > 2 * DAY
     moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR else (0, 1))]
     times = [datetime.fromtimestamp(moment, tz=ZoneInfo(zone)) for moment in moments]
-    labels = [date_format(moment, "j M") if days else f"{moment:%H:%M}" for moment in times]
+    labels = [date_format(moment, "MONTH_DAY_FORMAT") if days else f"{moment:%H:%M}" for moment in times]
     axes.set_xticks(moments, labels)
     first, last = times[0].date(), times[-1].date()
-    until = date_format(last, "j M Y")
+    until = date_format(last)
     label = (
-        date_format(first, "j F Y")
+        until
         if first == last
-        else _("%(first)s to %(last)s") % {"first": date_format(first, "j M"), "last": until}
+        else _("%(first)s to %(last)s") % {"first": date_format(first, "MONTH_DAY_FORMAT"), "last": until}
     )
     axes.set_xlabel(f"{label} ({zone})", **SOFT)
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
@@ -180,6 +181,7 @@ def _earlier(study: Study, number: str) -> NamedDesign:
             % {"slug": study.slug, "number": number}
         )
     return NamedDesign(
-        title=f"{study.name}, before {localtime(event.at):%Y-%m-%d %H:%M %Z}",
+        title=gettext("%(study)s, before %(time)s")
+        % {"study": study.name, "time": date_format(localtime(event.at), "DATETIME_FORMAT")},
         design=make_design(event.details["before"]),
     )

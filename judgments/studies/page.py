@@ -23,6 +23,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
@@ -283,7 +284,7 @@ class StudyAdmin(QuorumAdmin):
 
     @display(description="created", ordering="created_at")
     def created(self, study: Study) -> str:
-        return date_format(study.created_at)
+        return date_format(localtime(study.created_at))
 
     def get_urls(self) -> list[URLPattern]:
         def url(route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:

@@ -5,11 +5,12 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import time_machine
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
@@ -74,19 +75,20 @@ def problems_at(reader: Client, addresses: Iterable[str]) -> dict[str, list[str]
         if address.split("?")[0].rstrip("/").rsplit("/", 1)[-1] not in EXACT:
             found[address] += BADLY_WRITTEN.findall(P_VALUE.sub(" ", text_of(shown)))
         found[address] += unmoved_times(reader, address, shown)
+        found[address] += FOREIGN_DATES.findall(text_of(shown))
     return found
 
 
 def unmoved_times(reader: Client, address: str, in_utc: str) -> list[str]:
-    """Times on a page that are not those of a reader elsewhere, where a quarter of an hour is added too."""
+    """Times and days on a page that are not those of a reader elsewhere, where a quarter of an hour is added too."""
     said = clocks(in_utc)
-    if not said:
+    if not said and not TODAY.search(text_of(in_utc)):
         return []
     reader.cookies["zone"] = "Asia/Kathmandu"
-    moved = clocks(reader.get(address).content.decode())
+    elsewhere = reader.get(address).content.decode()
     del reader.cookies["zone"]
-    shift = int(KATHMANDU.total_seconds()) // 60
-    return [
+    moved, shift = clocks(elsewhere), int(KATHMANDU.total_seconds()) // 60
+    return TODAY.findall(text_of(elsewhere)) + [
         f"{minute // 60:02}:{minute % 60:02}"
         for minute in said
         if not any(
@@ -103,6 +105,13 @@ P_VALUE = re.compile(r"[pP](?:,[^<]{1,12})? (?:= |[<>] )?\.\d{3}\b|[<>]\s?\.\d{3
 # values of a study file, sections of a regulation, a paper's tables, and parts of a score, which add up to it
 EXACT = {"change", "ethics", "report", "closer-look"}
 KATHMANDU = timedelta(hours=5, minutes=45)
+# The clock of the test: in Kathmandu it is the next day. March is written otherwise in German than in English.
+NOW = datetime(2026, 3, 5, 20, 30, tzinfo=UTC)
+TODAY = re.compile(r"\b5\.\s(?:März|3\.)|2026-03-05|05\.03\.")
+# Months that are not German, days without their point, and halves of the day.
+FOREIGN_DATES = re.compile(
+    r"\bMar(?:ch)?\b\.?\s?\d+|\b\d+\sMärz|\bMärz\s\d{1,2},|\d\s?(?:vorm|nachm|a\.m|p\.m)\.|\b[AP]M\b"
+)
 CLOCK = re.compile(r"(?<![\d:])([012]\d):([0-5]\d)(?![\d])")
 
 
@@ -131,6 +140,7 @@ def votes(unit: Unit, worker: Worker) -> int:
     return 1 + (unit.pk + len(worker.name)) % 2
 
 
+@time_machine.travel(NOW)
 def test_every_page_of_a_study_is_in_german_with_numbers_and_times_as_its_reader_writes_them(
     reader: Client, settings: Any, tmp_path: Path
 ) -> None:
