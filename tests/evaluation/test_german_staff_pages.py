@@ -116,9 +116,12 @@ CLOCK = re.compile(r"(?<![\d:])([012]\d):([0-5]\d)(?![\d])")
 
 
 def text_of(shown: str) -> str:
-    """What is read on a page: no drawings, fields or signatures, nor what stands under its name in code."""
+    """What is read on a page: no drawings, fields, quotations or signatures, nor what stands under its name in code."""
     main = shown.split('class="q-page"', 1)[-1]
     main = re.sub(r"<dt><code>.*?</dd>", " ", main)
+    main = re.sub(
+        r"<(td|p|li|small)\b[^>]* lang=\"en\".*?</\1>", " ", main, flags=re.S
+    )  # quoted from the log
     main = re.sub(r"<(script|style|svg|code|pre|textarea|select)\b.*?</\1>", " ", main, flags=re.S)
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", main)))
 
