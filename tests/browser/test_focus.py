@@ -2,6 +2,7 @@
 few steps lead to a form, and what can be pressed is large enough."""
 
 from collections.abc import Iterator
+from urllib.parse import urldefrag
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -35,8 +36,9 @@ FOCUSED = """() => {
     if (!at || at === document.body || at.tagName === "IFRAME") return null;
     const first = at.dataset.walked === undefined;
     at.dataset.walked = "";
-    // a field that is not drawn is its label
-    const box = [at, at.closest("label"), at.labels?.[0]].map((one) => one?.getBoundingClientRect())
+    // a field that is not drawn is its label, a link that is broken its longest line
+    const longest = (one) => [...one?.getClientRects() ?? []].sort((first, second) => second.width - first.width)[0];
+    const box = [at, at.closest("label"), at.labels?.[0]].map(longest)
         .find((one) => one && one.width > 2 && one.height > 2) ?? at.getBoundingClientRect();
     // of what is taller than half of the window a part is enough
     const tall = box.height > innerHeight / 2;
@@ -129,7 +131,7 @@ def walk(page: Page) -> tuple[list[str], int]:
 
 def problems(page: Page) -> list[str]:
     """All that is wrong with the page that is shown, wide, under a zoom of 200 % and on a phone."""
-    problems = []
+    problems, address = [], urldefrag(page.url).url
     page.wait_for_load_state()
     for width, height in ((1440, 900), (720, 450), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
@@ -137,7 +139,9 @@ def problems(page: Page) -> list[str]:
         problems += [f"{width}: small: {one}" for one in page.evaluate(SMALL)]
         if width == 720:
             continue
-        page.reload()
+        # anew, without the fragment of the link that was followed: a reload may begin at what it names
+        page.goto("about:blank")
+        page.goto(address)
         hidden, stops = walk(page)
         problems += [f"{width}: hidden: {one}" for one in hidden]
         if stops > MOST_STOPS:
