@@ -65,15 +65,23 @@ def environment(asked: argparse.Namespace, home: str) -> dict[str, str]:
     return values
 
 
-# Debian's libfaketime miscounts how long to sleep when it leaves the monotonic clock alone; without that, threads hang.
-SLEEP = """
+# Debian's libfaketime shifts other clocks too: threads hang by a shifted monotonic clock, and their processor time is
+# wrong. It miscounts how long to sleep where it leaves the monotonic clock alone. So it gets the time of day only.
+TIME_OF_DAY_ALONE = """
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *rest) {
     return syscall(SYS_clock_nanosleep, clock, flags, until, rest) ? errno : 0;
+}
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    static int (*shifted)(clockid_t, struct timespec *);
+    if (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE) return syscall(SYS_clock_gettime, clock, now);
+    if (!shifted) shifted = dlsym(RTLD_NEXT, "clock_gettime");
+    return shifted(clock, now);
 }
 """
 
@@ -85,20 +93,18 @@ def shifted_clock(at: str, folder: str) -> dict[str, str]:
     )
     if asked.returncode:
         raise CannotGoOn("faketime does not work; on Debian: apt-get install faketime")
-    sleep = os.path.join(folder, "sleep.so")
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", "-x", "c", "-o", sleep, "-"], input=SLEEP, text=True, check=True
-    )
+    library = os.path.join(folder, "clock.so")
+    compiling = ["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-", "-ldl"]
+    subprocess.run(compiling, input=TIME_OF_DAY_ALONE, text=True, check=True)
     ahead = round((datetime.fromisoformat(at).replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds())
     if ahead < 0:
         raise CannotGoOn(
             f"--at is {at}, which is over; expected a time to come, as files would be from the future."
         )
     return {
-        "LD_PRELOAD": f"{sleep} {asked.stdout.strip()}",
+        "LD_PRELOAD": f"{library} {asked.stdout.strip()}",
         "FAKETIME": f"+{ahead}s",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "FAKE_UTIME": "1",
     }
 
 
