@@ -42,6 +42,9 @@ def test(arguments: list[str]) -> int:
 
 def test_services(arguments: list[str]) -> int:
     """Run the tests that need PostgreSQL, Redis, RabbitMQ, nginx, a shell or the shared data."""
+    shared = os.path.join(os.path.dirname(ROOT), "shared")
+    if os.path.isdir(shared):
+        os.environ.setdefault("QUORUM_SHARED", shared)
     return _test(["--services=only"], arguments, before=[os.path.join(ROOT, "scripts", "with-services")])
 
 

@@ -20,7 +20,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scripts.checks import CHROMIUM_NAMES
+from scripts.checks import CHROMIUM_NAMES, IN_PARALLEL
 from scripts.environment import ROOT, CannotGoOn, say
 
 # How packages are fetched. Nothing else of this shell reaches the run.
@@ -40,11 +40,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--language", metavar="LOCALE", help="the shell's LANG; without it there is none")
     parser.add_argument("--user", help="the account that runs it, such as nobody")
     parser.add_argument("--home-read-only", action="store_true", help="a home that cannot be written")
-    parser.add_argument("--python", metavar="PROGRAM", default="python3")
+    parser.add_argument("--python", metavar="PROGRAM", default=sys.executable)
     parser.add_argument("--browser", choices=(*CHROMIUM_NAMES, "none"), help="the only browser to be seen")
     parser.add_argument("--order", type=int, metavar="SEED", help="draw the order of the tests")
     parser.add_argument("--processes", type=int, metavar="N", help="processes of pytest")
+    parser.add_argument(
+        "--environment", metavar="FOLDER", help="a .venv that is there already, instead of a new one"
+    )
     parser.add_argument("--services", action="store_true", help="make test-services instead of make test")
+    parser.add_argument("tests", nargs="*", help="files and folders; without any, all")
     return parser.parse_args()
 
 
@@ -111,6 +115,8 @@ def shifted_clock(at: str, folder: str) -> dict[str, str]:
 def run(asked: argparse.Namespace, folder: str) -> int:
     clone, home = os.path.join(folder, "quorum"), os.path.join(folder, "home")
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    if asked.environment:
+        os.symlink(os.path.abspath(asked.environment), os.path.join(clone, ".venv"))
     os.mkdir(home)
     before = []
     if asked.user:
@@ -129,6 +135,8 @@ def run(asked: argparse.Namespace, folder: str) -> int:
     if asked.processes is not None:
         values["PYTEST_XDIST_AUTO_NUM_WORKERS"] = str(asked.processes)
     command = [*before, "make", "test-services" if asked.services else "test"]
+    if asked.tests:
+        command += [f"ARGS={shlex.join([*IN_PARALLEL, *asked.tests])}"]
     return subprocess.run(command, cwd=clone, env=values, stdin=subprocess.DEVNULL).returncode
 
 

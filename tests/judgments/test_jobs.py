@@ -505,6 +505,7 @@ for number in range(30):
     assert sorted(names) == sorted((f"group {number}",) for number in range(30))
 
 
+@pytest.mark.redis
 def test_redis_carries_the_messages_when_the_environment_says_so(
     installation_on: Callable[[str], Installation], tmp_path: Path
 ) -> None:
@@ -519,6 +520,7 @@ def test_redis_carries_the_messages_when_the_environment_says_so(
     assert row(installation, job)["groups"] == 4
 
 
+@pytest.mark.redis
 def test_a_broker_that_is_away_at_the_start_or_later_loses_no_job_and_gets_it_when_it_comes(
     installation_on: Callable[[str], Installation], tmp_path: Path
 ) -> None:
@@ -595,6 +597,7 @@ def test_a_broker_that_does_not_answer_is_tried_once_for_many_jobs(
     assert installation.query("SELECT count(*) FROM judgments_job WHERE state = 'queued'") == [(9,)]
 
 
+@pytest.mark.redis
 def test_a_broker_that_lets_nobody_in_costs_no_page(
     installation_on: Callable[[str], Installation], tmp_path: Path
 ) -> None:
