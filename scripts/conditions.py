@@ -5,7 +5,7 @@
     python3 -m scripts.conditions --services --python python3.13
 
 What is not named is as on a new machine: no variables, an empty home, this machine's clock. The last commit is cloned.
-An hour other than now needs Debian's package faketime, another user needs root.
+Another hour needs a C compiler, another user needs root.
 """
 
 from __future__ import annotations
@@ -69,47 +69,65 @@ def environment(asked: argparse.Namespace, home: str) -> dict[str, str]:
     return values
 
 
-# Debian's libfaketime shifts other clocks too: threads hang by a shifted monotonic clock, and their processor time is
-# wrong. It miscounts how long to sleep where it leaves the monotonic clock alone. So it gets the time of day only.
-TIME_OF_DAY_ALONE = """
+# Shifts the time of day and nothing else. Debian's libfaketime 0.9.10 cannot be used: Chromium hangs, Python's threads
+# wait without end by a shifted monotonic clock and cannot sleep without one, and a process of many threads crashed.
+CLOCK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
-int clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *rest) {
-    return syscall(SYS_clock_nanosleep, clock, flags, until, rest) ? errno : 0;
+
+static time_t ahead;
+
+__attribute__((constructor)) static void read_shift(void) {
+    const char *text = getenv("CLOCK_AHEAD");
+    ahead = text ? atol(text) : 0;
 }
+
 int clock_gettime(clockid_t clock, struct timespec *now) {
-    static int (*shifted)(clockid_t, struct timespec *);
-    if (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE) return syscall(SYS_clock_gettime, clock, now);
-    if (!shifted) shifted = dlsym(RTLD_NEXT, "clock_gettime");
-    return shifted(clock, now);
+    int failed = syscall(SYS_clock_gettime, clock, now);
+    if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += ahead;
+    return failed;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+    struct timespec precise;
+    int failed = clock_gettime(CLOCK_REALTIME, &precise);
+    if (!failed) *now = (struct timeval){precise.tv_sec, precise.tv_nsec / 1000};
+    return failed;
+}
+
+time_t time(time_t *copy) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (copy) *copy = now.tv_sec;
+    return now.tv_sec;
+}
+
+int sem_timedwait(sem_t *semaphore, const struct timespec *until) {
+    static int (*wait)(sem_t *, const struct timespec *);
+    struct timespec moment = {until->tv_sec - ahead, until->tv_nsec};
+    if (!wait) wait = dlsym(RTLD_NEXT, "sem_timedwait");
+    return wait(semaphore, &moment);
 }
 """
 
 
 def shifted_clock(at: str, folder: str) -> dict[str, str]:
     """Return the variables that shift the clock of a process, and of all that it starts, to ``at`` in UTC."""
-    asked = subprocess.run(
-        ["faketime", "-f", "+0s", "printenv", "LD_PRELOAD"], capture_output=True, text=True
-    )
-    if asked.returncode:
-        raise CannotGoOn("faketime does not work; on Debian: apt-get install faketime")
-    library = os.path.join(folder, "clock.so")
-    compiling = ["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-", "-ldl"]
-    subprocess.run(compiling, input=TIME_OF_DAY_ALONE, text=True, check=True)
     ahead = round((datetime.fromisoformat(at).replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds())
     if ahead < 0:
-        raise CannotGoOn(
-            f"--at is {at}, which is over; expected a time to come, as files would be from the future."
-        )
-    return {
-        "LD_PRELOAD": f"{library} {asked.stdout.strip()}",
-        "FAKETIME": f"+{ahead}s",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
+        raise CannotGoOn(f"--at is {at}; expected a time to come, as cookies would be over at once.")
+    if not shutil.which("cc"):
+        raise CannotGoOn("--at needs a C compiler; on Debian: apt-get install gcc libc6-dev")
+    library = os.path.join(folder, "clock.so")
+    compiling = ["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-", "-ldl"]
+    subprocess.run(compiling, input=CLOCK, text=True, check=True)
+    return {"LD_PRELOAD": library, "CLOCK_AHEAD": str(ahead)}
 
 
 def run(asked: argparse.Namespace, folder: str) -> int:

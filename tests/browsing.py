@@ -3,7 +3,6 @@
 A page of a context of its own needs a process, and that takes longer than all a person does on a page of work.
 """
 
-import os
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,15 +13,6 @@ from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Page, Reque
 WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"}
 FAILED = "/between-two-tests"
 ENDED = {"net::ERR_ABORTED", "net::ERR_INTERNET_DISCONNECTED"}
-# libfaketime ends Chromium: where it shifts the clock of a run (scripts/conditions.py), scripts of pages see this one.
-AHEAD = 1000 * int(os.environ.get("FAKETIME", "0s")[:-1])
-SHIFTED_CLOCK = f"""
-const ahead = {AHEAD}, now = Date.now;
-globalThis.Date = class extends Date {{
-    static now() {{ return now() + ahead; }}
-    constructor(...parts) {{ super(...(parts.length ? parts : [now() + ahead])); }}
-}};
-"""
 PATIENCE = 120_000  # milliseconds, as a machine may be busy; what is there sooner is waited for no longer
 
 
@@ -51,8 +41,6 @@ class Tabs:
             return free.pop()
         context = self.browser.new_context(**fields)
         context.set_default_timeout(PATIENCE)
-        if AHEAD:
-            context.add_init_script(SHIFTED_CLOCK)
         page = context.new_page()
         tab = Tab(page, fields, page.context.new_cdp_session(page), fresh)
 

@@ -294,10 +294,7 @@ def browser() -> Iterator[Browser]:
     services.demand("browser")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=services.chromium_path(),
-            headless=True,
-            args=CHROMIUM_FLAGS,
-            env={name: text for name, text in os.environ.items() if name != "LD_PRELOAD"},
+            executable_path=services.chromium_path(), headless=True, args=CHROMIUM_FLAGS
         )
         yield chromium
         chromium.close()

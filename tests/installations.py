@@ -31,8 +31,7 @@ PASSED_ON = (
     "TMPDIR",
     # the clock of a run (scripts/conditions.py), for programs that an installation starts
     "LD_PRELOAD",
-    "FAKETIME",
-    "FAKETIME_DONT_FAKE_MONOTONIC",
+    "CLOCK_AHEAD",
     "VIRTUAL_ENV",
     "OMP_NUM_THREADS",
     "WEB_PROCESSES",
