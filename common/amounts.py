@@ -38,6 +38,11 @@ def coefficient(value: float, digits: int = 2) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
+def spell_number(value: float) -> str:
+    """Format for a participant, who reads 97,5 in German; staff's pages have a point in each language."""
+    return number_format(Decimal(f"{value:g}"))
+
+
 def counted(n: int, noun: str) -> str:
     """Return ``1 pair`` or ``2 pairs``."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

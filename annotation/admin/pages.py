@@ -43,6 +43,7 @@ from judgments.admin.base import (
     count_column,
     count_of,
     counted_beside,
+    in_short,
     study_column,
     study_words,
     thumbnail,
@@ -134,14 +135,14 @@ class JudgmentAdmin(ReadOnlyAdmin):
         "worker",
         "value",
         "presented",
-        "seconds",
+        "seconds_short",
         "marks",
     )
     list_filter = (ValueFilter, "set_aside", "unit__control", "assignment__simulated", "assignment__study")
     list_select_related = ("unit__study", "assignment__worker")
     search_fields = ("=unit__key", "assignment__worker__name")
-    fields = ("unit", "worker", "value", "answer", "presented", "seconds", "set_aside", "assignment")
-    readonly_fields = ("worker",)
+    fields = ("unit", "worker", "value", "answer", "presented", "seconds_short", "set_aside", "assignment")
+    readonly_fields = ("worker", "seconds_short")
 
     def get_fields(self, request: HttpRequest, obj: Judgment | None = None) -> list[str]:
         empty = (
@@ -159,6 +160,10 @@ class JudgmentAdmin(ReadOnlyAdmin):
     @display(description="worker", ordering="assignment__worker__name")
     def worker(self, judgment: Judgment) -> str:
         return judgment.assignment.worker.name
+
+    @display(description="seconds", ordering="seconds")
+    def seconds_short(self, judgment: Judgment) -> str:
+        return in_short(judgment.seconds)
 
     @display(description="marks", label={"control item": "info", "excluded": "danger"})
     def marks(self, judgment: Judgment) -> tuple[str, str] | str:

@@ -22,7 +22,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, Sum
 from django.template.loader import render_to_string
+from django.utils.formats import date_format
 from django.utils.html import escape
+from django.utils.timezone import localtime
 from django.utils.translation import get_language, gettext_noop, ngettext, override
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
@@ -412,7 +414,7 @@ def _consent_lines(facts: _Facts) -> Iterator[Line]:
         )
         if versions:
             listed = ", ".join(
-                f"{version.version.number} ({version.version.since:%Y-%m-%d}, {version.version.version})"
+                f"{version.version.number} ({date_format(localtime(version.version.since))}, {version.version.version})"
                 for version in versions
             )
             answer += " " + _("Versions so far: %(listed)s.") % {"listed": listed}

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import UTC, datetime, time
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -245,7 +245,8 @@ def cents_committed_today(currency: str, account: int | None = None) -> int:
 
 
 def _of_today() -> QuerySet[Any]:
-    midnight = timezone.make_aware(datetime.combine(timezone.localdate(), time.min))
+    # of the server's day, whatever the zone of who looks
+    midnight = datetime.combine(timezone.now().astimezone(UTC), time.min, UTC)
     rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
     rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
     given_back = Q(call__made_at__gte=midnight) | Q(what="matched")  # work that turned out to be paid already

@@ -61,6 +61,7 @@ from annotation.work.worksheet import (
     steps_of,
     undecided_positions,
 )
+from common.amounts import spell_number
 from common.errors import NotThere
 from common.parameters import Parameters
 from judgments.admin.base import picture_address
@@ -225,7 +226,7 @@ def _result_page(
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:g}"
+    return spell_number(share * 100)
 
 
 @require_safe

@@ -32,6 +32,7 @@ from annotation.models.assignments import LIVE_STATES
 from annotation.privacy.consent import agree, note_version
 from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
+from common.amounts import spell_number
 from common.audit import log_about
 from common.errors import NotThere, WrongState
 from common.rows import PreparedQuery, query_parameter
@@ -87,7 +88,7 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
     ):
         raise RequirementNotMet(
             _("This study is for people of whose work here more than %(share)s %% was approved.")
-            % {"share": f"{requirements.approval_above * 100:g}"}
+            % {"share": spell_number(requirements.approval_above * 100)}
         )
 
 

@@ -43,6 +43,20 @@ class ConsensusAdmin(ReadOnlyAdmin):
     list_filter = ("tie", "source", "study")
     list_select_related = ("study", "unit", "pair")
     search_fields = ("=unit__key", "=pair__key")
+    fields = (
+        "study",
+        "unit",
+        "pair",
+        "value_short",
+        "answer",
+        "share_short",
+        "margin_short",
+        "n",
+        "tie",
+        "votes",
+        "source",
+    )
+    readonly_fields = ("value_short", "share_short", "margin_short")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Consensus]:
         return super().get_queryset(request).select_related("study", "unit__first", "pair")
@@ -96,8 +110,8 @@ class MetricScoreAdmin(ReadOnlyAdmin):
     list_filter = (MetricFilter, "analysis__study")
     list_select_related = ("analysis__study", "pair", "unit")
     search_fields = ("=pair__key", "=unit__key")
-    fields = ("metric", "about", "first", "second")
-    readonly_fields = ("about",)
+    fields = ("metric", "about", "first_short", "second_short")
+    readonly_fields = ("about", "first_short", "second_short")
 
     @display(description="study")
     def study(self, score: MetricScore) -> SafeString | str:

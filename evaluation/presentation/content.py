@@ -350,7 +350,11 @@ def _interval(cell: Estimate, shows: str) -> str:
 
 def _page_cell(cell: Cell, shows: str) -> dict[str, Any]:
     if not isinstance(cell, Estimate):
-        text = thousands(cell) if shows == "count" and isinstance(cell, int) else _number(cell, shows)
+        text = _number(cell, shows)
+        if isinstance(cell, int) and shows == "count":
+            text = thousands(cell)
+        elif isinstance(cell, int | float) and shows == "number" and 999.5 <= abs(cell) < math.inf:
+            text = thousands(round(cell))
         return {"text": text, "is_text": shows == "text"}
     ends = "" if cell.low is None or cell.high is None else _interval(cell, shows)
     return {"text": _number(cell.value, shows), "is_estimate": True, "interval": ends, "n": cell.n}

@@ -234,7 +234,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         draw_dots(axes, dots, named=index == 0)
         axes.set_title(f"{_(kind)}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
         small = SOFT | {"fontsize": SMALL - 1}
-        count = f"n = {cells[0]['n']:,}\n\n"
+        count = f"n = {thousands(cells[0]['n'])}\n\n"
         axes.text(1.0, 1.0, count, transform=axes.transAxes, ha="right", va="bottom", **small)
         # Label each line once: chance in the first panel, human level in the last.
         draw_level(axes, CHANCE, _("chance") if index == 0 else "")
@@ -510,7 +510,7 @@ def _new_curves(judgments: int) -> tuple[Figure, Axes]:
     axes.grid(axis="y", alpha=0.1)
     axes.set_xlim(0, judgments)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.xaxis.set_major_formatter(lambda value, _: thousands(round(value)))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.set_xlabel(_("judgments so far"), **SOFT)
     return figure, axes

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, gettext_lazy
 
+from common.amounts import spell_number
 from judgments.hit_templates.questions import FIELD, VOID, WITHIN, Element, Question, as_number
 from judgments.hit_templates.reading import Template, clean_filled_page
 
@@ -131,12 +132,12 @@ def _fits(question: Question, number: float) -> bool:
 
 
 def _range_of(question: Question) -> str:
-    low, high = question.low, question.high
+    low, high = (None if bound is None else spell_number(bound) for bound in (question.low, question.high))
     if low is not None and high is not None:
-        return gettext(" from %(low)g to %(high)g") % {"low": low, "high": high}
+        return gettext(" from %(low)s to %(high)s") % {"low": low, "high": high}
     if low is not None:
-        return gettext(" from %(low)g on") % {"low": low}
-    return gettext(" up to %(high)g") % {"high": high} if high is not None else ""
+        return gettext(" from %(low)s on") % {"low": low}
+    return gettext(" up to %(high)s") % {"high": high} if high is not None else ""
 
 
 def _text(question: Question, value: Any) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django import template
 from django.template.context import RequestContext
+from django.template.defaultfilters import filesizeformat
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from rest_framework import serializers
@@ -142,6 +143,12 @@ def _is_number(value: Any) -> bool:
 @register.simple_tag
 def severity_word(severity: str) -> str:
     return str(SEVERITY_WORDS[severity])
+
+
+@register.filter
+def file_size(size: int) -> str:
+    """Format as 1.2 MB, with a point as all numbers on staff's pages."""
+    return str(filesizeformat(size)).replace(",", ".")
 
 
 @register.filter

@@ -2,11 +2,11 @@
 
 from django.utils.translation import override
 
-from common.amounts import spell_seconds
+from common.amounts import spell_number, spell_seconds
 from evaluation.presentation.content import format_cell
 from evaluation.results.plots import progress_sentence
 from evaluation.results.strengths.views import with_sign
-from judgments.templatetags.judgments_tags import hours
+from judgments.templatetags.judgments_tags import file_size, hours
 
 
 def test_one_imported_judgment_is_said_in_the_singular() -> None:
@@ -21,6 +21,15 @@ def test_no_comma_parts_thousands_on_german_pages() -> None:
     with override("de"):
         assert spell_seconds(5_000 * 3600) == "5\N{NARROW NO-BREAK SPACE}000 h"
         assert "," not in hours(5_000)
+
+
+def test_participants_read_decimals_as_in_their_language_and_staff_a_point() -> None:
+    assert spell_number(97.5) == "97.5"
+    assert file_size(1_234_567) == "1.2\N{NO-BREAK SPACE}MB"
+    with override("de"):
+        assert spell_number(97.5) == "97,5"
+        assert spell_number(100.0) == "100"
+        assert file_size(1_234_567) == "1.2\N{NO-BREAK SPACE}MB"
 
 
 def test_a_strength_that_rounds_to_nothing_has_no_sign() -> None:

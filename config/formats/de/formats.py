@@ -1,6 +1,6 @@
 """German dates and times: 21. Nov. 2026 00:08. The names are those of the English ones."""
 
-_DAY = "j.\N{NO-BREAK SPACE}M"
+_DAY = "j.\N{NO-BREAK SPACE}N"
 MONTH_DAY_FORMAT = _DAY
 DATE_FORMAT = f"{_DAY}\N{NO-BREAK SPACE}Y"
 TIME_FORMAT = "H:i"

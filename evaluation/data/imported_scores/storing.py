@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from common.amounts import counted
+from common.amounts import counted, thousands
 from common.errors import DataConflict
 from common.incoming import quoted
 from common.parameters import KeysField, Parameters
@@ -83,7 +83,7 @@ class ImportResult:
             _("%(name)s: %(known)s scores of %(per)s (%(better)s is better).")
             % {
                 "name": metric.name,
-                "known": f"{metric.known:,}",
+                "known": thousands(metric.known),
                 "per": metric.get_per_display(),
                 "better": metric.get_better_display(),
             }
@@ -98,7 +98,8 @@ class ImportResult:
             )
         if self.left_out:
             sentences.append(
-                _("Rows about what the dataset does not have, left out: %(n)s.") % {"n": f"{self.left_out:,}"}
+                _("Rows about what the dataset does not have, left out: %(n)s.")
+                % {"n": thousands(self.left_out)}
             )
         return " ".join(sentences)
 

@@ -31,6 +31,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse as api_reverse
 from rest_framework.viewsets import GenericViewSet
 
+from common.amounts import thousands
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
 from common.parameters import Parameters
@@ -124,7 +125,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         return _to_sign_in(request)
     if is_too_large(request, challenge):
         error = _("The file is larger than %(most)s bytes, the most that this challenge takes.") % {
-            "most": f"{largest_submission(challenge.images):,}"
+            "most": thousands(largest_submission(challenge.images))
         }
         # the body is left unread
         return _form_page(request, challenge, SubmissionForm(), status=413, error=error)

@@ -11,7 +11,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from common.amounts import coefficient
+from common.amounts import coefficient, thousands
 from common.parameters import Parameters
 from evaluation.data.imported_scores.storing import (
     NOTHING,
@@ -447,7 +447,7 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
         "behind": behind,
         "better": shown(max(row["first"], row["second"])),
         "worse": shown(min(row["first"], row["second"])),
-        "n": f"{row['n']:,}",
+        "n": thousands(row["n"]),
         "p": "–" if p is None else p_in_text(p),
     }
     if p is None or p > LEVEL:

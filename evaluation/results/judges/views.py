@@ -8,7 +8,6 @@ from typing import Any
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
@@ -71,7 +70,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
 def _describe_costs(judge: Judge) -> str:
     if not judge.prompt:
         return ""
-    return f"{number_format(judge.spent / MILLION, 4)} / {number_format(judge.budget / MILLION, 2)}"
+    return f"{judge.spent / MILLION:.4f} / {judge.budget / MILLION:.2f}"
 
 
 def verdict_of(test: Mapping[str, Any]) -> str:

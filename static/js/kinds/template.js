@@ -1,6 +1,11 @@
 // A form of the researcher's own: whatever is chosen, typed or ticked becomes one answer, name by name. The browser
 // checks the fields as they are filled in; the server decides (judgments/hit_templates/answers.py).
 
+const spelled = new Intl.NumberFormat(`${document.documentElement.lang || "en"}-u-nu-latn`, {
+  useGrouping: false,
+  maximumFractionDigits: 20,
+});
+
 function grouped(controls) {
   const found = new Map();
   for (const one of controls) {
@@ -42,7 +47,7 @@ function setUp(step) {
     for (const one of controls.filter((control) => control.type === "range")) {
       const open = "open" in one.dataset;
       one.classList.toggle("open", open);
-      one.nextElementSibling.textContent = open ? "" : one.value;
+      one.nextElementSibling.textContent = open ? "" : spelled.format(one.value);
       one.setCustomValidity(open ? page.dataset.hint : "");
       if (open) one.setAttribute("aria-valuetext", page.dataset.openWords); else one.removeAttribute("aria-valuetext");
     }

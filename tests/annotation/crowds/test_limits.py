@@ -122,6 +122,18 @@ def test_a_day_counts_what_was_asked_for_since_midnight(study: Study, olga: User
     assert bonus(study, olga, ada, 50).status_code == 202
 
 
+def test_a_day_begins_at_midnight_of_the_server_in_every_zone(study: Study, olga: User) -> None:
+    """Else a reader's zone, which a cookie names, would empty the sum of the day."""
+    budget = ledger.budget_of(study, study.platform)
+    first = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    LedgerEntry.objects.create(
+        budget=budget, key="first", what="reserve", reserved_cents=50, by=olga, at=first
+    )
+    for zone in ("UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"):
+        with timezone.override(zone):
+            assert ledger.cents_committed_today(budget.currency, olga.pk) == 50, zone
+
+
 def test_the_installation_has_a_limit_of_its_own_and_none_in_another_currency(
     study: Study, olga: User, ada: CrowdSession
 ) -> None:
