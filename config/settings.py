@@ -276,6 +276,7 @@ CELERY_BROKER_CONNECTION_TIMEOUT = 2
 # A connection to RabbitMQ that broke is replaced by a retry only; Redis's client does that itself.
 CELERY_TASK_PUBLISH_RETRY = not REDIS_URL
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
+CELERY_ACCEPT_CONTENT, CELERY_TASK_SERIALIZER = ["json"], "json"  # never pickle, which runs code
 CELERY_TASK_IGNORE_RESULT = True  # the row says what came of a job
 CELERY_TASK_DEFAULT_QUEUE = "interactive"
 CELERY_TASK_ROUTES = ["judgments.tasks.route"]

@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +30,7 @@ from config.celery import app
 from judgments import jobs, tasks
 from judgments.models import Job
 from tests import forking
+from tests.chaos.services import rabbitmq as rabbitmq_server
 from tests.chaos.services import redis as redis_server
 from tests.installations import Installation, free_port, until
 from tests.judgments import job_kinds
@@ -705,3 +707,71 @@ def test_a_message_that_is_cut_short_is_skipped(installation_on: Callable[[str],
     until(lambda: ended(installation, job), what="the end")
     assert row(installation, job)["state"] == "done"
     assert (installation.folder / "worker.log").read_text().count("cannot be read") == 3
+
+
+def stranger_of(installation: Installation) -> dict[str, str]:
+    """The environment of somebody who reaches the broker and has no key."""
+    return installation.env | {"SECRET_KEY": "what-a-stranger-thinks-of-0123456789-0123456789"}
+
+
+def test_a_message_of_somebody_without_the_key_is_dropped_with_one_line(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    installation = installation_on("sqlite")
+    code = f"""
+import {KINDS}
+from config.celery import send_job
+for task in ("quorum.make-groups", "quorum.sweep_jobs"):
+    send_job(task, 1, queue="heavy")
+"""
+    fine, _, said = forking.run(code, stranger_of(installation))
+    assert fine, said
+    job = enqueue(installation, count=2)
+    installation.start_worker(include=KINDS, beat=False)
+    until(lambda: ended(installation, job), what="the end")
+    assert row(installation, job)["groups"] == 2
+    log = (installation.folder / "worker.log").read_text()
+    for task in ("quorum.make-groups", "quorum.sweep_jobs"):
+        assert f"A message for {task} without the signature of this installation is dropped." in log
+    assert "Traceback" not in log
+    assert not list((installation.folder / "broker").glob("*.msg"))
+
+
+@pytest.mark.redis
+def test_a_message_that_was_changed_at_the_broker_is_dropped(
+    installation_on: Callable[[str], Installation], tmp_path: Path
+) -> None:
+    installation = installation_on("sqlite")
+    with redis_server(tmp_path) as (_, url), closing(redis.Redis.from_url(url)) as server:
+        installation.env["CELERY_BROKER_URL"] = url
+        first, second = enqueue(installation, count=1), enqueue(installation, count=2)
+        genuine = [json.loads(text) for text in server.lrange("heavy", 0, -1)]
+        server.delete("heavy")
+        changed = json.loads(json.dumps(genuine[1]))
+        changed["body"] = genuine[0]["body"]
+        longer = json.loads(json.dumps(genuine[0]))
+        longer["headers"]["timelimit"] = [1e6, 1e6]
+        pickled = genuine[0] | {"content-type": "application/x-python-serialize"}
+        for message in (changed, longer, pickled):
+            server.lpush("heavy", json.dumps(message))
+        log = installation.folder / "worker.log"
+        installation.start_worker(include=KINDS, beat=False)
+        until(lambda: log.exists() and log.read_text().count("is dropped.") == 3, what="three refusals")
+        assert [row(installation, job)["state"] for job in (first, second)] == ["queued", "queued"]
+        for message in genuine:
+            server.lpush("heavy", json.dumps(message))
+        for job in (first, second):
+            until(lambda job=job: ended(installation, job), what="the end")  # type: ignore[misc]
+
+
+@pytest.mark.rabbitmq
+def test_a_signature_comes_through_rabbitmq(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    installation = installation_on("sqlite")
+    with TemporaryDirectory() as folder, rabbitmq_server(Path(folder)) as (_, url):
+        installation.env["CELERY_BROKER_URL"] = url
+        job = enqueue(installation, "add-in-parts", parts=4)
+        installation.start_worker(include=KINDS)
+        until(lambda: ended(installation, job), what="the end")
+    assert row(installation, job)["result"] == {"total": 14}
