@@ -283,6 +283,7 @@ CELERY_TASK_ROUTES = ["judgments.tasks.route"]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_LOST_WAIT = 1.0  # seconds until work follows in the place of a process that ended
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = env.int("JOB_MEMORY_MB", default=2000) * 1024  # replaced after the job
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = CELERY_TASK_SEND_SENT_EVENT = env.bool("CELERY_EVENTS", default=False)

@@ -184,7 +184,7 @@ def add_job_task(kind: str, queue: str) -> None:
 @contextmanager
 def _as_task(run: Run) -> Iterator[None]:
     try:
-        with using(AllWorkers(run)):
+        with using(AllWorkers(run)), jobs.interrupted():
             yield
     except SoftTimeLimitExceeded:
         raise jobs.TookTooLong(run.queue) from None

@@ -675,6 +675,26 @@ def test_a_job_over_its_limit_of_time_fails_and_a_stubborn_one_is_ended(
         )
 
 
+@pytest.mark.parametrize(("kind", "args"), [("rest", {"seconds": 86_400}), ("search-without-end", {})])
+@pytest.mark.parametrize("given", [False, True], ids=["cancelled", "given to another"])
+def test_a_job_that_is_lost_frees_its_worker_whatever_it_does(
+    installation_on: Callable[[str], Installation], kind: str, args: dict[str, Any], given: bool
+) -> None:
+    installation = installation_on("sqlite")
+    job = enqueue(installation, kind, **args)
+    installation.start_worker(include=KINDS, processes=1)
+    until(lambda: row(installation, job)["words"] != "", what="the middle of the work")
+    if given:
+        installation.python(
+            f"from judgments.models import Job\nJob.objects.filter(pk={job}).update(owner='elsewhere:1:another')"
+        )
+    else:
+        installation.manage("cancel_job", str(job))
+    other = enqueue(installation, count=1)
+    until(lambda: row(installation, other)["state"] == "done", what="the next job of the only process")
+    assert row(installation, job)["state"] == ("running" if given else "cancelled")
+
+
 def test_memory_is_given_back_after_a_job_and_too_much_of_it_ends_no_worker(
     installation_on: Callable[[str], Installation],
 ) -> None:
