@@ -15,6 +15,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from common.errors import Busy
+from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts
 from judgments import jobs, tasks
 from judgments.models import Job
@@ -116,6 +117,7 @@ def add_in_parts(run: jobs.Run, *, parts: int) -> None:
         result["total"] = total
 
 
+@declare
 def _square(power: int, number: int) -> int:
     time.sleep(0.1)
     return int(number**power)
