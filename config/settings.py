@@ -287,7 +287,7 @@ CELERY_WORKER_LOST_WAIT = 1.0  # seconds until work follows in the place of a pr
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = env.int("JOB_MEMORY_MB", default=2000) * 1024  # replaced after the job
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = CELERY_TASK_SEND_SENT_EVENT = env.bool("CELERY_EVENTS", default=False)
-CELERY_WORKER_ENABLE_REMOTE_CONTROL = bool(_broker)
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # its messages are not signed
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_TIMEZONE = "UTC"
 JOB_SENDER = "config.celery.send_job"

@@ -778,6 +778,10 @@ def test_a_message_that_was_changed_at_the_broker_is_dropped(
         installation.start_worker(include=KINDS, beat=False)
         until(lambda: log.exists() and log.read_text().count("is dropped.") == 3, what="three refusals")
         assert [row(installation, job)["state"] for job in (first, second)] == ["queued", "queued"]
+        # nor are there channels of commands and elections, whose messages nobody signs
+        assert set(server.keys("_kombu.binding.*")) <= {
+            f"_kombu.binding.{queue}".encode() for queue in (*jobs.QUEUES, tasks.QUEUE)
+        }
         for message in genuine:
             server.lpush("heavy", json.dumps(message))
         for job in (first, second):
