@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, cast
@@ -17,6 +19,18 @@ from common.incoming import Excess, limits
 PARQUET = Path(__file__).with_name("parquet.py")
 SHARE = 0.75  # of the limit of memory that is for data; the rest is for the libraries, and for who asked
 LONGER = 6  # times a line may be in bytes: JSON's escapes
+
+
+@contextmanager
+def at_most_memory(megabytes: int) -> Iterator[None]:
+    """Let this process have no more memory for data during the block than this; 0 for no limit."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    if megabytes:
+        resource.setrlimit(resource.RLIMIT_DATA, (megabytes * 10**6, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def parquet_rows(path: Path) -> Iterator[list[Any]]:

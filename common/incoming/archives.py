@@ -152,7 +152,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
         raise _too_many_files(name)
     try:
         return zipfile.ZipFile(packed)
-    except DAMAGE:
+    except (*DAMAGE, OSError):  # the latter of a place before the file's beginning
         raise UploadRefused(
             gettext("%(name)s is not a zip archive, or a damaged one.") % {"name": name}
         ) from None
@@ -299,7 +299,7 @@ class _Cells:
         elif tag in ("c", "si"):
             self._kind, self._parts, self._cell = attributes.get("t", ""), [], 0
             letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))
-            self._at = _column(letters.group()) if letters else self._at + 1
+            self._at = _column(letters.group()) if letters else self._at + (tag == "c")
             if self._at >= MOST_COLUMNS:
                 raise Excess(f"column {self._at + 1:,}", f"at most {MOST_COLUMNS:,}")
         self._taken = tag in ("v", "t")
