@@ -17,7 +17,6 @@ import traceback
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -213,10 +212,12 @@ def read(path: Path) -> Iterator[str]:
     from judgments.importers import open_dataset
 
     if path.suffix in PICTURES:
-        with suppress(QuorumError):
-            picture_format(path)
         settings.MEDIA_ROOT = path.parent
-        yield f"Scaled to the widths {scale_picture(path.name)['widths']}."
+        try:
+            yield f"It is of the format {picture_format(path)}."
+        except QuorumError as error:
+            yield str(error)
+        yield f"It is scaled to the widths {scale_picture(path.name)['widths']}."
         return
     if path.suffix == ".xml":
         try:
