@@ -55,7 +55,7 @@ class SignedTask(Task):
 
 app = Celery("quorum", task_cls=SignedTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.conf.task_queues = [Queue(name, routing_key=name) for name in ("interactive", "crowd", "heavy", "parts")]
+app.conf.task_queues = [Queue(name, routing_key=name) for name in (*settings.JOB_SECONDS, "parts")]
 app.autodiscover_tasks()
 if _folder := settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("data_folder_in"):
     Path(str(_folder)).mkdir(parents=True, exist_ok=True)

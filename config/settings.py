@@ -284,7 +284,8 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_LOST_WAIT = 1.0  # seconds until work follows in the place of a process that ended
-CELERY_WORKER_MAX_MEMORY_PER_CHILD = env.int("JOB_MEMORY_MB", default=2000) * 1024  # replaced after the job
+JOB_MEMORY_MB = env.int("JOB_MEMORY_MB", default=2000)
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = JOB_MEMORY_MB * 1024  # replaced after the job
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = CELERY_TASK_SEND_SENT_EVENT = env.bool("CELERY_EVENTS", default=False)
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # its messages are not signed
@@ -294,6 +295,7 @@ JOB_SENDER = "config.celery.send_job"
 # how long a job of each queue may take
 JOB_SECONDS = {
     "interactive": env.int("JOB_SECONDS_INTERACTIVE", default=30 * 60),
+    "reading": env.int("JOB_SECONDS_READING", default=30 * 60),
     "crowd": env.int("JOB_SECONDS_CROWD", default=60 * 60),
     "heavy": env.int("JOB_SECONDS_HEAVY", default=24 * 3600),
 }

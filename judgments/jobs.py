@@ -45,7 +45,7 @@ from judgments.models.studies import DELETED_STUDY, Job, JobQuerySet
 
 log = logging.getLogger(__name__)
 
-INTERACTIVE, CROWD, HEAVY = QUEUES = ("interactive", "crowd", "heavy")
+INTERACTIVE, READING, CROWD, HEAVY = QUEUES = ("interactive", "reading", "crowd", "heavy")
 MAX_ATTEMPTS = 3
 BACKOFF = 5  # seconds before the first retry after the database failed; doubled each time, with jitter
 BUSY_AFTER = 30.0  # seconds before a retry while something else is in the way
@@ -54,7 +54,7 @@ LOST_AFTER = timedelta(seconds=5)  # a message that the broker does not list by 
 LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
 # Of a worker that stops, or lost its claim, before it leaves work that reports no progress; a lost reply of a crowd
 # costs people time.
-STOP_SECONDS = {INTERACTIVE: 3.0, CROWD: 30.0, HEAVY: 3.0}
+STOP_SECONDS = {INTERACTIVE: 3.0, READING: 3.0, CROWD: 30.0, HEAVY: 3.0}
 BEATS = 6  # heartbeats for each lease
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 PLACES = """
@@ -218,7 +218,8 @@ def _check_waiting(user: User, kind: str) -> None:
 def dispatch(queue: str) -> None:
     """Hand waiting jobs to the broker, while few messages wait there: those of the account with fewest at work first.
 
-    An account that has none at work always gets one in. Kinds that another version knows are left to the sweep.
+    An account that has none at work always gets one in; of those that read files it has one at work at a time, as
+    nobody knows what is in a file. Kinds that another version knows are left to the sweep.
     """
     waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=_kinds)
     elsewhere: set[int] = set()  # jobs that another process sends at this moment
@@ -235,7 +236,7 @@ def dispatch(queue: str) -> None:
         room = AT_BROKER - len(at_broker)
         sent = tried = 0
         for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
-            if sent < room or not busy[account]:
+            if (sent < room and queue != READING) or not busy[account]:
                 tried += 1
                 if _send(oldest[account]):
                     sent += 1

@@ -28,10 +28,11 @@ from django.utils.module_loading import import_string
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
+from common.incoming.apart import at_most_memory
 from evaluation.numeric import packing
 from evaluation.numeric.parallel import PartFunction, Results, Serial, using
 from judgments import jobs
-from judgments.jobs import DATABASE_FAILURES, HEAVY, Run, is_gone, owner_name
+from judgments.jobs import DATABASE_FAILURES, HEAVY, READING, Run, is_gone, owner_name
 from judgments.models import Job, Study
 
 QUEUE = "parts"
@@ -188,7 +189,8 @@ def add_job_task(kind: str, queue: str) -> None:
 @contextmanager
 def _as_task(run: Run) -> Iterator[None]:
     try:
-        with using(AllWorkers(run)), jobs.interrupted():
+        memory = settings.JOB_MEMORY_MB if run.queue == READING else 0
+        with using(AllWorkers(run)), jobs.interrupted(), at_most_memory(memory):
             yield
     except SoftTimeLimitExceeded:
         raise jobs.TookTooLong(run.queue) from None

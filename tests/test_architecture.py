@@ -461,7 +461,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("judgments.kinds.spans.answers", "judgments.studies.studies"),
         ),
         "PillowImage.open": ("judgments.datasets.pictures",),
-        "Image.open": ("evaluation.results.judges.asking", "evaluation.results.ranking_systems.kernels"),
+        "Image.open": ("evaluation.results.judges.asking",),
     }  # fmt: skip
     used = [(entry.importer, entry.imported) for entry in imports()]
     used += [

@@ -191,6 +191,8 @@ def register_all() -> None:
         kind = handler.__name__.replace("_", "-")
         jobs.register(kind, f"{__name__}.{handler.__name__}", queue=jobs.HEAVY)
         tasks.add_job_task(kind, jobs.HEAVY)
+    jobs.register("read-file", f"{__name__}.note_process", queue=jobs.READING)
+    tasks.add_job_task("read-file", jobs.READING)
 
 
 jobs.OURS.add("tests")

@@ -1,6 +1,7 @@
 """Long work: no killed worker or restart loses any, and none is done twice."""
 
 import json
+import re
 import socket
 import subprocess
 import time
@@ -29,10 +30,11 @@ from common.rate_limits import TooMany
 from config.celery import app
 from judgments import jobs, tasks
 from judgments.models import Job
+from scripts import services
 from tests import forking
 from tests.chaos.services import rabbitmq as rabbitmq_server
 from tests.chaos.services import redis as redis_server
-from tests.installations import Installation, free_port, until
+from tests.installations import ROOT, Installation, free_port, until
 from tests.judgments import job_kinds
 
 KINDS = job_kinds.__name__
@@ -98,6 +100,24 @@ def test_every_kind_of_long_work_leads_to_a_function() -> None:
     for kind in jobs.registered_kinds().values():
         assert callable(import_string(kind.handler))
         assert kind.queue in jobs.QUEUES
+
+
+def test_uploads_are_read_apart_from_what_people_wait_for() -> None:
+    reading = {name for name, kind in jobs.registered_kinds().items() if kind.queue == jobs.READING}
+    assert reading >= {
+        "understand_upload",
+        "import_dataset",
+        "import_candidates",
+        "import_judgments",
+        "import_scores",
+    }
+    units = "".join(path.read_text() for path in (ROOT / "deploy").glob("quorum-worker*.service"))
+    by_unit = re.findall(r"--queues (\S+)", units)
+    by_run = [part.removeprefix("--queues=") for command in services.COMMANDS.values() for part in command
+              if part.startswith("--queues=")]  # fmt: skip
+    for served in (by_unit, by_run):
+        assert "reading" in served
+        assert sorted(",".join(served).split(",")) == sorted([*jobs.QUEUES, tasks.QUEUE])
 
 
 def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() -> None:
@@ -200,6 +220,18 @@ def test_an_account_with_one_job_is_sent_at_once_and_turns_are_taken_afterwards(
         jobs.dispatch(jobs.HEAVY)
     assert more.pk in sent()
     assert many[jobs.AT_BROKER] not in sent()
+
+
+@pytest.mark.django_db
+def test_an_account_has_one_file_read_at_a_time_and_others_are_not_kept_waiting() -> None:
+    hostile, modest = (User.objects.create(username=name) for name in ("hostile", "modest"))
+    bad = [jobs.enqueue(kind="read-file", user=hostile).pk for _ in range(3)]
+    small = jobs.enqueue(kind="read-file", user=modest).pk
+    short = jobs.enqueue(kind="figures", args={"study": "photos", "names": []}, user=hostile).pk
+    assert sorted(sent()) == [bad[0], small, short]
+    assert jobs.run_job(bad[0])
+    jobs.dispatch(jobs.READING)
+    assert sorted(sent()) == [bad[1], small, short]
 
 
 @pytest.mark.django_db
@@ -715,6 +747,10 @@ def test_memory_is_given_back_after_a_job_and_too_much_of_it_ends_no_worker(
     )
     assert process(700) == first
     assert process(0) != first
+    reading = enqueue(installation, "read-file", megabytes=800)
+    until(lambda: ended(installation, reading), what="the end")
+    assert error(installation, reading) == "The work needed more memory than there is."
+    assert process(0)
 
 
 def test_a_message_that_is_cut_short_is_skipped(installation_on: Callable[[str], Installation]) -> None:
