@@ -99,7 +99,7 @@ FEWEST_SEATS = 5  # of an address in any study: a household, a small office
 # a seat that was given up counts so long, or it could be taken again and again
 COOLING = timedelta(minutes=5)
 # the server's own address: a trial, or a proxy that names no visitors; never refused, but it makes room as others do
-HERE = ("127.", "::/64")
+HERE = ("127.", "::/48")
 SHORTEST_PAUSE = timedelta(minutes=1)
 ITEMS_IN_A_PAUSE = 3
 

@@ -159,7 +159,7 @@ def test_a_researcher_lets_a_class_room_have_all_seats_and_no_address_is_noted()
 
 
 def test_the_share_goes_by_the_address_that_limits_go_by(settings: Settings) -> None:
-    """Behind a proxy the one that it saw, whatever the visitor writes before it; of IPv6 the /64."""
+    """Behind a proxy the one that it saw, whatever the visitor writes before it; of IPv6 the /48."""
     settings.PROXIES = 1
     study = make_study("pairwise", judgments_per_unit=6)
     found = []
@@ -168,6 +168,28 @@ def test_the_share_goes_by_the_address_that_limits_go_by(settings: Settings) -> 
         person.browser.defaults["HTTP_X_FORWARDED_FOR"] = written
         found.append(person.accept())
     assert found == [201] * 6 + [429] * 6
+
+
+def test_a_customer_with_a_48_gets_the_share_of_one_address() -> None:
+    study = make_study("pairwise", judgments_per_unit=6)
+    people = [Person(study, f"w {number}", f"2001:db8:66:{number:x}::1") for number in range(18)]
+    assert [person.accept() for person in people] == [201] * 6 + [429] * 12
+    assert Person(study, "other", "2001:db8:67::1").accept() == 201
+
+
+def test_a_customer_with_a_48_who_answers_nothing_more_makes_room(clock: Clock) -> None:
+    study = seats(hits_at_most=1)  # 36
+    people = [Person(study, f"w {number}", f"2001:db8:66:{number:x}::1") for number in range(9)]
+    others = [Person(study, f"o {number}", f"198.51.100.{number}") for number in range(28)]
+    assert [one.accept() for one in people + others] == [201] * 36 + [204]
+    for one in people + others:
+        if one.page:
+            one.save(1)
+    clock.pass_by(minutes=3)
+    assert others[-1].accept() == 201
+    assert people[0].save(2) == 409
+    assert others[0].save(2) == 200
+    assert slots_add_up(study)
 
 
 def test_a_page_is_not_fetched_ahead_beyond_the_share() -> None:
