@@ -2,8 +2,8 @@
 
 Refused attempts count, such as wrong codes; of accepted ones only those that cost others, such as joining a study;
 and, far above the needs of a class behind one address, every call and large body. A middleware sets the visitor's
-address (``visiting_from``); commands and jobs have none and no limit. An IPv6 address counts with its /64, a household's,
-and with its /48, which a customer of a provider may have whole.
+address (``visiting_from``); commands and jobs have none and no limit. An IPv6 address counts with its /64, which a
+household has, and with its /48, which a customer of a provider may have.
 
 Counts are in the installation's Redis, which all web processes share; without one, or while it is away, each process
 counts alone.
@@ -131,7 +131,9 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
             wait = max(1, math.ceil(until - time.time()))
             # a mark, as people type passwords where names belong
             about = salted_hmac("limit", "/".join(of)).hexdigest()[:12] if of else "all"
-            logger.warning("The limit %s (%s) is reached by %s, of %s.", name, allowed, network or "all", about)
+            logger.warning(
+                "The limit %s (%s) is reached by %s, of %s.", name, allowed, network or "all", about
+            )
             raise TooMany(_sentence(wait), wait=wait)
 
 
