@@ -25,7 +25,7 @@ class PatternOfPath(logging.Filter):
     """Write the pattern of an address in place of the path, which people type."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        request = getattr(record, "request", None)
+        request: Any = getattr(record, "request", None)
         if hasattr(request, "resolver_match") and isinstance(record.args, tuple) and record.args:
             from config.observing.requests import pattern_of  # where there is a request, it is loaded
 
