@@ -463,11 +463,15 @@ LOGGING = {
         },
         "object": {"()": "config.observing.logs.OneObject"},
     },
-    "filters": {"without_outages": {"()": "config.observing.outages.WithoutOutages"}},
+    "filters": {
+        "without_outages": {"()": "config.observing.outages.WithoutOutages"},
+        "patterns": {"()": "config.observing.logs.PatternOfPath"},
+    },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
             "formatter": "object" if LOG_FORMAT == "json" else "line",
+            "filters": ["patterns"],
         }
     },
     "root": {"handlers": ["stderr"], "level": env.choice("LOG_LEVEL", default="INFO", options=LEVELS)},

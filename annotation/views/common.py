@@ -283,7 +283,7 @@ def save_draft(request: HttpRequest, assignment: Assignment) -> None:
     """Save the form's answers, whatever button was pressed."""
     answers, unfinished = read_form(request, assignment, page_units_of(assignment), final=False)
     if answers or unfinished:
-        save_answers(assignment=assignment, answers=answers, unfinished=unfinished)
+        save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
 
 
 def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
