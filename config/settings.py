@@ -18,7 +18,7 @@ from config.observing.logs import FORMATS, LEVELS
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = Environment()
-env.read_env(BASE_DIR / ".env")  # the environment overrides the file
+env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))  # the environment overrides the file
 
 # Where things are kept, for their owner alone: SQLite and others make files by the umask
 os.umask(0o077)

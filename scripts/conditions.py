@@ -52,40 +52,45 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def environment(asked: argparse.Namespace, home: str) -> dict[str, str]:
+def environment(options: argparse.Namespace, home: str) -> dict[str, str]:
     passed = {name: text for name, text in os.environ.items() if name.upper().startswith(PASSED_ON)}
-    python = shutil.which(asked.python)
+    python = shutil.which(options.python)
     if not python:
-        raise CannotGoOn(f"{asked.python} is not on the PATH; expected a Python 3.11 or newer.")
+        raise CannotGoOn(f"{options.python} is not on the PATH; expected a Python 3.11 or newer.")
     values = passed | {"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "PYTHON": python}
-    if asked.zone:
-        values["TZ"] = asked.zone
-    if asked.language:
-        values["LANG"] = asked.language
-    if asked.browser:
-        values["CHROMIUM"] = "" if asked.browser == "none" else (shutil.which(asked.browser) or asked.browser)
-    if asked.services and "QUORUM_SHARED" in os.environ:
+    if options.zone:
+        values["TZ"] = options.zone
+    if options.language:
+        values["LANG"] = options.language
+    if options.browser:
+        values["CHROMIUM"] = (
+            "" if options.browser == "none" else (shutil.which(options.browser) or options.browser)
+        )
+    if options.services and "QUORUM_SHARED" in os.environ:
         values["QUORUM_SHARED"] = os.environ["QUORUM_SHARED"]
     return values
 
 
-# Shifts the time of day and nothing else. Debian's libfaketime 0.9.10 cannot be used: Chromium hangs, Python's threads
-# wait without end by a shifted monotonic clock and cannot sleep without one, and a process of many threads crashed.
+# Shifts the time of day and of files, and no other clock. Debian's libfaketime 0.9.10 cannot be used: Chromium hangs,
+# Python's threads wait without end by a shifted monotonic clock and cannot sleep without one, and a process crashed.
 CLOCK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-static time_t ahead;
+static time_t ahead, since;
 
 __attribute__((constructor)) static void read_shift(void) {
     const char *text = getenv("CLOCK_AHEAD");
     ahead = text ? atol(text) : 0;
+    text = getenv("CLOCK_SINCE");
+    since = text ? atol(text) : 0;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
@@ -108,11 +113,54 @@ time_t time(time_t *copy) {
     return now.tv_sec;
 }
 
+// Files of before the run keep their times, as Python compares those of its sources with its caches.
+static void shift_time(struct timespec *of_file) {
+    if (of_file->tv_sec >= since) of_file->tv_sec += ahead;
+}
+
+static int shift_file(int failed, struct stat64 *file) {
+    if (failed) return failed;
+    shift_time(&file->st_atim);
+    shift_time(&file->st_mtim);
+    shift_time(&file->st_ctim);
+    return 0;
+}
+
+#define NEXT(name) static typeof(name) *next; if (!next) next = dlsym(RTLD_NEXT, #name)
+
+int stat64(const char *restrict path, struct stat64 *restrict file) {
+    NEXT(stat64);
+    return shift_file(next(path, file), file);
+}
+
+int lstat64(const char *restrict path, struct stat64 *restrict file) {
+    NEXT(lstat64);
+    return shift_file(next(path, file), file);
+}
+
+int fstat64(int descriptor, struct stat64 *file) {
+    NEXT(fstat64);
+    return shift_file(next(descriptor, file), file);
+}
+
+int fstatat64(int folder, const char *restrict path, struct stat64 *restrict file, int flags) {
+    NEXT(fstatat64);
+    return shift_file(next(folder, path, file, flags), file);
+}
+
+int utimensat(int folder, const char *path, const struct timespec times[2], int flags) {
+    NEXT(utimensat);
+    if (!times) return next(folder, path, times, flags);
+    struct timespec machine[2] = {times[0], times[1]};
+    for (int number = 0; number < 2; number++)
+        if (times[number].tv_nsec < 1000000000) machine[number].tv_sec -= ahead;
+    return next(folder, path, machine, flags);
+}
+
 int sem_timedwait(sem_t *semaphore, const struct timespec *until) {
-    static int (*wait)(sem_t *, const struct timespec *);
+    NEXT(sem_timedwait);
     struct timespec moment = {until->tv_sec - ahead, until->tv_nsec};
-    if (!wait) wait = dlsym(RTLD_NEXT, "sem_timedwait");
-    return wait(semaphore, &moment);
+    return next(semaphore, &moment);
 }
 """
 
@@ -127,42 +175,43 @@ def shifted_clock(at: str, folder: str) -> dict[str, str]:
     library = os.path.join(folder, "clock.so")
     compiling = ["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-", "-ldl"]
     subprocess.run(compiling, input=CLOCK, text=True, check=True)
-    return {"LD_PRELOAD": library, "CLOCK_AHEAD": str(ahead)}
+    since = int(datetime.now(UTC).timestamp())
+    return {"LD_PRELOAD": library, "CLOCK_AHEAD": str(ahead), "CLOCK_SINCE": str(since)}
 
 
-def run(asked: argparse.Namespace, folder: str) -> int:
+def run(options: argparse.Namespace, folder: str) -> int:
     clone, home = os.path.join(folder, "quorum"), os.path.join(folder, "home")
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
-    if asked.environment:
-        os.symlink(os.path.abspath(asked.environment), os.path.join(clone, ".venv"))
+    if options.environment:
+        os.symlink(os.path.abspath(options.environment), os.path.join(clone, ".venv"))
     os.mkdir(home)
     before = []
-    if asked.user:
+    if options.user:
         Path(folder).chmod(0o711)
-        before = ["setpriv", "--reuid", asked.user, "--regid", "nogroup", "--clear-groups"]
-        subprocess.run(["chown", "--recursive", f"{asked.user}:nogroup", folder], check=True)
-    if asked.home_read_only:
+        before = ["setpriv", "--reuid", options.user, "--regid", "nogroup", "--clear-groups"]
+        subprocess.run(["chown", "--recursive", f"{options.user}:nogroup", folder], check=True)
+    if options.home_read_only:
         home = "/dev/null"  # root could write a folder without its permission
-    values = environment(asked, home)
+    values = environment(options, home)
     # A shifted clock would find the certificates of the package index too old.
     subprocess.run([*before, "make", "browser"], cwd=clone, env=values, check=True)
-    if asked.at:
-        values |= shifted_clock(asked.at, folder)
-    if asked.order is not None:
-        values["PYTEST_ADDOPTS"] = f"--random-order --random-order-seed={asked.order}"
-    if asked.processes is not None:
-        values["PYTEST_XDIST_AUTO_NUM_WORKERS"] = str(asked.processes)
-    command = [*before, "make", "test-services" if asked.services else "test"]
-    if asked.tests:
-        command += [f"ARGS={shlex.join([*IN_PARALLEL, *asked.tests])}"]
+    if options.at:
+        values |= shifted_clock(options.at, folder)
+    if options.order is not None:
+        values["PYTEST_ADDOPTS"] = f"--random-order --random-order-seed={options.order}"
+    if options.processes is not None:
+        values["PYTEST_XDIST_AUTO_NUM_WORKERS"] = str(options.processes)
+    command = [*before, "make", "test-services" if options.services else "test"]
+    if options.tests:
+        command += [f"ARGS={shlex.join([*IN_PARALLEL, *options.tests])}"]
     return subprocess.run(command, cwd=clone, env=values, stdin=subprocess.DEVNULL).returncode
 
 
 def main() -> int:
-    asked = arguments()
+    options = arguments()
     say("$ python3 -m scripts.conditions " + shlex.join(sys.argv[1:]))
     with tempfile.TemporaryDirectory(prefix="quorum-conditions-") as folder:
-        return run(asked, folder)
+        return run(options, folder)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import gc
 import os
 import sqlite3
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -262,6 +263,13 @@ def live_server_on(
         return installation
 
     return start
+
+
+@pytest.fixture
+def standing_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let time.time stand amid five minutes of the clock: what is kept or counted by such spans lasts for the test."""
+    now = time.time() // 600 * 600 + 450
+    monkeypatch.setattr(time, "time", lambda: now)
 
 
 @pytest.fixture

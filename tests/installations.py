@@ -32,6 +32,9 @@ PASSED_ON = (
     # the clock of a run (scripts/conditions.py), for programs that an installation starts
     "LD_PRELOAD",
     "CLOCK_AHEAD",
+    "CLOCK_SINCE",
+    "NO_PROXY",
+    "no_proxy",
     "VIRTUAL_ENV",
     "OMP_NUM_THREADS",
     "WEB_PROCESSES",
@@ -173,6 +176,7 @@ class Installations:
         passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         return passed | {
             "DJANGO_SETTINGS_MODULE": "tests.installed_settings",
+            "ENV_FILE": os.devnull,
             "DATA_DIR": str(folder),
             "STATIC_ROOT": str(self.shared / "static"),
             "DATABASE_URL": database_url,

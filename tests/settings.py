@@ -9,6 +9,10 @@ _folder = tempfile.mkdtemp(prefix="quorum-tests-")
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 # Set before config.settings reads them: a developer's own `.env` must not reach the tests.
 os.environ |= {
+    "ENV_FILE": os.devnull,
+    # Servers of tests are on this machine, which no proxy of the shell reaches.
+    "NO_PROXY": "127.0.0.1,localhost",
+    "no_proxy": "127.0.0.1,localhost",
     "DATA_DIR": _folder,
     "STATIC_ROOT": f"{_folder}-static",
     "DATABASE_URL": "",

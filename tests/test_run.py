@@ -82,7 +82,7 @@ class Clone:
         self.folder, self.port = folder, free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         listed = subprocess.run(
-            ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+            ["git", "-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
             cwd=ROOT, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         names = [name for name in listed.split("\0") if name]

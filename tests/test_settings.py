@@ -26,7 +26,12 @@ from tests.installations import ROOT, Installation
 def run(folder: Path, code: str, **environment: str) -> tuple[bool, str, str]:
     """Run a few lines with only this environment: whether they came to their end, what they printed, and their
     complaints."""
-    base = {"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "config.settings", "DATA_DIR": str(folder)}
+    base = {
+        "PATH": os.environ["PATH"],
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "DATA_DIR": str(folder),
+        "ENV_FILE": os.devnull,
+    }
     return forking.run(code, base | environment)
 
 
@@ -55,7 +60,7 @@ def test_a_new_installation_makes_a_secret_key_that_only_its_owner_reads(tmp_pat
 
 def test_processes_that_start_together_agree_on_the_secret_key(tmp_path: Path) -> None:
     code = "from django.conf import settings\nprint(settings.SECRET_KEY)"
-    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
+    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "ENV_FILE": os.devnull}
     environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
     together = [
         subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=subprocess.PIPE)
@@ -209,7 +214,12 @@ def test_the_tests_themselves_run_on_a_database_that_checks_foreign_keys() -> No
 
 
 def test_an_address_that_is_no_databases_is_told_in_one_line(tmp_path: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "DATABASE_URL": "nonsense"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "DATA_DIR": str(tmp_path),
+        "DATABASE_URL": "nonsense",
+        "ENV_FILE": os.devnull,
+    }
     done = subprocess.run(
         [sys.executable, "manage.py", "check"], cwd=ROOT, env=environment, capture_output=True, text=True
     )

@@ -252,7 +252,11 @@ def _unpack_files(
 
 def check_name(name: str) -> None:
     is_plain = re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) and not name.startswith(".")
-    if not is_plain or len(os.fsencode(name)) > LONGEST_NAME:
+    try:
+        size = len(os.fsencode(name))
+    except UnicodeEncodeError:  # names on this machine are not UTF-8
+        size = LONGEST_NAME + 1
+    if not is_plain or size > LONGEST_NAME:
         raise UploadRefused(
             gettext("The file name %(name)r cannot be kept; please rename the file.") % {"name": name}
         )

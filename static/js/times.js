@@ -7,5 +7,6 @@ const spelled = new Intl.DateTimeFormat(language, { dateStyle: "long", timeStyle
 const day = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
 for (const one of document.querySelectorAll("time[data-own-zone]")) {
   one.title = one.textContent.trim();
-  one.textContent = (one.dataset.ownZone === "day" ? day : spelled).format(new Date(one.dateTime));
+  const text = (one.dataset.ownZone === "day" ? day : spelled).format(new Date(one.dateTime));
+  one.textContent = text.replace(/\bSept\b/, "Sep"); // which browsers write with four letters, alone of all months
 }

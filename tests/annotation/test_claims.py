@@ -65,7 +65,7 @@ def test_a_returned_hit_comes_back_to_its_worker_when_nothing_else_is_left() -> 
 
 
 def test_many_leases_that_end_together_cost_whoever_comes_next_no_more_than_one(
-    django_assert_max_num_queries: Callable[[int], Any],
+    django_assert_max_num_queries: Callable[[int], Any], standing_clock: None
 ) -> None:
     study = make_study("pairwise")
     slots = 3 * study.hits.count()

@@ -145,7 +145,9 @@ def test_calls_of_one_address_are_limited_and_pages_are_not(
     assert Client(REMOTE_ADDR="203.0.113.9").get("/api/nowhere/").status_code == 404
 
 
-def test_a_limit_of_many_calls_is_one_too(limits: Callable[..., None], address: str) -> None:
+def test_a_limit_of_many_calls_is_one_too(
+    limits: Callable[..., None], address: str, standing_clock: None
+) -> None:
     limits(api="1001/10 minutes")
     with visiting_from(address):
         for _ in range(1001):
@@ -185,7 +187,11 @@ class BesideAnother(LimitedBackend, SignsNobodyIn):
 
 
 def test_without_its_redis_each_process_counts_alone(
-    limits: Callable[..., None], settings: Settings, address: str, caplog: pytest.LogCaptureFixture
+    limits: Callable[..., None],
+    settings: Settings,
+    address: str,
+    caplog: pytest.LogCaptureFixture,
+    standing_clock: None,
 ) -> None:
     limits(**dict.fromkeys(settings.LIMITS, "3/10 minutes") | {"api": "1001/10 minutes"})
     settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"  # where nobody listens

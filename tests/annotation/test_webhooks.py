@@ -5,7 +5,6 @@ import os
 import random
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -136,10 +135,8 @@ def test_a_submission_is_told_signed_and_without_names_or_answers(study: Study, 
 
 
 def test_a_submission_without_webhooks_costs_no_query_and_with_one_a_look_and_an_insert(
-    study: Study, listener: Listener, monkeypatch: pytest.MonkeyPatch
+    study: Study, listener: Listener, standing_clock: None
 ) -> None:
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now)  # units are kept for some minutes alone
     first, second = taken(study, "a"), taken(study, "b")
     with CaptureQueriesContext(connection) as without:
         hand_in(first)

@@ -398,7 +398,7 @@ def test_a_refused_answer_is_named_by_its_position() -> None:
     assert (reply.status_code, reply.json()["position"]) == (400, 2)
 
 
-def test_the_calls_of_a_page_stay_within_their_queries() -> None:
+def test_the_calls_of_a_page_stay_within_their_queries(standing_clock: None) -> None:
     study, ada, html, assignment = begun()
     counts = {}
     bodies = {"save": {"answers": answers_to(html)[:1]}, "ahead": {}, "submit": {"answers": answers_to(html)}}

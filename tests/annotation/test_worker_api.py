@@ -471,7 +471,7 @@ def test_a_problem_with_a_picture_is_reported() -> None:
         is_problem(post(path, wrong, headers), 400)
 
 
-def test_each_call_is_held_to_a_query_count(django_assert_max_num_queries: Any) -> None:
+def test_each_call_is_held_to_a_query_count(django_assert_max_num_queries: Any, standing_clock: None) -> None:
     study = make_study("relevance")
     with django_assert_max_num_queries(7):
         token = join(study).json()["token"]

@@ -2,10 +2,11 @@
 
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -163,6 +164,9 @@ def test_a_file_that_cannot_be_scored_is_refused_in_a_sentence(content: Any, sai
     assert said in str(refused.value)
 
 
+@time_machine.travel(
+    datetime.now(UTC).replace(hour=12), tick=True
+)  # far from midnight, when a day begins anew
 def test_limits_count_stored_captions_alone_and_days_are_those_of_utc() -> None:
     challenge, ada = a_challenge(per_day=2, per_total=3), participant()
     with pytest.raises(SubmissionRefused):
@@ -371,6 +375,9 @@ def long_captions(words: str = "") -> list[dict[str, Any]]:
     ]
 
 
+@time_machine.travel(
+    datetime.now(UTC).replace(hour=12), tick=True
+)  # far from midnight, when a day begins anew
 def test_a_large_file_is_read_by_a_job_which_its_author_follows_and_cancels() -> None:
     challenge, ada = a_challenge(images=100), participant()
     browser = signed_in(ada)

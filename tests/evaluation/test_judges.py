@@ -444,7 +444,7 @@ def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
     assert "Not tested: no person judged 30 or more" in page
     assert "chooses the text that is shown first" in page
     assert "If people had judged fewer" in page
-    assert re.search(r"The figures below were computed \d+ \w+ \d{4} \d\d:\d\d\.", page)
+    assert re.search(r"The figures below were computed \d+\s\w+\s\d{4}\s\d\d:\d\d\.", page)
     stored = client.get(f"/api/studies/{study.slug}/judges/").json()
     assert stored["result"]["judges"] == found["judges"]
     assert client.get(f"/api/judges/?study={study.slug}").json()["results"][0]["own_systems"] == ["system-1"]

@@ -167,7 +167,8 @@ def texts_of_files() -> Iterator[tuple[str, str]]:
         value = wrong[number % len(wrong)]
         values = with_value({"name": "a", "dataset": "animals"} | PROTOCOL, path, value)
         yield tomli_w.dumps(values), problem_of(values)
-    for preset in ([], {}):
+    presets: tuple[Any, ...] = ([], {})
+    for preset in presets:
         values = {"name": "a", "dataset": "animals", "preset": preset}
         yield tomli_w.dumps(values), problem_of(values)
 

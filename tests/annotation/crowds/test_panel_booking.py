@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+import time_machine
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
@@ -115,6 +117,9 @@ def test_who_was_paid_for_nothing_is_erased_from_the_ledger_and_not_booked_again
 
 
 @pytest.mark.django_db
+@time_machine.travel(
+    datetime.now(UTC).replace(hour=12), tick=True
+)  # far from midnight, when a day begins anew
 def test_a_made_up_list_uses_up_only_the_limits_of_who_uploads_it(django_user_model: type[User]) -> None:
     study = panel_study()
     designer = django_user_model.objects.create_user("designer", is_staff=True)
