@@ -54,7 +54,7 @@ LOST_AFTER = timedelta(seconds=5)  # a message that the broker does not list by 
 LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
 # Of a worker that stops, or lost its claim, before it leaves work that reports no progress; a lost reply of a crowd
 # costs people time.
-STOP_SECONDS = {INTERACTIVE: 3.0, READING: 3.0, CROWD: 30.0, HEAVY: 3.0}
+STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
 BEATS = 6  # heartbeats for each lease
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 PLACES = """

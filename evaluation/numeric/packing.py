@@ -86,7 +86,7 @@ def _pack(value: Any, arrays: list[Any]) -> Any:
     if kind in PLAIN:
         return value
     if kind is list:
-        return value if set(map(type, value)) <= PLAIN else [_pack(one, arrays) for one in value]
+        return value if set(map(type, value)) <= PLAIN else [_pack(item, arrays) for item in value]
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         arrays.append(value)
         return {"array": None}
@@ -113,7 +113,7 @@ class _Reader:
 
     def unpacked(self, value: Any) -> Any:
         if isinstance(value, list):
-            return value if set(map(type, value)) <= PLAIN else [self.unpacked(one) for one in value]
+            return value if set(map(type, value)) <= PLAIN else [self.unpacked(item) for item in value]
         if not isinstance(value, dict):
             return value
         ((name, content),) = value.items()
@@ -127,10 +127,10 @@ class _Reader:
             return thing
         if issubclass(thing, tuple):
             return thing(*self.unpacked(content))
-        made = object.__new__(thing)
+        instance = object.__new__(thing)
         for attribute, part in self.unpacked(content):
-            object.__setattr__(made, attribute, part)
-        return made
+            object.__setattr__(instance, attribute, part)
+        return instance
 
     def _declared(self, name: str) -> Any:
         module = name.partition(":")[0]
