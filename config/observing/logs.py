@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import re
 from datetime import UTC, datetime
@@ -22,30 +21,14 @@ KNOWN = "_log_context"  # an attribute of requests
 FIELDS = ("method", "path", "status", "ms")  # of the access log
 
 
-def pattern_of(request: Any) -> str:
-    """Return the pattern of the address, without its secrets: `/s/<slug:slug>/work/`."""
-    from django.conf import settings  # config.settings names this module
-
-    match = request.resolver_match
-    if match is None:
-        return f"{settings.STATIC_URL}…" if request.path.startswith(settings.STATIC_URL) else "unknown"
-    return _simplified(match.route)
-
-
-@functools.cache  # as many as there are addresses
-def _simplified(route: str) -> str:
-    from django.contrib.admindocs.utils import replace_metacharacters, replace_named_groups  # loads docutils
-
-    return "/" + replace_metacharacters(replace_named_groups(route))
-
-
 class PatternOfPath(logging.Filter):
     """Write the pattern of an address in place of the path, which people type."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request: Any = getattr(record, "request", None)
         if hasattr(request, "resolver_match") and isinstance(record.args, tuple) and record.args:
-            record.args = (*record.args[:-1], pattern_of(request))
+            match = request.resolver_match
+            record.args = (*record.args[:-1], f"/{match.route}" if match is not None else "unknown")
         return True
 
 

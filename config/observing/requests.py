@@ -9,6 +9,7 @@ machine's own address.
 
 from __future__ import annotations
 
+import functools
 import hmac
 import ipaddress
 import logging
@@ -23,6 +24,7 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.admindocs.utils import replace_metacharacters, replace_named_groups
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Min, QuerySet
@@ -36,7 +38,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from common.audit import logged_with
-from config.observing.logs import KNOWN, pattern_of
+from config.observing.logs import KNOWN
 from config.observing.outages import DATABASE, DISK, outage_of, root_of
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -172,6 +174,19 @@ class RequestMiddleware(Middleware):
                 access.info("%s %s %s in %s ms", method, path, status, ms, extra=fields)
         response.headers[HEADER] = name
         return response
+
+
+def pattern_of(request: HttpRequest) -> str:
+    """Return the pattern of the address, without its secrets: `/s/<slug:slug>/work/`."""
+    match = request.resolver_match
+    if match is None:
+        return f"{settings.STATIC_URL}…" if request.path.startswith(settings.STATIC_URL) else "unknown"
+    return _simplified(match.route)
+
+
+@functools.cache  # as many as there are addresses
+def _simplified(route: str) -> str:
+    return "/" + replace_metacharacters(replace_named_groups(route))
 
 
 def _account(request: HttpRequest) -> int | None:
