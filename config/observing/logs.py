@@ -27,9 +27,8 @@ class PatternOfPath(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         request: Any = getattr(record, "request", None)
         if hasattr(request, "resolver_match") and isinstance(record.args, tuple) and record.args:
-            from config.observing.requests import pattern_of  # where there is a request, it is loaded
-
-            record.args = (*record.args[:-1], pattern_of(request))
+            match = request.resolver_match
+            record.args = (*record.args[:-1], f"/{match.route}" if match is not None else "unknown")
         return True
 
 
