@@ -273,7 +273,7 @@ class JoinView(WorkView):
         else:
             known = request.user if isinstance(request.user, Worker) else None
             joined = join_study(study=study, name=name, known=known, **body)
-        reply = {"worker": joined.worker.name, "token": joined.token, "resume": joined.resume}
+        reply = {"worker": joined.worker.shown_name, "token": joined.token, "resume": joined.resume}
         return private_response(reply, status=201)
 
 

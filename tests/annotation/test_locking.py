@@ -430,3 +430,34 @@ def test_a_button_pressed_five_times_at_once_is_pressed_once(
 ) -> None:
     found = json.loads(installation_on(database).python(PRESSED).splitlines()[-1])
     assert {name: sum(events.values()) for name, events in found.items()} == dict.fromkeys(found, 1), found
+
+
+NAMESAKES = """
+import json
+from functools import partial
+from annotation.errors import NameTaken
+from annotation.work.joining import join_study
+from judgments.models import Study
+from tests.forking import all_at_once
+from tests.studies import make_study
+
+study, other = make_study(), make_study(name="Another study")
+join_study(study=other, name="ada")
+found = []
+
+def come(name):
+    try:
+        found.append(join_study(study=Study.objects.get(pk=study.pk), name=name).worker.shown_name)
+    except NameTaken:
+        found.append("taken")
+
+wrong = all_at_once(*(partial(come, name) for name in ("ada", "bela") * 5))
+print(json.dumps(wrong or sorted(found)))
+"""
+
+
+def test_a_name_is_given_once_in_a_study_to_those_who_come_at_the_same_moment(
+    installation_on: Callable[[str], Installation], database: str
+) -> None:
+    found = json.loads(installation_on(database).python(NAMESAKES).splitlines()[-1])
+    assert found == ["ada", "bela", *["taken"] * 8]
