@@ -82,7 +82,6 @@ def test_values_come_out_as_they_went_in() -> None:
         settings,
         {"a": [{1: print}]},
     ],
-    ids=repr,
 )
 def test_what_nobody_declared_does_not_go(value: Any) -> None:
     with pytest.raises(packing.NotPackable):
