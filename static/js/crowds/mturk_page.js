@@ -56,13 +56,11 @@
     if (one.tagName !== "SELECT") return one.value !== one.defaultValue;
     return one.selectedIndex !== Math.max(0, [...one.options].findIndex((option) => option.defaultSelected));
   };
-  const language = `${document.documentElement.lang || "en"}-u-nu-latn`;
-  const spelled = new Intl.NumberFormat(language, { useGrouping: false, maximumFractionDigits: 20 });
   const checkFilled = (page, none) => {
     for (const one of page.querySelectorAll("input[type=range]")) {
       const open = "open" in one.dataset;
       one.classList.toggle("open", open);
-      one.nextElementSibling.textContent = open ? "" : spelled.format(one.value);
+      one.nextElementSibling.textContent = open ? "" : one.value;
       one.setCustomValidity(open ? page.dataset.hint : "");
     }
     if (!none) return;
