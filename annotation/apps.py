@@ -12,7 +12,7 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from judgments.jobs import CROWD, HEAVY, INTERACTIVE, register, schedule
+        from judgments.jobs import CROWD, INTERACTIVE, READING, register, schedule
         from judgments.models.studies import pages_discarded, pages_in_use
 
         pages_in_use.connect(_describe_taken_work)
@@ -30,9 +30,9 @@ class AnnotationConfig(AppConfig):
         schedule("annotation.privacy.retention.erase_expired_identities", every=lambda: 3600)
         schedule("annotation.work.claims.forget_addresses", every=lambda: 300)
         handlers = "annotation.handlers"
-        register("import_judgments", f"{handlers}.import_judgments", queue=HEAVY, scope="judgments")
+        register("import_judgments", f"{handlers}.import_judgments", queue=READING, scope="judgments")
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
-        register("read_panel_list", f"{handlers}.read_panel_list", queue=INTERACTIVE, scope="workers")
+        register("read_panel_list", f"{handlers}.read_panel_list", queue=READING, scope="workers")
         for kind in ("end_retention", "finish_erasure"):
             register(kind, f"{handlers}.{kind}", queue=INTERACTIVE, scope="workers", relied_on=True)
 

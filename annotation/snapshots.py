@@ -12,11 +12,13 @@ from django.db.models import Exists, Q
 
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import JudgmentQuerySet
+from evaluation.numeric.packing import declare
 from judgments.models import Study
 
 MANY_ASSIGNMENTS = 5_000
 
 
+@declare
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The judgments at one moment, and which of them were included.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.utils.formats import number_format
 from django.utils.translation import get_language
-from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise
@@ -88,6 +87,10 @@ class AmountField(forms.DecimalField):
         unit: str = "",
         most_cents: int | None = None,
     ) -> None:
+        from unfold.widgets import (
+            UnfoldAdminDecimalFieldWidget,  # needs settings, which commands on files lack
+        )
+
         self.unit = unit
         super().__init__(
             label=label,

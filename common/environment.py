@@ -91,6 +91,7 @@ class Limits:
         files: of an archive.
         depth: lists and objects of JSON within each other; what reads them may take a step of the stack for each.
         pixels, picture_bytes: of a picture.
+        memory: bytes that reading a file may take, above what the process has before.
         seconds: that reading a file may take, with what is done meanwhile.
     """
 
@@ -102,6 +103,7 @@ class Limits:
     depth: int = 100
     pixels: int = 64_000_000
     picture_bytes: int = 50 * 2**20
+    memory: int = 300 * 2**20
     seconds: int = 6 * 3600
 
 

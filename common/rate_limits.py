@@ -2,7 +2,8 @@
 
 Refused attempts count, such as wrong codes; of accepted ones only those that cost others, such as joining a study;
 and, far above the needs of a class behind one address, every call and large body. A middleware sets the visitor's
-address (``visiting_from``); commands and jobs have none and no limit.
+address (``visiting_from``); commands and jobs have none and no limit. An IPv6 address counts with its /64, which a
+household has, and with its /48, which a customer of a provider may have.
 
 Counts are in the installation's Redis, which all web processes share; without one, or while it is away, each process
 counts alone.
@@ -24,6 +25,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from django.conf import settings
+from django.utils.crypto import salted_hmac
 from django.utils.translation import ngettext
 from limits import RateLimitItem, parse
 from limits.errors import StorageError
@@ -40,9 +42,11 @@ REDIS_SECONDS = 2.0  # after which a Redis that does not answer is away
 AWAY_SECONDS = 10.0  # for which a Redis that was away is not asked again
 EVERYWHERE = {"account"}  # limits over all addresses
 BY_BROWSER = {"code", "resume"}  # limits of each browser at an address, which many people may share
+# a /48 may be one customer's, or hold several that were given a /52 or /56 each
+SITE_SHARES = 4
 
 Result = TypeVar("Result")
-_visitor: ContextVar[tuple[str, str]] = ContextVar("visitor", default=("", ""))
+_visitor: ContextVar[tuple[tuple[str, ...], str]] = ContextVar("visitor", default=((), ""))
 _away_until: dict[str, float] = {}  # by the address of the Redis
 
 
@@ -60,7 +64,7 @@ class TooMany(QuorumError):
 @contextmanager
 def visiting_from(address: str, browser: str = "") -> Iterator[None]:
     """Count the block's attempts for an address; ``browser`` is any text that tells its browsers apart."""
-    token = _visitor.set((_network(address), browser[:64]))
+    token = _visitor.set((_networks(address) if address else (), browser[:64]))
     try:
         yield
     finally:
@@ -68,24 +72,23 @@ def visiting_from(address: str, browser: str = "") -> Iterator[None]:
 
 
 def visitor() -> str:
-    """Return the visitor's address, of IPv6 the /64; "" in commands and jobs."""
-    return _visitor.get()[0]
+    """Return the visitor's address, of IPv6 the /48; "" in commands and jobs."""
+    networks, _browser = _visitor.get()
+    return networks[-1] if networks else ""
 
 
-def _network(address: str) -> str:
-    """Return the /64 of an IPv6 address, since a household has one; else the address as it is.
+def _networks(address: str) -> tuple[str, ...]:
+    """Return the /64 and the /48 of an IPv6 address; else the address as it is.
 
     What a proxy writes instead of an address, such as "unknown", counts as one.
     """
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.IPv6Network((parsed, 64), strict=False))
-    return str(parsed)
+        return (address,)
+    if isinstance(parsed, ipaddress.IPv4Address) or parsed.ipv4_mapped:
+        return (str(getattr(parsed, "ipv4_mapped", parsed)),)
+    return tuple(str(ipaddress.IPv6Network((parsed, length), strict=False)) for length in (64, 48))
 
 
 def check(name: str, *of: str) -> None:
@@ -114,24 +117,24 @@ def guess(attempt: Callable[[], Result | None], *limits: tuple[str, ...]) -> Res
 
 
 def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
-    (address, browser), limit = _visitor.get(), _limit(name)
-    if not address or limit is None:
+    (networks, browser), limit = _visitor.get(), _limit(name)
+    if not networks or limit is None:
         return
-    network = "" if name in EVERYWHERE else address
-    parts = (name, network, *of, *([browser] if name in BY_BROWSER else []))
-    # quoted, as the library joins them by slashes, which a name that somebody typed in may hold
-    until = _used_up_until(limit, tuple(quote(part, safe=":", errors="replace") for part in parts), counted)
-    if until is None:
-        return
-    logger.warning(
-        "The limit %s (%s) is reached by %s%s.",
-        name,
-        limit,
-        address,
-        "".join(f", {subject}" for subject in of),
-    )
-    wait = max(1, math.ceil(until - time.time()))
-    raise TooMany(_sentence(wait), wait=wait)
+    parts = (*of, *([browser] if name in BY_BROWSER else []))
+    if name in EVERYWHERE:
+        networks = ("",)
+    for network, shares in zip(networks, (1, SITE_SHARES), strict=False):
+        allowed = type(limit)(limit.amount * shares, limit.multiples)
+        # quoted, as the library joins them by slashes, which a name that somebody typed in may hold
+        key = tuple(quote(part, safe=":", errors="replace") for part in (name, network, *parts))
+        if (until := _used_up_until(allowed, key, counted)) is not None:
+            wait = max(1, math.ceil(until - time.time()))
+            # a mark, as people type passwords where names belong
+            about = salted_hmac("limit", "/".join(of)).hexdigest()[:12] if of else "all"
+            logger.warning(
+                "The limit %s (%s) is reached by %s, of %s.", name, allowed, network or "all", about
+            )
+            raise TooMany(_sentence(wait), wait=wait)
 
 
 def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:

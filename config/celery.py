@@ -4,6 +4,8 @@ Kombu's transports are mended for processes and brokers that are killed. Message
 installation without a broker. Kombu's own channel writes a message where a worker looks for it, and keeps a table of
 queues that each process writes anew. A worker that reads half of either, or what a killed process left, ends; it would
 at its next start too. Here a message appears and disappears at once, and queues are known by name.
+
+Messages are signed with SECRET_KEY, so that who can write to the broker cannot make work.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import os
 import time
 import uuid
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -21,11 +24,15 @@ from queue import Empty
 from typing import Any
 
 from amqp.exceptions import AMQPError
-from celery import Celery
-from celery.signals import setup_logging, worker_init, worker_shutting_down
+from celery import Celery, Task
+from celery.signals import before_task_publish, setup_logging, worker_init, worker_shutting_down
+from celery.worker import strategy
+from celery.worker.consumer.gossip import Gossip
+from celery.worker.consumer.mingle import Mingle
 from django.conf import settings
+from django.core.signing import BadSignature, Signer
 from kombu import Queue
-from kombu.exceptions import KombuError
+from kombu.exceptions import ContentDisallowed, DecodeError, KombuError
 from kombu.transport import TRANSPORT_ALIASES, filesystem, redis
 from kombu.utils.json import dumps, loads
 from redis.exceptions import RedisError
@@ -38,9 +45,17 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 TRANSPORT_ALIASES["files"] = "config.celery:FilesTransport"
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "config.celery:RedisTransport"
-app = Celery("quorum")
+# What workers tell each other is not signed, and an election would let one send, and sign, any task.
+Gossip.compatible_transports, Mingle.compatible_transports = set(), set()
+
+
+class SignedTask(Task):
+    Strategy = "config.celery:run_signed"
+
+
+app = Celery("quorum", task_cls=SignedTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.conf.task_queues = [Queue(name, routing_key=name) for name in ("interactive", "crowd", "heavy", "parts")]
+app.conf.task_queues = [Queue(name, routing_key=name) for name in (*settings.JOB_SECONDS, "parts")]
 app.autodiscover_tasks()
 if _folder := settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("data_folder_in"):
     Path(str(_folder)).mkdir(parents=True, exist_ok=True)
@@ -60,6 +75,38 @@ def send_job(task: str, job_id: int, *, queue: str) -> None:
     except (KombuError, AMQPError, RedisError, OSError) as error:
         _away_until = time.monotonic() + AWAY
         log.warning("Job %s is stored, but the broker cannot be reached: %s", job_id, error)
+
+
+SIGNATURE = "quorum_signature"
+_signer = Signer(salt="quorum.celery")
+
+
+def _signed_part(headers: dict[str, Any], body: Any) -> str:
+    """Return what a signature covers: the body, and the headers but those of RabbitMQ (x-death and others)."""
+    ours = {name: value for name, value in headers.items() if name != SIGNATURE and name[:2] != "x-"}
+    return str(dumps([ours, body], sort_keys=True))
+
+
+@before_task_publish.connect
+def _sign(headers: dict[str, Any], body: Any, **_: Any) -> None:
+    headers[SIGNATURE] = _signer.signature(_signed_part(headers, body))
+
+
+def run_signed(task: Task[..., Any], app: Celery, consumer: Any) -> Callable[..., None]:
+    """Return the handler of a task's messages, which drops those that no process of Quorum signed."""
+    handle = strategy.default(task, app, consumer)
+
+    def handle_signed(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any) -> None:
+        try:
+            covered = _signed_part(message.headers, message.payload)
+            _signer.unsign(f"{covered}{_signer.sep}{message.headers.get(SIGNATURE)}")
+        except (BadSignature, ContentDisallowed, DecodeError, TypeError, ValueError):
+            log.warning("A message for %s without the signature of this installation is dropped.", task.name)
+            ack(log, consumer.connection_errors)
+        else:
+            handle(message, body, ack, reject, callbacks)
+
+    return handle_signed
 
 
 @setup_logging.connect

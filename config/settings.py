@@ -276,22 +276,26 @@ CELERY_BROKER_CONNECTION_TIMEOUT = 2
 # A connection to RabbitMQ that broke is replaced by a retry only; Redis's client does that itself.
 CELERY_TASK_PUBLISH_RETRY = not REDIS_URL
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
+CELERY_ACCEPT_CONTENT, CELERY_TASK_SERIALIZER = ["json"], "json"  # never pickle, which runs code
 CELERY_TASK_IGNORE_RESULT = True  # the row says what came of a job
 CELERY_TASK_DEFAULT_QUEUE = "interactive"
 CELERY_TASK_ROUTES = ["judgments.tasks.route"]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_WORKER_MAX_MEMORY_PER_CHILD = env.int("JOB_MEMORY_MB", default=2000) * 1024  # replaced after the job
+CELERY_WORKER_LOST_WAIT = 1.0  # seconds until work follows in the place of a process that ended
+JOB_MEMORY_MB = env.int("JOB_MEMORY_MB", default=2000)
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = JOB_MEMORY_MB * 1024  # replaced after the job
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = CELERY_TASK_SEND_SENT_EVENT = env.bool("CELERY_EVENTS", default=False)
-CELERY_WORKER_ENABLE_REMOTE_CONTROL = bool(_broker)
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # its messages are not signed
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_TIMEZONE = "UTC"
 JOB_SENDER = "config.celery.send_job"
 # how long a job of each queue may take
 JOB_SECONDS = {
     "interactive": env.int("JOB_SECONDS_INTERACTIVE", default=30 * 60),
+    "reading": env.int("JOB_SECONDS_READING", default=30 * 60),
     "crowd": env.int("JOB_SECONDS_CROWD", default=60 * 60),
     "heavy": env.int("JOB_SECONDS_HEAVY", default=24 * 3600),
 }
@@ -459,11 +463,15 @@ LOGGING = {
         },
         "object": {"()": "config.observing.logs.OneObject"},
     },
-    "filters": {"without_outages": {"()": "config.observing.outages.WithoutOutages"}},
+    "filters": {
+        "without_outages": {"()": "config.observing.outages.WithoutOutages"},
+        "patterns": {"()": "config.observing.logs.PatternOfPath"},
+    },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
             "formatter": "object" if LOG_FORMAT == "json" else "line",
+            "filters": ["patterns"],
         }
     },
     "root": {"handlers": ["stderr"], "level": env.choice("LOG_LEVEL", default="INFO", options=LEVELS)},

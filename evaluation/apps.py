@@ -13,7 +13,7 @@ class EvaluationConfig(AppConfig):
 
     def ready(self) -> None:
         from annotation.models.people import erasure_committed, ids_forgotten, person_erased
-        from judgments.jobs import HEAVY, INTERACTIVE, register, schedule
+        from judgments.jobs import HEAVY, INTERACTIVE, READING, register, schedule
         from judgments.models.studies import pages_discarded, pages_in_use
 
         for signal, path in (
@@ -34,10 +34,12 @@ class EvaluationConfig(AppConfig):
             ),
             (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
             (HEAVY, "exports"): ("release", "publish_release"),
-            (INTERACTIVE, "studies"): ("import_predictions", "import_scores", "select_items"),
+            (INTERACTIVE, "studies"): ("select_items",),
+            (READING, "studies"): ("import_predictions", "import_scores"),
             (HEAVY, "studies"): ("rehearse", "ask_judge"),
             (HEAVY, "submissions"): ("score_submission",),
-            (INTERACTIVE, "submissions"): ("rank_submissions", "submit_captions"),
+            (INTERACTIVE, "submissions"): ("rank_submissions",),
+            (READING, "submissions"): ("submit_captions",),
         }
         for (queue, scope), names in kinds.items():
             for kind in names:

@@ -10,16 +10,16 @@ class JudgmentsConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from judgments.jobs import HEAVY, INTERACTIVE, register, schedule
+        from judgments.jobs import HEAVY, INTERACTIVE, READING, register, schedule
 
         schedule("judgments.tasks.sweep_jobs", every=lambda: settings.JOB_SWEEP_SECONDS)
         schedule("judgments.datasets.uploads.discard_leftovers", every=lambda: 3600)
         schedule("judgments.tasks.remove_leftovers", every=lambda: 3600)
-        register("understand_upload", "judgments.handlers.understand_upload", queue=INTERACTIVE)
-        register("import_dataset", "judgments.handlers.import_dataset", queue=HEAVY)
-        register("import_template", "judgments.handlers.import_template", queue=HEAVY)
-        register("import_candidates", "judgments.handlers.import_candidates", queue=HEAVY)
-        register("import_rankings", "judgments.handlers.import_rankings", queue=HEAVY)
+        register("understand_upload", "judgments.handlers.understand_upload", queue=READING)
+        register("import_dataset", "judgments.handlers.import_dataset", queue=READING)
+        register("import_template", "judgments.handlers.import_template", queue=READING)
+        register("import_candidates", "judgments.handlers.import_candidates", queue=READING)
+        register("import_rankings", "judgments.handlers.import_rankings", queue=READING)
         register("scale_pictures", "judgments.handlers.scale_pictures", queue=HEAVY, relied_on=True)
         register("generate_hits", "judgments.handlers.generate", queue=INTERACTIVE)
         register("figures", "judgments.handlers.figures", queue=INTERACTIVE)

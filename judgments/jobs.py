@@ -14,6 +14,7 @@ import mmap
 import os
 import random
 import secrets
+import signal
 import socket
 import threading
 import time
@@ -44,15 +45,16 @@ from judgments.models.studies import DELETED_STUDY, Job, JobQuerySet
 
 log = logging.getLogger(__name__)
 
-INTERACTIVE, CROWD, HEAVY = QUEUES = ("interactive", "crowd", "heavy")
+INTERACTIVE, READING, CROWD, HEAVY = QUEUES = ("interactive", "reading", "crowd", "heavy")
 MAX_ATTEMPTS = 3
 BACKOFF = 5  # seconds before the first retry after the database failed; doubled each time, with jitter
 BUSY_AFTER = 30.0  # seconds before a retry while something else is in the way
 AT_BROKER = 8  # messages of a queue that wait there; of more, a newcomer would wait for all
 LOST_AFTER = timedelta(seconds=5)  # a message that the broker does not list by then is lost
 LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
-# Of a stopping worker, before it leaves work that reports no progress; a lost reply of a crowd costs people time.
-STOP_SECONDS = {INTERACTIVE: 5.0, CROWD: 30.0, HEAVY: 5.0}
+# Of a worker that stops, or lost its claim, before it leaves work that reports no progress; a lost reply of a crowd
+# costs people time.
+STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
 BEATS = 6  # heartbeats for each lease
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 PLACES = """
@@ -66,6 +68,7 @@ PLACES = """
 OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
 _stopping: bytearray | mmap.mmap = bytearray(1)  # 1 once this process's worker was asked to end
+_worker = 0  # the process whose children run jobs, and may end at any time
 _running: set[str] = set()  # the owners that run jobs in this process
 
 
@@ -215,7 +218,8 @@ def _check_waiting(user: User, kind: str) -> None:
 def dispatch(queue: str) -> None:
     """Hand waiting jobs to the broker, while few messages wait there: those of the account with fewest at work first.
 
-    An account that has none at work always gets one in. Kinds that another version knows are left to the sweep.
+    An account that has none at work always gets one in; of those that read files it has one at work at a time, as
+    nobody knows what is in a file. Kinds that another version knows are left to the sweep.
     """
     waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=_kinds)
     elsewhere: set[int] = set()  # jobs that another process sends at this moment
@@ -232,7 +236,7 @@ def dispatch(queue: str) -> None:
         room = AT_BROKER - len(at_broker)
         sent = tried = 0
         for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
-            if sent < room or not busy[account]:
+            if (sent < room and queue != READING) or not busy[account]:
                 tried += 1
                 if _send(oldest[account]):
                     sent += 1
@@ -378,7 +382,7 @@ class _Heart(threading.Thread):
         self.run_, self.stopped = run, threading.Event()
 
     def run(self) -> None:
-        written, silent, stopping = (0.0, ""), 0.0, 0.0
+        written, silent, stopping, ours = (0.0, ""), 0.0, 0.0, time.monotonic()
         beat_every = settings.JOB_STALE_SECONDS / BEATS
         try:
             while not self.stopped.wait(LOOK_EVERY):
@@ -386,6 +390,10 @@ class _Heart(threading.Thread):
                 stopping += LOOK_EVERY * _stopping[0]
                 if stopping >= STOP_SECONDS[self.run_.queue]:
                     self._leave()
+                if not self.run_.lost or self.run_.finished:
+                    ours = time.monotonic()
+                elif time.monotonic() - ours >= STOP_SECONDS[self.run_.queue]:
+                    self._leave_lost()
                 now = (self.run_.share, self.run_.message)
                 if now == written and silent < beat_every:
                     self._look()
@@ -411,15 +419,36 @@ class _Heart(threading.Thread):
             if self.run_._row().give_back(counted=False):
                 os._exit(0)
 
+    def _leave_lost(self) -> None:
+        """End this process, whose job was cancelled or given to another worker, in the middle of the work."""
+        with suppress(*DATABASE_FAILURES):
+            done = Job.objects.filter(
+                pk=self.run_.job_id, state=Job.State.DONE
+            ).exists()  # and it tells others
+            if os.getppid() == _worker and not done:
+                log.warning("%s Its process ends.", self.run_._lost_claim())
+                os._exit(0)
+
     def stop(self) -> None:
         self.stopped.set()
         self.join()
 
 
+@contextmanager
+def interrupted() -> Iterator[None]:
+    """Interrupt what keeps other threads from running, such as a regular expression, so that the heart beats."""
+    signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # a look at the row
+    signal.setitimer(signal.ITIMER_REAL, LOOK_EVERY, LOOK_EVERY)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def share_stopping() -> None:
     """Let processes that will be forked from this one see when it is asked to end."""
-    global _stopping
-    _stopping = mmap.mmap(-1, 1)
+    global _stopping, _worker
+    _stopping, _worker = mmap.mmap(-1, 1), os.getpid()
 
 
 def ask_to_stop() -> None:
@@ -603,8 +632,9 @@ def _take_back_lost(queue: str, at_broker: Callable[[str], int | None]) -> None:
 
 
 def cancel_job(job: Job) -> None:
-    """End a job that waits or runs; a running one stops at its next report of progress, and stores nothing.
+    """End a job that waits or runs, and store nothing of it.
 
+    A running one stops at its next report of progress; its worker's process ends if that does not come soon.
     Raise WrongState if it has ended, or if others rely on it.
     """
     if is_relied_on(job.kind):

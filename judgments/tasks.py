@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-import pickle
+import re
 import secrets
 import shutil
 import time
@@ -28,16 +28,21 @@ from django.utils.module_loading import import_string
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
+from common.incoming.apart import at_most_memory
+from evaluation.numeric import packing
 from evaluation.numeric.parallel import PartFunction, Results, Serial, using
 from judgments import jobs
-from judgments.jobs import DATABASE_FAILURES, HEAVY, Run, is_gone, owner_name
-from judgments.models import Job
+from judgments.jobs import DATABASE_FAILURES, HEAVY, READING, Run, is_gone, owner_name
+from judgments.models import Job, Study
 
 QUEUE = "parts"
 TAKE_OVER = 3  # times the longest part so far, before a part of a silent worker is computed here
 LEAST_WAIT = 10.0  # seconds
 LOOK_EVERY = 0.02
 TASK = "task"
+FOLDER = re.compile(r"[0-9]+-[0-9a-f]{8}-[0-9]+")  # job, run, and turn
+
+packing.declare_kind(Study, lambda study: study.pk, lambda pk: Study.objects.get(pk=pk))
 
 
 def folder_of_parts() -> Path:
@@ -62,7 +67,7 @@ class AllWorkers:
         try:
             try:
                 _write(folder / TASK, (function, shared, list(parts)))
-            except (pickle.PicklingError, AttributeError, TypeError):  # such as a function within a function
+            except packing.NotPackable:
                 yield from Serial().map(function, shared, parts)
                 return
             send_parts(folder.name, len(parts))
@@ -124,18 +129,18 @@ def _task(folder: Path) -> tuple[PartFunction, Any, list[Any]]:
 def _write(path: Path, value: Any) -> None:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with draft.open("wb") as file:
-        pickle.dump(value, file, protocol=pickle.HIGHEST_PROTOCOL)
+        packing.write(value, file)
     draft.replace(path)
 
 
 def _read(path: Path) -> Any:
     with path.open("rb") as file:
-        return pickle.load(file)  # noqa: S301 - of our own data folder, which holds nobody else's files
+        return packing.read(file, jobs.OURS)
 
 
 def remove_leftovers() -> None:
     """Remove the folders of runs that were killed, and the drafts of messages that were never sent."""
-    for folder in folder_of_parts().glob("*-*-*"):
+    for folder in filter(lambda path: FOLDER.fullmatch(path.name), folder_of_parts().glob("*-*-*")):
         job_id, run, _ = folder.name.split("-")
         if not Job.objects.filter(pk=job_id, state=Job.State.RUNNING, owner__endswith=f":{run}").exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -184,7 +189,8 @@ def add_job_task(kind: str, queue: str) -> None:
 @contextmanager
 def _as_task(run: Run) -> Iterator[None]:
     try:
-        with using(AllWorkers(run)):
+        memory = settings.JOB_MEMORY_MB if run.queue == READING else 0
+        with using(AllWorkers(run)), jobs.interrupted(), at_most_memory(memory):
             yield
     except SoftTimeLimitExceeded:
         raise jobs.TookTooLong(run.queue) from None
@@ -196,6 +202,9 @@ _queues[PART] = QUEUE
 @shared_task(name=PART, time_limit=settings.JOB_SECONDS[HEAVY])
 def compute_part(folder_name: str, number: int) -> None:
     """Compute a part that nobody has claimed, for a job that still waits for it."""
+    if not FOLDER.fullmatch(folder_name):
+        log.warning("A message names no folder of parts; nothing is computed.")
+        return
     folder = folder_of_parts() / folder_name
     try:
         with suppress(FileNotFoundError):  # the job has ended

@@ -37,11 +37,17 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOP_SECONDS = 8
 START_SECONDS = 60
 MOST_RESTARTS = 5
-WEB, WORKER, HEAVY = "web server", "background worker", "worker of heavy jobs"
+WEB, WORKER, READING, HEAVY = (
+    "web server",
+    "background worker",
+    "worker that reads files",
+    "worker of heavy jobs",
+)
 CELERY = ["celery", "--quiet", "--app", "config", "worker", "--loglevel=WARNING", "--concurrency=2"]
 COMMANDS = {
     WEB: ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
     WORKER: [*CELERY, "--queues=interactive,crowd", "--hostname=quick@%h", "--beat"],
+    READING: [*CELERY, "--queues=reading", "--hostname=reading@%h"],
     HEAVY: [*CELERY, "--queues=heavy,parts", "--hostname=heavy@%h"],
 }
 
@@ -119,7 +125,7 @@ def serve(services: Services, installation: Installation, *, demo: bool = True) 
     except (Stopped, CannotGoOn):
         say("\n" + lines)  # or nobody would ever see the password of an account that is new
         raise
-    for name in (WORKER, HEAVY):  # last, so that the pages are there sooner
+    for name in (WORKER, READING, HEAVY):  # last, so that the pages are there sooner
         start(services, name, installation)
     things = (WITH_DEMO if demo else WITHOUT_DEMO).format(address=address, command=installation.command)
     say(

@@ -18,7 +18,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
+from typing import Any
 
+PICTURES = {".png", ".gif", ".webp", ".jpg"}
 PNG = b"\x89PNG\r\n\x1a\n"
 MILLION = 1_000_000
 
@@ -62,6 +65,76 @@ def entities() -> bytes:
     return ("".join(lines) + "]><QuestionFormAnswers>&e9;</QuestionFormAnswers>").encode()
 
 
+def workbook(before: bytes, unit: bytes, times: int, noise: bytes = b"%b", *, strings: bool = False) -> bytes:
+    """A workbook whose XML repeats a unit, as many millions of bytes, with noise, or it would grow too much."""
+    stream, block, random = io.BytesIO(), unit * (MILLION // len(unit)), Random(7)
+    sheet = "xl/worksheets/sheet1.xml"
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        with file.open("xl/sharedStrings.xml" if strings else sheet, "w") as member:
+            member.write(b'<sst xmlns="x">' if strings else b'<worksheet xmlns="x"><sheetData><row>')
+            member.write(before)
+            for _ in range(times):
+                member.write(block + noise % random.randbytes(9_000).hex().encode())
+        if strings:
+            file.writestr(sheet, "<worksheet/>")
+    return stream.getvalue()
+
+
+def parquet(values: Any, **how: Any) -> bytes:
+    """A table of images and captions; a value is a list of Arrow's or of Python's."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stream, captions = io.BytesIO(), values()
+    table = pa.table({"image": [f"{n}.jpg" for n in range(len(captions))], "caption": captions})
+    pq.write_table(table, stream, compression="zstd", **how)
+    return stream.getvalue()
+
+
+def one_value(kind: str) -> Any:
+    """256 rows of one value of 60 MB, which a file of 3 kB holds once."""
+    import pyarrow as pa
+
+    value = pa.array(["x" * (60 * MILLION)]).cast(getattr(pa, kind)())
+    return pa.DictionaryArray.from_arrays(pa.array([0] * 256, pa.int32()), value)
+
+
+def nested(levels: int, leaf: Any) -> Any:
+    for _ in range(levels):
+        leaf = [leaf]
+    return leaf
+
+
+def lying() -> bytes:
+    """A footer that says that it has 2 GB."""
+    return parquet(lambda: ["a dog"] * 100)[:-8] + struct.pack("<L", 2**31 - 1) + b"PAR1"
+
+
+def many_values() -> Any:
+    import pyarrow as pa
+
+    return pa.array([[1] * (20 * MILLION)], pa.list_(pa.int64()))
+
+
+def blank(side: int, kind: str, **how: Any) -> bytes:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.new("RGB", (side, side)).save(stream, kind, **how)
+    return stream.getvalue()
+
+
+def tiny_webp(width: int, height: int) -> bytes:
+    """38 bytes that declare so many pixels."""
+    bits = (width - 1) | (height - 1) << 14
+    data = b"\x2f" + struct.pack("<L", bits) + bytes(13)
+    return b"RIFF" + struct.pack("<L", 12 + len(data)) + b"WEBPVP8L" + struct.pack("<L", len(data)) + data
+
+
+def gzipped(make: Callable[[], bytes]) -> Callable[[], bytes]:
+    return lambda: gzip.compress(make(), 1)
+
+
 BOMBS: dict[str, Callable[[], bytes]] = {
     "gzip-line-feeds.csv": lambda: packed(b"\n", 400),
     "gzip-blanks.jsonl": lambda: packed(b" ", 1_500),
@@ -89,30 +162,71 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "one-quoted-cell.csv": lambda: b'image,caption\na.jpg,"' + b"x\n" * (15 * MILLION),
     "one-record.csv": lambda: b"image,caption\na.jpg," + b'"\n",' * (8 * MILLION),
     "many-columns.csv": lambda: b"image,caption" + b"," * (30 * MILLION),
+    "attribute.xlsx": lambda: workbook(b'<c r="', b"x", 480),
+    "comment.xlsx": lambda: workbook(b"<!--", b"x", 100),
+    "instruction.xlsx": lambda: workbook(b"<?x ", b"x", 100),
+    "one-cell.xlsx": lambda: workbook(b'<c t="inlineStr"><is><t>', b"x", 500),
+    "one-row.xlsx": lambda: workbook(
+        b"", b'<c t="inlineStr"><is><t>' + b"x" * 100_000 + b"</t></is></c>", 300
+    ),
+    "rows.xlsx": lambda: workbook(b"</row>", b"<row/>", 50, b"<!--%b-->"),
+    "deep.xlsx": lambda: workbook(b"", b"<a>", 100, b"<!--%b-->"),
+    "names.xlsx": lambda: workbook(b"".join(b"<a%d/>" % n for n in range(2 * MILLION)), b" ", 1),
+    "prefixes.xlsx": lambda: workbook(b"".join(b'<a xmlns:a%d="a"/>' % n for n in range(MILLION)), b" ", 1),
+    "one-text.xlsx": lambda: workbook(b"<si><t>", b"x", 500, strings=True),
+    "texts.xlsx": lambda: workbook(b"", b"<si/>", 100, b"<!--%b-->", strings=True),
+    "attribute.xlsx.gz": gzipped(lambda: workbook(b'<c r="', b"x", 100)),
+    "one-string.parquet": lambda: parquet(lambda: one_value("string")),
+    "one-picture.parquet": lambda: parquet(lambda: one_value("binary"), store_schema=False),
+    "one-large-string.parquet": lambda: parquet(lambda: one_value("large_string"), store_schema=False),
+    "long-cell.parquet": lambda: parquet(lambda: ["x" * (3 * MILLION)]),
+    "list.parquet": lambda: parquet(many_values),
+    "nested.parquet": lambda: parquet(lambda: [nested(20, list(range(MILLION)))]),
+    "footer.parquet": lying,
+    "one-string.parquet.gz": gzipped(lambda: parquet(lambda: one_value("string"))),
+    "gzip-one-string.jsonl.gz": lambda: gzip.compress(b'{"image": "' + b"x" * (100 * MILLION)),
+    "gzip-one-entry.json.gz": lambda: gzip.compress(b'[{"image": "' + b"x" * (100 * MILLION)),
+    "gzip-one-cell.csv.gz": lambda: gzip.compress(b"image,caption\na.jpg," + b"x" * (100 * MILLION)),
     "entities.xml": entities,
     "wide.png": lambda: picture(60_000),
     "text.png": lambda: picture(10, chunk(b"zTXt", b"a\x00\x00" + zlib.compress(bytes(300 * MILLION)))),
+    "blank.png": lambda: blank(7_900, "PNG"),
+    "blank.gif": lambda: blank(7_900, "GIF"),
+    "blank.webp": lambda: blank(7_900, "WEBP", lossless=True),
+    "tiny.webp": lambda: tiny_webp(8_000, 8_000),
+    "several-scans.jpg": lambda: blank(7_900, "JPEG", progressive=True, subsampling=0),
     "profile.png": lambda: picture(10, chunk(b"iCCP", b"a\x00\x00" + zlib.compress(bytes(300 * MILLION)))),
 }
 
 
 def read(path: Path) -> Iterator[str]:
     """Read a file in every way in which uploads are read; yield what is said."""
+    from django.conf import settings
     from django.core.files.uploadedfile import UploadedFile
 
     from annotation.crowds.mturk.pages import read_answers
     from common.errors import QuorumError
     from judgments.datasets import uploads
     from judgments.datasets.pictures import picture_format
+    from judgments.datasets.scaling import scale_picture
     from judgments.importers import open_dataset
 
-    if path.suffix in (".xml", ".png"):
+    if path.suffix in PICTURES:
+        settings.MEDIA_ROOT = path.parent
         try:
-            yield str(read_answers(path.read_text()) if path.suffix == ".xml" else picture_format(path))
+            yield f"It is of the format {picture_format(path)}."
+        except QuorumError as error:
+            yield str(error)
+        yield f"It is scaled to the widths {scale_picture(path.name)['widths']}."
+        return
+    if path.suffix == ".xml":
+        try:
+            yield str(read_answers(path.read_text()))
         except QuorumError as error:
             yield str(error)
         return
-    for name in ("", "csv", "jsonl", "coco"):
+    kind = next((suffix[1:] for suffix in path.suffixes if suffix in (".xlsx", ".parquet", ".json")), "csv")
+    for name in ("", "jsonl", "coco", kind):
         try:
             with path.open("rb") as file:
                 upload = uploads.keep([UploadedFile(file, path.name, size=path.stat().st_size)])

@@ -50,7 +50,9 @@ def log(settings: Settings) -> Iterator[Log]:
     handlers = [logging.StreamHandler(log.objects), logging.StreamHandler(log.lines)]
     handlers[0].setFormatter(OneObject())
     handlers[1].setFormatter(OneLine("%(message)s"))
+    (configured,) = [handler for handler in logging.getLogger().handlers if handler.name == "stderr"]
     for handler in handlers:
+        handler.filters = configured.filters
         logging.getLogger().addHandler(handler)
     yield log
     for handler in handlers:
@@ -101,6 +103,22 @@ def test_the_framework_s_own_lines_have_no_tickets_and_no_queries(client: Client
     client.get("/nothing/?code=another-secret")
     assert len(log.read()) == 5
     assert "secret" not in log.objects.getvalue() + log.lines.getvalue()
+
+
+@pytest.mark.django_db
+def test_a_path_is_not_written_as_typed_and_no_sign_of_it_moves_a_terminal(log: Log) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.get("/s/secret-name/secret%1b[2J%0aINFO forged/")
+    browser.get("/s/secret-name/")
+    browser.post("/s/secret-name/", {"name": "a secret"})
+    browser.put("/api/studies/secret-name/", headers={"Origin": "https://secret"})
+    browser.get("/api/studies/?page=secret")
+    logging.getLogger("quorum").warning("A sentence of %s", "\x1b]0;title\x07 \u202e\r\nINFO forged")
+    written = log.objects.getvalue() + log.lines.getvalue()
+    assert "secret" not in written
+    assert "/s/<slug:slug>/" in written
+    assert all(sign.isprintable() for sign in written.replace("\n", ""))
+    assert len(log.lines.getvalue().splitlines()) == len(log.read())
 
 
 @pytest.mark.django_db

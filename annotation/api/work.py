@@ -15,7 +15,15 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from annotation.models import Assignment, ProblemReport, Worker
-from annotation.work.claims import Claim, claim_assignment, extend_lease, retake_assignment, return_assignment
+from annotation.work.claims import (
+    LOOK_AGAIN,
+    Claim,
+    claim_assignment,
+    extend_lease,
+    retake_assignment,
+    return_assignment,
+    waits_for_a_page,
+)
 from annotation.work.joining import join_study, resume_worker
 from annotation.work.submissions import (
     own_assignment,
@@ -265,7 +273,7 @@ class JoinView(WorkView):
         else:
             known = request.user if isinstance(request.user, Worker) else None
             joined = join_study(study=study, name=name, known=known, **body)
-        reply = {"worker": joined.worker.name, "token": joined.token, "resume": joined.resume}
+        reply = {"worker": joined.worker.shown_name, "token": joined.token, "resume": joined.resume}
         return private_response(reply, status=201)
 
 
@@ -278,17 +286,20 @@ class AcceptView(WorkView):
         {
             201: AssignmentReply,
             200: OpenApiResponse(AssignmentReply, description="The HIT that is held already."),
-            204: OpenApiResponse(description="Nothing is left for this worker."),
+            204: OpenApiResponse(
+                description="Nothing is left for this worker; with Retry-After, others hold pages that may come free."
+            ),
             403: Problem,
             404: Problem,
         },
     )
     def post(self, request: Request, slug: str) -> Response:
         """Give the held HIT, or the next one."""
-        study = find_study(slug)
-        claim = claim_assignment(study=study, worker=calling_worker(request))
+        study, worker = find_study(slug), calling_worker(request)
+        claim = claim_assignment(study=study, worker=worker)
         if claim is None:
-            return Response(status=204)
+            waits = waits_for_a_page(study=study, worker=worker)
+            return Response(status=204, headers={"Retry-After": str(LOOK_AGAIN)} if waits else None)
         return private_response(_claim_as_json(claim, design_of(study)), status=201 if claim.created else 200)
 
 

@@ -42,7 +42,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.jobs import Progress
 from judgments.models import Study
 from judgments.operations import CommandHelp, FollowUp, Outcome, operation
-from judgments.studies.studies import design_of, mark_closed, mark_open, refuse_opening
+from judgments.studies.studies import design_of, lock_study, mark_closed, mark_open, refuse_opening
 
 About = Literal["state", "requirements", "crowd", "budget"]
 LONGEST_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
@@ -303,6 +303,7 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     backend = backend_for(design)
     _refuse_simulated(study)
     backend.refuse(study, design)
+    lock_study(study)  # who pressed at the same moment may have opened it
     was = study.state
     mark_open(study=study)
     _bind_to_platform(study, backend)
@@ -424,6 +425,7 @@ def close_study(*, study: Study, by: User | None = None, progress: Progress | No
 def begin_closing(*, study: Study, by: User | None = None) -> None:
     """Close the study here and write the messages for its crowd."""
     take_pause_lock(study)
+    lock_study(study)  # who pressed at the same moment may have closed it
     was = study.state
     mark_closed(study=study)
     ask_to_expire(study=study, by=by)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.db import models
 from django.db.models import Q
 from django.dispatch import Signal
@@ -11,6 +13,10 @@ from django.utils.translation import gettext_lazy
 from common.rows import AppendOnlyRow
 from judgments.models import Study
 from judgments.models.datasets import account_key
+
+NAME_LENGTH = 100
+MARK = re.compile(r" #[0-9a-f]{8}$")  # behind a name that somebody has in another study
+LENGTH_BEFORE_MARK = NAME_LENGTH - len(" #01234567")
 
 
 class Worker(models.Model):
@@ -27,7 +33,7 @@ class Worker(models.Model):
         REHEARSAL = "rehearsal", gettext_lazy("rehearsal crowd (simulated)")
         IMPORTED = "imported", gettext_lazy("imported judgments")
 
-    name = models.CharField(max_length=100)
+    name = models.CharField(max_length=NAME_LENGTH)
     source = models.CharField(max_length=20, choices=Source, default=Source.LOCAL)
     study = models.ForeignKey(
         Study, on_delete=models.CASCADE, related_name="+", null=True, blank=True,
@@ -85,6 +91,15 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def shown_name(self) -> str:
+        """The name as its owner typed it: they do not learn that somebody has it in another study."""
+        return MARK.sub("", self.name)
+
+    def is_called(self, name: str) -> bool:
+        marked = self.shown_name != self.name
+        return name == self.name or (marked and name[:LENGTH_BEFORE_MARK] == self.shown_name)
 
     @property
     def is_person(self) -> bool:

@@ -561,7 +561,7 @@ def _texts_within(answer: Any) -> Iterator[str]:
 
 def _identifying_words(study: Study, worker: Worker) -> list[str]:
     """Return words besides the name that identify the person."""
-    identifying = {pseudonym_for_webhook(study, worker)} - {worker.name}
+    identifying = {pseudonym_for_webhook(study, worker), worker.shown_name} - {worker.name}
     identifying |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
     identifying |= set(
         Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)

@@ -30,9 +30,10 @@ from annotation.errors import (
     WorkTakenBack,
 )
 from annotation.models import Assignment, CrowdSession, Participation, ProblemReport, Worker
+from annotation.models.people import NAME_LENGTH
 from annotation.quality.detectors.honesty import hidden_word
 from annotation.work.claims import lease_of
-from annotation.work.joining import NAME_LENGTH, worker_for_token
+from annotation.work.joining import worker_for_token
 from annotation.work.submissions import (
     Submission,
     changeable_until,
@@ -283,7 +284,7 @@ def save_draft(request: HttpRequest, assignment: Assignment) -> None:
     """Save the form's answers, whatever button was pressed."""
     answers, unfinished = read_form(request, assignment, page_units_of(assignment), final=False)
     if answers or unfinished:
-        save_answers(assignment=assignment, answers=answers, unfinished=unfinished)
+        save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
 
 
 def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         return render(
             request, "annotation/not_open.html", {"study": study_row, "why": _why_not_open(study_row)}
         )
-    name = worker.name if worker is not None else suggest_name()
+    name = worker.shown_name if worker is not None else suggest_name()
     form = JoinForm(initial={"name": name, "code": request.GET.get("code", "")[:100]})
     return _study_page(request, study_row, form=form)
 

@@ -51,12 +51,14 @@ from annotation.views.common import (
     worker_page,
 )
 from annotation.work.claims import (
+    LOOK_AGAIN,
     Lease,
     claim_assignment,
     extend_lease,
     reserve_next,
     retake_assignment,
     return_assignment,
+    waits_for_a_page,
     without_own_captions,
 )
 from annotation.work.joining import has_reached_limit
@@ -288,6 +290,9 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
+    if claim.created and "waited" in request.GET:
+        messages.success(request, _("A page of work came free; it is yours now."))
+        return see_other("annotation:work", slug)
     return render_sheet(request, claim.assignment, claim.page_units, last=last_changeable(recent))
 
 
@@ -332,6 +337,9 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
             save_answers(assignment=assignment, answers=answers)
             raise AnswersMissing(missing)
         submission = submit_answers(request, assignment, answers)
+    except TooLate:
+        save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
+        raise
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
         return render_sheet(request, assignment, page_units, missing=error.missing, status=422)
@@ -439,14 +447,7 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     design = read_design(study)
     done_all = is_open and not working and has_reached_limit(study=study, design=design, worker=worker)
     more = is_open and not working and not done_all and others.filter(open_slots__gt=0).exists()
-    leases = Assignment.objects.filter(study=study).with_lease(now)
-    waiting = (
-        is_open
-        and not working
-        and not done_all
-        and not more
-        and others.filter(assignments__in=leases).exists()
-    )
+    waiting = not working and not more and waits_for_a_page(study=study, worker=worker)
     left = (("held", working), ("more", more), ("waiting", waiting), ("all", done_all))
     context = {
         "study": study,
@@ -457,4 +458,10 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
         "code": participation.completion_code if finished else "",
         "left": next((word for word, holds in left if holds), "nothing"),
     }
-    return render(request, "annotation/done.html", context)
+    response = render(request, "annotation/done.html", context)
+    if context["left"] == "waiting":
+        # works without scripts; nobody is led away from the completion code
+        address = resolve_url("annotation:done" if finished else "annotation:work", slug)
+        response.headers["Refresh"] = f"{LOOK_AGAIN}; url={address}{'' if finished else '?waited'}"
+        response.headers["Retry-After"] = str(LOOK_AGAIN)
+    return response

@@ -90,8 +90,9 @@ RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
 WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
 WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
 ATTEMPTS = 20
-LONGEST_UNANSWERED = timedelta(minutes=5)  # after which an unanswered lease may be ended
-SHORTEST_READING = timedelta(minutes=1)  # the same for a worker who could not begin at all
+# after which an unanswered page of somebody who answered others makes room; ``longest_pause`` is for those who did not
+LONGEST_UNANSWERED = timedelta(minutes=5)
+LOOK_AGAIN = 15  # seconds after which who waits for a page looks again
 HITS_SEARCHED = 64  # HITs to search for new control items before old ones are left out
 REPEATED_WITHIN = timedelta(minutes=1)  # a repeated extension within this time is the same request
 SEAT_LOCK = 0x5EA7  # first key of the advisory locks; the second is the address's
@@ -99,7 +100,7 @@ FEWEST_SEATS = 5  # of an address in any study: a household, a small office
 # a seat that was given up counts so long, or it could be taken again and again
 COOLING = timedelta(minutes=5)
 # the server's own address: a trial, or a proxy that names no visitors; never refused, but it makes room as others do
-HERE = ("127.", "::/64")
+HERE = ("127.", "::/48")
 SHORTEST_PAUSE = timedelta(minutes=1)
 ITEMS_IN_A_PAUSE = 3
 
@@ -281,8 +282,8 @@ def _candidates(study: Study, worker: Worker, participation: Any, overdue: Seque
 def _end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     """End the lease that has been silent longest, for a worker to whom nothing is left; return how many ended.
 
-    First one of an address where several people hold seats, if its answers have stopped. Else one whose worker has
-    answered nothing in the study and had time to read; less if the other one has answered nothing yet either.
+    First one of an address where several people hold seats, if its answers have stopped. Else one without an answer,
+    whose worker had time to read: as long as a pause may be, or longer if they answered other pages of the study.
     """
     if worker.source != Worker.Source.LOCAL:
         return 0  # a crowd promised the slots of its workers
@@ -292,12 +293,12 @@ def _end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
         return 0
     now = timezone.now()
     spoke = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
-    answered = participation.began and spoke.filter(worker=worker).exists()
-    reading = now - (LONGEST_UNANSWERED if answered else SHORTEST_READING)
+    reading = longest_pause(study)
     leases = Assignment.objects.annotate(since=Coalesce("answered_at", "accepted_at"))
     silent = leases.annotate(people=people_beside("assignment")).filter(
-        Q(people__gt=1, since__lte=now - longest_pause(study))
-        | Q(~Exists(spoke.filter(worker=OuterRef("worker"))), accepted_at__lte=reading),
+        Q(people__gt=1, since__lte=now - reading)
+        | Q(answers={}, accepted_at__lte=now - max(reading, LONGEST_UNANSWERED))
+        | Q(~Exists(spoke.filter(worker=OuterRef("worker"))), accepted_at__lte=now - reading),
         study=study,
         state__in=LEASED_STATES,
         worker__source=Worker.Source.LOCAL,
@@ -311,6 +312,18 @@ def _end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     # an answer that arrives now keeps the slot
     still = Assignment.objects.filter(pk=longest.pk, answered_at=longest.answered_at)
     return release_slots(still, Assignment.State.EXPIRED)
+
+
+def waits_for_a_page(*, study: Study, worker: Worker) -> bool:
+    """Return whether a worker to whom nothing is left may get a page that others hold."""
+    if study.state != Study.State.OPEN or has_reached_limit(
+        study=study, design=design_of(study), worker=worker
+    ):
+        return False
+    mine = Assignment.objects.filter(study=study, worker=worker)
+    others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
+    held = others.filter(assignments__in=Assignment.objects.filter(study=study).with_lease(timezone.now()))
+    return without_own_captions(held, study=study, worker=worker).exists()
 
 
 def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:

@@ -9,6 +9,7 @@ import hashlib
 import re
 import secrets
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
@@ -29,6 +30,7 @@ from annotation.errors import (
 )
 from annotation.models import Assignment, Invitation, Participation, Worker
 from annotation.models.assignments import LIVE_STATES
+from annotation.models.people import LENGTH_BEFORE_MARK, NAME_LENGTH
 from annotation.privacy.consent import agree, note_version
 from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
@@ -47,7 +49,6 @@ from judgments.studies.studies import CAPITALS, LETTERS, design_of, random_code
 COUNTED_STATES = (*LIVE_STATES, "invalidated")
 INVITATION_LENGTH = 12  # 59 bits cannot be guessed
 MOST_INVITATIONS = 500
-NAME_LENGTH = 100
 TOKEN_BYTES = 32
 
 
@@ -195,10 +196,10 @@ def join_study(
 ) -> Joined:
     """Let a worker into an open study; ``known`` is the worker whose token came with the request.
 
-    Refuse a name in use unless ``known`` is its worker.
+    Refuse a name in use in the study unless ``known`` is its worker. Namesakes of other studies get a mark.
     """
     name, code, country = checked_name(name), _clean_code(code), checked_country(country)
-    if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):
+    if known is not None and (not known.is_called(name) or known.source != Worker.Source.LOCAL):
         known = None
     joined_before = _participation(study, known)
     if joined_before is None:
@@ -206,7 +207,7 @@ def join_study(
         check_requirements(requirements=design_of(study).workers, worker=known, country=country)
     if known is None:
         rate_limits.count("join", study.slug)
-    worker, token, resume = _find_or_create_worker(name, known, country)
+    worker, token, resume = _find_or_create_worker(study, name, known, country)
     log_about(worker=worker.pk)
     participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
     return Joined(worker=worker, participation=participation, token=token, resume=resume)
@@ -273,10 +274,9 @@ def _clean_code(code: str) -> str:
 
 
 def _check_resume_code(name: str, resume: str) -> Worker:
-    worker = Worker.objects.filter(
-        name=checked_name(name), source=Worker.Source.LOCAL, resume_hash=hash_secret(_clean_code(resume))
-    ).first()
-    if worker is None:
+    name, resume_hash = checked_name(name), hash_secret(_clean_code(resume))
+    worker = Worker.objects.filter(source=Worker.Source.LOCAL, resume_hash=resume_hash).first()
+    if worker is None or not worker.is_called(name):
         rate_limits.count("resume")
         raise NameTaken(_("Name and resume code do not belong together."))
     return worker
@@ -315,28 +315,32 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
         raise JoinRefused(_("Please read the consent text and agree to it before you join."))
 
 
-def _find_or_create_worker(name: str, known: Worker | None, country: str) -> tuple[Worker, str, str | None]:
+def _find_or_create_worker(
+    study: Study, name: str, known: Worker | None, country: str
+) -> tuple[Worker, str, str | None]:
     if known is not None:
         _store_country(known, country)
         # a token from the request stays valid: it may be in use in another window
         return known, known.token or _new_token(known), None
     token, resume = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_urlsafe(12)
-    try:
-        with transaction.atomic():
+    stem = name[:LENGTH_BEFORE_MARK]
+    for stored in (name, f"{stem} #{secrets.token_hex(4)}"):
+        with suppress(IntegrityError), transaction.atomic():
             worker = Worker.objects.create(
-                name=name,
-                token_hash=hash_secret(token),
-                resume_hash=hash_secret(resume),
-                country=country,
+                name=stored, token_hash=hash_secret(token), resume_hash=hash_secret(resume), country=country
             )
-    except IntegrityError:
-        raise NameTaken(
-            _(
-                "The name %(name)r is taken. Choose another one, or come back with the resume code you were shown."
-            )
-            % {"name": name}
-        ) from None
-    return worker, token, resume
+            return worker, token, resume
+        # who joins with the name at the same moment waits here for the other, and sees them
+        Worker.objects.select_for_update().filter(source=Worker.Source.LOCAL, name=name).first()
+        here = Worker.objects.filter(
+            source=Worker.Source.LOCAL, name__startswith=stem, participations__study=study
+        )
+        if any(worker.is_called(name) for worker in here):
+            break
+    raise NameTaken(
+        _("The name %(name)r is taken. Choose another one, or come back with the resume code you were shown.")
+        % {"name": name}
+    )
 
 
 def _new_token(worker: Worker) -> str:

@@ -86,19 +86,30 @@ def save_answers(
     assignment: Assignment,
     answers: Sequence[Mapping[str, Any]],
     unfinished: Mapping[int, Any] | None = None,
+    keep_late: bool = False,
 ) -> Assignment:
     """Merge ``answers`` into the draft. If one is invalid, save nothing.
 
-    ``unfinished`` holds a plain form's invalid input by position; it is saved, but is no answer.
+    Args:
+        unfinished: a plain form's invalid input by position; it is saved, but is no answer.
+        keep_late: keep the draft also where TooLate is raised: a plain form has no other memory.
     """
     sheet = read_answers(assignment, answers)
     with transaction.atomic():
         locked = lock_assignment(assignment)
-        _refuse_ended(locked)
+        late: TooLate | None = None
+        try:
+            _refuse_ended(locked)
+        except TooLate as error:
+            if not keep_late:
+                raise
+            late = error
         unfinished_answers = {
             str(position): {"unfinished": text} for position, text in (unfinished or {}).items()
         }
         _store_draft(locked, {**sheet.answers, **unfinished_answers})
+    if late is not None:
+        raise late
     return locked
 
 

@@ -48,6 +48,11 @@ def compose_name(name: str) -> str:
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
+def unpacked_name(name: str) -> str:
+    """Return the name of the file in a file of gzip, `a.csv` of `a.csv.gz`; another name as it is."""
+    return name[:-3] if name.lower().endswith(".gz") else name
+
+
 def quoted(value: object) -> str:
     if value is None:
         return "nothing"

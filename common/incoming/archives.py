@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path, PurePosixPath
+from sys import getsizeof
 from typing import IO
 from xml.etree.ElementTree import ParseError
 
@@ -151,7 +152,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
         raise _too_many_files(name)
     try:
         return zipfile.ZipFile(packed)
-    except DAMAGE:
+    except (*DAMAGE, OSError):  # the latter of a place before the file's beginning
         raise UploadRefused(
             gettext("%(name)s is not a zip archive, or a damaged one.") % {"name": name}
         ) from None
@@ -217,11 +218,17 @@ MOST_COLUMNS = 16_384
 
 MOST_CELL = 131_072  # characters, as in CSV
 
-MOST_SHARED = 20_000_000  # characters of texts that cells share
+MOST_SHARED = 2**27  # bytes of texts that cells share
+
+LONGEST_MARK = (
+    2**20
+)  # bytes of XML in which nothing ends, such as an attribute, as expat keeps and rereads them
+
+MOST_NAMES = 10_000  # of elements, attributes and prefixes, which expat keeps
 
 FIRST_SHEET = "xl/worksheets/sheet1.xml"
 
-DAMAGE_OF_WORKBOOKS = (UploadRefused, ParseError, DefusedXmlException, KeyError, *DAMAGE)
+DAMAGE_OF_WORKBOOKS = (UploadRefused, ParseError, DefusedXmlException, LookupError, *DAMAGE)
 
 
 def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
@@ -253,55 +260,78 @@ class _Cells:
         self.texts: list[str] = []
         self.rows: list[tuple[int, dict[int, str]]] = []
         self._cells: dict[int, str] = {}
-        self._number = self._at = self._size = 0
+        self._number = self._at = 0
+        # characters of the cell and the row, bytes of texts, rows, elements around, and bytes since something ended
+        self._cell = self._row = self._size = self._count = self._depth = self._silent = 0
+        self._names: set[str | None] = set()
+        self._most = limits()
         self._kind, self._parts, self._taken = "", [""], False
 
     def parsed(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[int, dict[int, str]]]:
-        parser = DefusedXMLParser(target=self, forbid_dtd=True)
+        parser, seconds = DefusedXMLParser(target=self, forbid_dtd=True), self._most.seconds
+        until = time.monotonic() + seconds
         with archive.open(name) as member:
             while chunk := member.read(READ_AT_ONCE):
                 spend(len(chunk))
+                self._silent += len(chunk)
                 parser.feed(chunk)
+                if self._silent > LONGEST_MARK:
+                    raise Excess(f"XML with a mark of more than {LONGEST_MARK:,} bytes", "shorter ones")
+                if time.monotonic() > until:
+                    raise Excess(f"more than is read in {seconds:,} s", "less (the setting INCOMING_SECONDS)")
                 yield from self.rows
                 self.rows.clear()
         parser.close()
         yield from self.rows
 
+    def start_ns(self, prefix: str | None, address: str) -> None:
+        self._names.add(prefix)
+
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        tag = tag.rpartition("}")[2]
+        self._depth += 1
+        self._names.update((tag, *attributes))
+        if len(self._names) > MOST_NAMES or self._depth > self._most.depth:
+            raise Excess("XML with too many names, or nested too deeply", "the sheet of a workbook")
+        tag, self._silent = tag.rpartition("}")[2], 0
         if tag == "row":
             self._number = int(attributes.get("r", self._number + 1))
-            self._cells, self._at = {}, -1
+            self._cells, self._at, self._row = {}, -1, 0
         elif tag in ("c", "si"):
-            self._kind, self._parts = attributes.get("t", ""), []
+            self._kind, self._parts, self._cell = attributes.get("t", ""), [], 0
             letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))
-            self._at = _column(letters.group()) if letters else self._at + 1
+            self._at = _column(letters.group()) if letters else self._at + (tag == "c")
             if self._at >= MOST_COLUMNS:
                 raise Excess(f"column {self._at + 1:,}", f"at most {MOST_COLUMNS:,}")
         self._taken = tag in ("v", "t")
 
     def data(self, text: str) -> None:
+        self._silent = 0
         if self._taken:
             self._parts.append(text)
-            self._size += len(text)
+            self._cell += len(text)
+            if self._cell > MOST_CELL:
+                raise Excess(f"a cell of more than {MOST_CELL:,} characters", f"at most {MOST_CELL:,}")
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition("}")[2]
-        self._taken = False
-        if tag not in ("c", "si", "row"):
-            return
-        text = "".join(self._parts)
-        if len(text) > MOST_CELL:
-            raise Excess(f"a cell of {len(text):,} characters", f"at most {MOST_CELL:,}")
+        self._taken, self._silent, self._depth = False, 0, self._depth - 1
         if tag == "si":
-            self.texts.append(text)
+            self.texts.append("".join(self._parts))
+            self._size += getsizeof(self.texts[-1]) + 8
             if self._size > MOST_SHARED:
-                raise Excess(f"more than {MOST_SHARED:,} characters", "fewer")
+                raise Excess(f"shared texts of more than {MOST_SHARED:,} bytes", "fewer")
         elif tag == "c":
-            self._cells[self._at] = self._text(text)
-        else:
+            text = self._text("".join(self._parts))
+            self._cells[self._at] = text
+            self._row += len(text)
+            if self._row > self._most.line:
+                raise Excess(f"a record of more than {self._most.line:,} characters", "shorter ones")
+        elif tag == "row":
             self.rows.append((self._number, self._cells))
             self._parts = []
+            self._count += 1
+            if self._count > self._most.lines:
+                raise Excess(f"more than {self._most.lines:,} rows", "fewer (the setting INCOMING_LINES)")
 
     def close(self) -> None:
         """End the parser's target."""

@@ -21,14 +21,29 @@ KNOWN = "_log_context"  # an attribute of requests
 FIELDS = ("method", "path", "status", "ms")  # of the access log
 
 
+class PatternOfPath(logging.Filter):
+    """Write the pattern of an address in place of the path, which people type."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request: Any = getattr(record, "request", None)
+        if hasattr(request, "resolver_match") and isinstance(record.args, tuple) and record.args:
+            match = request.resolver_match
+            record.args = (*record.args[:-1], f"/{match.route}" if match is not None else "unknown")
+        return True
+
+
 class OneLine(logging.Formatter):
-    """Escape line breaks of a message, which could forge a second one; tracebacks keep theirs."""
+    """Escape control characters: a line break could forge a second message; tracebacks keep theirs."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
-        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
+        return _visible(super().formatMessage(record))
 
     def format(self, record: logging.LogRecord) -> str:
-        return without_secrets(super().format(record))
+        return without_secrets("\n".join(map(_visible, super().format(record).split("\n"))))
+
+
+def _visible(text: str) -> str:
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 class OneObject(JsonFormatter):

@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from common.amounts import counted
 from common.commands import QuorumCommand, progress_bar
 from common.errors import NotThere
+from common.incoming import unpacked_name
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, Judge
 from evaluation.presentation.content import (
@@ -275,7 +276,7 @@ class SoftLabels(QuorumCommand):
             disagreement = compute_disagreement(
                 study=study,
                 bootstraps=bootstraps,
-                predictions={path.stem: path for path in options["predictions"]},
+                predictions={Path(unpacked_name(path.name)).stem: path for path in options["predictions"]},
                 progress=progress,
             )
         self.write_output(options, disagreement)

@@ -46,6 +46,7 @@ from evaluation.metrics.text.tokens import (
     trie_bits,
 )
 from evaluation.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
+from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts
 
 TINY = 1e-15
@@ -92,6 +93,7 @@ def clipped_matches(task: Task, orders: int) -> Ints:
     return correct
 
 
+@declare
 def _matches_of_groups(shared: tuple[Task, int], groups: tuple[int, int]) -> tuple[Ints, Ints]:
     task, orders = shared
     part = groups_of(task, *groups)

@@ -14,6 +14,7 @@ import numpy as np
 from evaluation.metrics.comparison import Comparison, Task, View, groups_of, parts_of
 from evaluation.metrics.text.tokens import Numbers, TokenizedTexts
 from evaluation.numeric.arrays import Flags, Floats, Ints, compiled, starts_of
+from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import Serial, map_parts
 
 ALONE = -1  # an n-gram that occurs only once
@@ -40,6 +41,7 @@ class Variant:
     scale: float = 1.0
 
 
+@declare
 class Grams(NamedTuple):
     """The n-grams of one order in all texts.
 
@@ -66,6 +68,7 @@ class Vectors(NamedTuple):
     norms: Floats
 
 
+@declare
 class Similarity(NamedTuple):
     clipped: bool
     sigma: float
@@ -84,6 +87,7 @@ def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats
     return variant.scale * scores
 
 
+@declare
 def _scores_of_groups(shared: tuple[Any, ...], groups: tuple[int, int]) -> tuple[Ints, Floats]:
     task, grams, documents_of, how, share = shared
     part = groups_of(task, *groups)
@@ -152,6 +156,7 @@ def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
     return list(pairwise(np.unique([0, *inner, starts.size - 1]).tolist()))
 
 
+@declare
 class Split(NamedTuple):
     """Where n-grams that may be repeated begin in some texts: `positions[turn]`, of `tokens` from `first` on."""
 
@@ -160,6 +165,7 @@ class Split(NamedTuple):
     tokens: int
 
 
+@declare
 def _split_texts(shared: tuple[Any, ...], texts: tuple[int, int]) -> Split:
     grams, tokens, starts, repeated, order, rounds = shared
     positions, counts = _split(grams, tokens, starts, repeated, order, rounds, *texts)
@@ -167,6 +173,7 @@ def _split_texts(shared: tuple[Any, ...], texts: tuple[int, int]) -> Split:
     return Split(np.split(positions, np.cumsum(counts)[:-1]), first, end - first)
 
 
+@declare
 def _numbers_of_texts(shared: tuple[Any, ...], index: int) -> Numbers:
     splits, numbers, sizes = shared
     split = splits[index]
@@ -177,6 +184,7 @@ def _numbers_of_texts(shared: tuple[Any, ...], index: int) -> Numbers:
     return longer
 
 
+@declare
 def _count_part(shared: tuple[Any, ...], part: int) -> Numbers | tuple[Numbers, Flags]:
     grams, tokens, groups, weights, repeated, order, turns = shared
     if part == FREQUENCIES:

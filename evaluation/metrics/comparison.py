@@ -11,6 +11,7 @@ import numpy as np
 from evaluation.metrics.inputs import InvalidInput
 from evaluation.metrics.text.tokens import Numbers, TokenizedTexts, Tokenizer, changed, encode, ranges
 from evaluation.numeric.arrays import Ints, starts_of
+from evaluation.numeric.packing import declare
 
 T = TypeVar("T")
 TOKENS = 1 << 21  # of references, in a part of the work
@@ -25,6 +26,7 @@ class View:
     change: str = "none"
 
 
+@declare
 class Task(NamedTuple):
     """Input of a kernel, group by group; `tokens` and `starts` are those of `TokenizedTexts`.
 

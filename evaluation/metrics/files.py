@@ -4,9 +4,11 @@ References: COCO captions JSON, `{"<image>": ["caption", ...]}`, or JSON lines `
 Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image", "caption", "system"}`.
 """
 
+import gzip
 import json
 import sys
 import unicodedata
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -33,12 +35,13 @@ def read_references(path: Path) -> References:
 def read_candidates(path: Path) -> Candidates:
     """Return system -> image -> caption; rows without a system belong to one named after the file."""
     systems: Candidates = {}
+    name = Path(path.name.removesuffix(".gz")).stem
     for row in _caption_rows(path, _candidate_rows):
-        captions = systems.setdefault(row.system or path.stem, {})
+        captions = systems.setdefault(row.system or name, {})
         if row.image in captions:
             raise InvalidFile(
                 f"{row.where}: image {row.image!r} has a second caption of system "
-                f"{row.system or path.stem!r}, expected one"
+                f"{row.system or name!r}, expected one"
             )
         captions[row.image] = row.caption
     return systems
@@ -175,7 +178,9 @@ def _caption_rows(path: Path, document: Document) -> Iterator[Row]:
 
 def _formatted_rows(path: Path, document: Document) -> Iterator[Row]:
     try:
-        with path.open(encoding="utf-8-sig", newline="\n") as lines:
+        with path.open("rb") as file:
+            is_packed = file.read(2) == b"\x1f\x8b"
+        with (gzip.open if is_packed else open)(path, "rt", encoding="utf-8-sig", newline="\n") as lines:
             numbered = enumerate(lines, start=1)
             for number, line in numbered:
                 if not line.strip():
@@ -186,6 +191,8 @@ def _formatted_rows(path: Path, document: Document) -> Iterator[Row]:
                     yield from document(path, _parsed(path, number, line + lines.read()))
     except UnicodeDecodeError as error:
         raise InvalidFile(f"{path}: byte {error.start} is not UTF-8, expected a UTF-8 file") from error
+    except (EOFError, zlib.error) as error:
+        raise InvalidFile(f"{path}: damaged or cut off, expected a complete gzip file") from error
     except OSError as error:
         raise InvalidFile(f"{path}: cannot be read, {(error.strerror or str(error)).lower()}") from error
 

@@ -48,7 +48,7 @@ def map_parts(function: PartFunction, shared: Any, parts: Sequence[Any], *, thre
     """Yield `function(shared, part)` for each part, in order.
 
     The function must be importable by its name, and depend on nothing but its arguments and stored data. Parts and
-    results are pickled; so is `shared` for other machines, while processes of this one inherit it.
+    results go to child processes and back, which inherit `shared`. Workers compute what `packing` can write.
 
     Args:
         threads: the function spends its time in compiled code that other threads can run beside.

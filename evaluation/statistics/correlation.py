@@ -18,6 +18,7 @@ import scipy  # its parts load when they are first used; scipy.stats alone takes
 from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
+from evaluation.numeric.packing import declare
 from evaluation.statistics.inference import (
     NO_DELETIONS,
     Clustering,
@@ -144,6 +145,7 @@ def taus(sums: Floats, coefficient: str) -> Floats:
     return np.clip(ratio(numerator, scale, where=defined), -1, 1)
 
 
+@declare
 class Patterns:
     """The distinct pairs of values of two (N,) vectors, to be reweighted without sorting them again.
 

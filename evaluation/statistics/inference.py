@@ -28,6 +28,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import Serial, map_parts
 from evaluation.numeric.signatures import GIVEN, Signature, Value
 from evaluation.statistics.inputs import (
@@ -148,6 +149,7 @@ def streams(generator: np.random.Generator, count: int) -> list[np.random.Genera
     return [np.random.Generator(bits.jumped(number)) for number in range(count)]
 
 
+@declare
 def _draw_block(shared: tuple[Estimator, Ints, int], block: tuple[np.random.Generator, int]) -> Floats:
     statistic, frequency, width = shared
     generator, resamples = block

@@ -19,6 +19,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts
 from evaluation.statistics.agreement.coefficient import VarianceComponents, components_of_clusters
 from evaluation.statistics.inference import ITEM, RATER, Clusters, signed, streams
@@ -41,6 +42,7 @@ MOST_DRAWS = 20_000_000_000
 MOST_DESIGNS = 2_000
 
 
+@declare
 @dataclass(frozen=True, slots=True)
 class People:
     """Assumptions about voters.
@@ -183,6 +185,7 @@ def without_noise(observed: float, right: float) -> float:
     return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))
 
 
+@declare
 @dataclass(frozen=True, slots=True)
 class TwoSystems:
     """A is better on ``win_rate`` of the decided pairs; of the share ``ties`` half the votes are for A."""
@@ -199,6 +202,7 @@ class TwoSystems:
             raise BadOption(f"ties is {self.ties!r}, expected 0 to less than 1")
 
 
+@declare
 @dataclass(frozen=True, slots=True)
 class TwoMetrics:
     """The shares of pairs on which each metric names the right winner, and on which both agree."""
@@ -231,6 +235,7 @@ class TwoMetrics:
 Question = TwoSystems | TwoMetrics
 
 
+@declare
 @dataclass(frozen=True, slots=True, order=True)
 class Size:
     pairs: int
@@ -316,6 +321,7 @@ def power_of(
     return [results[size] for size in sizes]
 
 
+@declare
 def _simulate_part(
     shared: tuple[Question, People, Size, Sequence[Size]], part: tuple[np.random.Generator, int]
 ) -> list[tuple[Size, Ints]]:

@@ -414,7 +414,7 @@ class JobResource(Resource):
 
     @changing("It has ended, or others rely on it.")
     def cancel(self, request: Request, pk: str) -> Response:
-        """Ends a job that waits or runs. A running one stops at its next report of progress, and stores nothing.
+        """Ends a job that waits or runs. A running one stops within five seconds, and stores nothing.
 
         It is for who asked for it, and who may change the study or dataset it is about.
         """

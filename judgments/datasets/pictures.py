@@ -200,9 +200,28 @@ def picture_format(path: Path) -> str:
 
 
 def open_picture(path: Path) -> PillowImage.Image:
-    """Open a picture to be decoded. Raise as ``picture_format`` does."""
+    """Open a picture, to be decoded after `prepare_decoding`. Raise as ``picture_format`` does."""
     picture_format(path)
     return PillowImage.open(path, formats=list(FORMATS))
+
+
+def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = None) -> None:
+    """Let an open JPEG be decoded no larger than the box needs; without one, Pillow's `thumbnail` does.
+
+    Raise PictureProblem if decoding the picture takes more memory than reading a file may.
+    """
+    pixels = picture.width * picture.height
+    if box:
+        picture.draft(None, box)
+    if picture.format in ("JPEG", "MPO"):  # libjpeg may keep two bytes of each pixel's band
+        size = 2 * len(picture.getbands()) * pixels + (4 * picture.width * picture.height if box else 0)
+    else:  # copies in four bands, of which libwebp has two more of its own
+        size = (18 if picture.format == "WEBP" else 10) * pixels
+    if size > limits().memory:
+        raise PictureProblem(
+            gettext("A picture of %(width)s x %(height)s pixels takes too much memory to be decoded.")
+            % {"width": picture.width, "height": picture.height}
+        )
 
 
 def is_address(images: str) -> bool:

@@ -15,7 +15,7 @@ from django.conf import settings
 from PIL import ExifTags, ImageCms, ImageOps
 from PIL import Image as PillowImage
 
-from judgments.datasets.pictures import PictureProblem, open_picture
+from judgments.datasets.pictures import PictureProblem, open_picture, prepare_decoding
 from judgments.models import Item
 
 # Pixels of the box that a picture is fitted into, and the bytes that are aimed at: a column of a phone, and of a
@@ -94,7 +94,8 @@ def _of_file(item: Item) -> dict[str, Any]:
 def scale_picture(picture: str) -> dict[str, Any]:
     """Write the scaled pictures of a file of the media folder, and return the value for ``Item.scaled``.
 
-    Animations, pictures of more than 8 bits a channel and broken ones are left to their originals; so is a size that is
+    Animations, pictures of more than 8 bits a channel, broken ones and those that take too much memory are left to
+    their originals; so is a size that is
     small enough as it is, or would be no smaller.
 
     Returns:
@@ -113,9 +114,7 @@ def scale_picture(picture: str) -> dict[str, Any]:
             if animated or opened.mode not in MODES:
                 return scaled
             largest = _fitted(size, SIZES[-1][0])
-            opened.draft(
-                None, largest[::-1] if turned else largest
-            )  # a JPEG is decoded no larger than needed
+            prepare_decoding(opened, largest[::-1] if turned else largest)
             profile = opened.info.get("icc_profile", b"")
             upright = (
                 ImageOps.exif_transpose(opened) if photograph else opened
@@ -157,7 +156,8 @@ def _in_colour(picture: PillowImage.Image, profile: bytes) -> PillowImage.Image:
             picture = converted or picture
         except (ImageCms.PyCMSError, OSError, ValueError):  # a profile of something else
             pass
-    return picture.convert("RGBA" if picture.has_transparency_data else "RGB")
+    mode = "RGBA" if picture.has_transparency_data else "RGB"
+    return picture if picture.mode == mode else picture.convert(mode)
 
 
 def _encoded(picture: PillowImage.Image, most: int, *, drawn: bool, **options: Any) -> bytes:

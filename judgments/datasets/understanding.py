@@ -14,6 +14,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 
 from common.amounts import thousands
 from common.files import as_cell
+from common.incoming import unpacked_name
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts, read_table
 from judgments.importers.mapping import NAMES, first_rows, guessed
 from judgments.importers.published_sets import TOKEN_FILE
@@ -299,12 +300,13 @@ def understand(
     for number, file in enumerate(files):
         name = str(file.relative_to(root))
         progress(number / len(files), name)
-        if file.suffix.lower() in SPREADSHEETS:
+        suffix = Path(unpacked_name(name)).suffix.lower()
+        if suffix in SPREADSHEETS:
             problems.append(
                 gettext("%(name)s is a spreadsheet; save it as CSV, in Excel as CSV UTF-8, and upload that.")
                 % {"name": name}
             )
-        if file.suffix.lower() not in TABLES or _is_of_a_set(file):
+        if suffix not in TABLES or _is_of_a_set(file):
             continue
         if len(parts) > MOST_SOURCES:
             problems.insert(
@@ -360,7 +362,11 @@ def _is_of_a_set(file: Path) -> bool:
     """Return whether another file stands for the published set."""
     if file.name == "pairs.jsonl":
         return (file.parent / "references.jsonl").exists()
-    return file.suffix == ".txt" and file.name != TOKEN_FILE and (file.parent / TOKEN_FILE).exists()
+    return (
+        unpacked_name(file.name).endswith(".txt")
+        and file.name != TOKEN_FILE
+        and (file.parent / TOKEN_FILE).exists()
+    )
 
 
 def _whole(file: Path, root: Path, encoding: str) -> Part:
@@ -371,13 +377,13 @@ def _whole(file: Path, root: Path, encoding: str) -> Part:
         return replace(part, file=folder, format="flickr8k")
     if file.name == "references.jsonl" and (file.parent / "pairs.jsonl").exists():
         return replace(part, file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")
-    suffix = file.suffix.lower()
+    suffix = Path(unpacked_name(file.name)).suffix.lower()
     if suffix in PACKED:
         return replace(part, format=PACKED[suffix])
     head = read_head(file, HEAD, encoding=encoding).lstrip()
     if head.startswith("["):
         if '"image_id"' in head:
-            return replace(part, format="coco", role=SYSTEM, system=file.stem)
+            return replace(part, format="coco", role=SYSTEM, system=Path(unpacked_name(file.name)).stem)
         return replace(part, format="json")
     if not head.startswith("{"):
         return replace(part, format="csv")
@@ -519,19 +525,24 @@ def _with_roles(parts: list[Part]) -> list[Part]:
 
 
 def _says_people(part: Part) -> int:
-    stem = PurePosixPath(part.file).stem
+    stem = PurePosixPath(unpacked_name(part.file)).stem
     return bool(SAYS_PEOPLE.search(stem)) - bool(SAYS_SYSTEM.search(stem))
 
 
 def _as(part: Part, role: str) -> Part:
     return replace(
-        part, role=role, system=part.system or (PurePosixPath(part.file).stem if role == SYSTEM else "")
+        part,
+        role=role,
+        system=part.system or (PurePosixPath(unpacked_name(part.file)).stem if role == SYSTEM else ""),
     )
 
 
 def _name_of(files: Iterable[str]) -> str:
     """Return the first specific file name."""
-    stems = [re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(file).stem).strip("-").lower() for file in files]
+    stems = [
+        re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(unpacked_name(file)).stem).strip("-").lower()
+        for file in files
+    ]
     return next((stem[:80] for stem in stems if stem and stem not in GENERAL_NAMES), "my-data")
 
 

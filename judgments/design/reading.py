@@ -101,6 +101,7 @@ PLAIN_WORDS = {
     "dict_type": "a table",
 }
 MOST_PROBLEMS = 200
+LONGEST_QUOTATION = 200  # characters
 
 
 def slugify_name(name: str) -> str:
@@ -328,19 +329,19 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     if complete:
         values = _with_pairs_from(values)
         values = _merge({"controls": {"least": 1}}, values)
-    if preset_name and (not complete or preset_name in PRESETS):
-        if not isinstance(preset_name, str) or preset_name not in presets:
-            raise DesignError(
-                gettext("preset is %(preset_name)r; there are %(listed)s.")
-                % {"preset_name": preset_name, "listed": ", ".join(presets)},
-                field="preset",
-            )
+    if not isinstance(preset_name, str) or (preset_name and not complete and preset_name not in presets):
+        raise DesignError(
+            gettext("preset is %(preset_name)s; there are %(listed)s.")
+            % {"preset_name": _quoted(preset_name), "listed": ", ".join(presets)},
+            field="preset",
+        )
+    if preset_name in (PRESETS if complete else presets):
         preset = presets[preset_name].values
         stated = values.get("protocol", preset["protocol"])
         if stated != preset["protocol"]:
             raise DesignError(
-                gettext("preset %(preset_name)r is for protocol %(preset)r, the file says %(stated)r.")
-                % {"preset_name": preset_name, "preset": preset["protocol"], "stated": stated},
+                gettext("preset %(preset_name)r is for protocol %(preset)r, the file says %(stated)s.")
+                % {"preset_name": preset_name, "preset": preset["protocol"], "stated": _quoted(stated)},
                 field="protocol",
             )
     merged = _merge(preset, values)
@@ -366,7 +367,7 @@ def _with_usual_least(values: dict[str, Any], preset: Preset | None) -> dict[str
     if not isinstance(controls, dict) or (published and "threshold" in published):
         return values
     threshold = controls.get("threshold", Controls().threshold)
-    valid = isinstance(threshold, float | int) and 0 <= threshold <= 1
+    valid = type(threshold) in (float, int) and 0 <= threshold <= 1  # true is an int, and no share
     return values | {"controls": {"least": usual_least(threshold) if valid else 1} | controls}
 
 
@@ -469,10 +470,15 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
         if _path(other["loc"]) == path
     ]
     return DesignError(
-        gettext("%(key)s is %(problem)r; expected %(listed)s.")
-        % {"key": key, "problem": problem["input"], "listed": " or ".join(wanted)},
+        gettext("%(key)s is %(problem)s; expected %(listed)s.")
+        % {"key": key, "problem": _quoted(problem["input"]), "listed": " or ".join(wanted)},
         field=key,
     )
+
+
+def _quoted(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST_QUOTATION else f"{text[:LONGEST_QUOTATION]}…"
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
@@ -501,11 +507,15 @@ def read_toml(
 
 def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        values = tomllib.loads(text)
+        repr(
+            values
+        )  # sentences quote values: here a number too long to be written fails, and too deep a table
+    except (ValueError, RecursionError) as error:
         raise DesignError(
             gettext("%(source)s is not TOML: %(error)s.") % {"source": source, "error": error}
         ) from None
+    return values
 
 
 def write_toml(design: StudyDesign) -> str:

@@ -1,18 +1,16 @@
 """Read tables of any format as datasets, inputs of HIT templates, and candidates.
 
 `read_table` detects JSON lines, CSV, a JSON list, an Excel workbook or Parquet by a file's first bytes. A workbook's
-XML is read as a stream, without a tree, within the limits of archives. Neither it nor Parquet is read in a request.
+XML is read as a stream, without a tree, within the limits of archives; Parquet by a process of its own. Neither is
+read in a request.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time
-from decimal import Decimal
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -20,8 +18,9 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, limits, quoted
-from common.incoming.archives import DAMAGE_OF_WORKBOOKS, MOST_COLUMNS, workbook_rows
+from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, quoted
+from common.incoming.apart import parquet_rows
+from common.incoming.archives import DAMAGE_OF_WORKBOOKS, workbook_rows
 from judgments.importers.records import (
     SHORT_NAME_LIMIT,
     Address,
@@ -494,9 +493,6 @@ class CandidateRegister:
             raise ImportProblem(path, None, None, "no candidates", "at least one record")
 
 
-ROWS_AT_ONCE = 256
-
-
 def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Read CSV, JSON lines, a JSON list, an Excel workbook or Parquet, whatever the file is."""
     head = read_head(path, READ_AT_ONCE, encoding=encoding).lstrip()
@@ -541,55 +537,32 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
     number = None
-    with _readable(path, "an Excel workbook (.xlsx)", DAMAGE_OF_WORKBOOKS):
-        try:
-            for number, cells in workbook_rows(path):
-                yield number, cells
-        except Excess as error:
-            raise ImportProblem(path, number, None, error.actual, error.expected) from error
-
-
-@contextmanager
-def _readable(path: Path, expected: str, damage: tuple[type[Exception], ...]) -> Iterator[None]:
     try:
-        yield
-    except damage as error:
+        for number, cells in workbook_rows(path):
+            yield number, cells
+    except Excess as error:
+        raise ImportProblem(path, number, None, error.actual, error.expected) from error
+    except DAMAGE_OF_WORKBOOKS as error:
         why = str(error).partition("\n")[0][:200] or type(error).__name__
-        raise ImportProblem(path, None, None, f"damaged data ({why})", expected) from error
+        raise ImportProblem(path, None, None, f"damaged data ({why})", "an Excel workbook (.xlsx)") from error
     except OSError as error:
         raise unreadable(path, error) from error
 
 
 def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-    """Yield the rows, numbered from 1; texts stay packed until their row comes."""
-    import pyarrow as pa  # here, as few processes need it
-    import pyarrow.parquet as pq
-
+    """Yield the rows, numbered from 1."""
     check_head(HEAD + 1)
-    most, damage = limits(), (pa.ArrowException, KeyError, UnicodeDecodeError)
-    with _readable(path, "a Parquet file", damage), pq.ParquetFile(path) as plain:
-        about, names = plain.metadata, plain.schema_arrow.names
-        size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
-        for actual, number, allowed in (
-            ("rows", about.num_rows, most.lines),
-            ("columns", about.num_columns, MOST_COLUMNS),
-            ("bytes", size, most.bytes),
-        ):
-            if number > allowed:
-                raise ImportProblem(path, None, None, f"{number:,} {actual}", f"at most {allowed:,}")
-        renamed = columns.names_of(names)
-        columns.check(renamed, path, None, notes)
-        texts = [
-            column.name
-            for column in plain.schema_arrow
-            if pa.types.is_string(column.type) and "." not in column.name
-        ]
-        with pq.ParquetFile(path, read_dictionary=texts) as file:
-            batches = file.iter_batches(ROWS_AT_ONCE)
-            rows = ((batch.columns, row) for batch in batches for row in range(batch.num_rows))
-            for number, (cells, row) in enumerate(rows, 1):
-                values = (_plain(column[row].as_py()) for column in cells)
-                yield Record(path, number, dict(zip(renamed, values, strict=True)))
+    number = None
+    try:
+        rows = parquet_rows(path)
+        names = columns.names_of(next(rows))
+        columns.check(names, path, None, notes)
+        for number, values in enumerate(rows, 1):
+            yield Record(path, number, dict(zip(names, values, strict=True)))
+    except Excess as error:
+        raise ImportProblem(path, number, None, error.actual, error.expected) from error
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 _BY_START: dict[str, RecordReader] = {
@@ -598,19 +571,3 @@ _BY_START: dict[str, RecordReader] = {
     "[": read_json_list,
     "{": read_json_lines,
 }
-
-_PLAIN: dict[type, Callable[[Any], Any]] = {
-    bytes: lambda value: None,  # a picture
-    Decimal: float,
-    **dict.fromkeys((date, datetime, time), lambda value: value.isoformat()),
-}
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON holds."""
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return list(map(_plain, value))
-    change = _PLAIN.get(type(value))
-    return value if change is None else change(value)

@@ -43,10 +43,12 @@ class CreateStudy(QuorumCommand):
         if options["pairs"] is not None:
             from judgments.importers import read_pairs
 
-            values["sampling"] = values.get("sampling", {}) | {
-                "pairs_from": "list",
-                "listed": [list(pair) for pair in read_pairs(options["pairs"])],
-            }
+            sampling = values.setdefault("sampling", {})
+            if isinstance(sampling, dict):  # anything else is refused below
+                sampling |= {
+                    "pairs_from": "list",
+                    "listed": [list(pair) for pair in read_pairs(options["pairs"])],
+                }
         design = make_design(values, saved=saved_presets())
         if options["titles"] is not None:
             design = self._with_titles(design, options["titles"])

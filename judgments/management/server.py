@@ -86,7 +86,7 @@ class JobCommand(QuorumCommand):
 
 
 class CancelJob(JobCommand):
-    help = "Cancel a job that waits or runs. A running one stops at its next report of progress."
+    help = "Cancel a job that waits or runs. A running one stops within five seconds."
     example = "manage.py cancel_job 12"
     done = "Job {job.pk} ({job.kind}) is cancelled."
 

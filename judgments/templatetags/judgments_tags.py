@@ -65,7 +65,12 @@ RESULT_LABELS = {
 
 SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
 
-QUEUE_TITLES = {"interactive": "short work", "crowd": "work with the crowd", "heavy": "long work"}
+QUEUE_TITLES = {
+    "interactive": "short work",
+    "reading": "reading of files",
+    "crowd": "work with the crowd",
+    "heavy": "long work",
+}
 
 CAPTIONS_OF = "captions of "  # and the name of a system
 

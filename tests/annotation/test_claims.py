@@ -158,9 +158,20 @@ class TestPlacesOfPeopleWhoAnsweredNothing:
         with pytest.raises(TooLate, match="somebody else needed the place"):
             save_answers(assignment=held[0], answers=answers_of(held[0]))
         hand_in(mine)
-        assert claim_assignment(study=study, worker=real) is None  # who answered lets newcomers read
-        Assignment.objects.update(accepted_at=F("accepted_at") - timedelta(minutes=6))
         assert len(finish_all(study, real)) == len(held) - 1
+
+    def test_who_answered_other_pages_has_longer_to_read(self) -> None:
+        study, held = self.full()
+        hand_in(held[0])
+        held[1].worker = held[0].worker
+        held[1].save(update_fields=["worker"])
+        for one in held[2:]:
+            save_answers(assignment=one, answers=answers_of(one)[:1])
+        real, _ = make_worker(study, "real")
+        Assignment.objects.update(accepted_at=F("accepted_at") - timedelta(minutes=2))
+        assert claim_assignment(study=study, worker=real) is None
+        Assignment.objects.update(accepted_at=F("accepted_at") - timedelta(minutes=4))
+        assert take(study, real).hit == held[1].hit
 
     def test_nobody_loses_a_place_that_nobody_can_take(self) -> None:
         study, held = self.full()

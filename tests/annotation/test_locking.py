@@ -386,3 +386,78 @@ def test_the_last_two_submissions_at_once_are_told_once_each_and_the_completion_
 def _found(printed: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return found
+
+
+PRESSED = """
+import json
+from functools import partial
+from collections import Counter
+from annotation.crowds.publishing import begin_closing, begin_opening
+from annotation.models import Assignment, Worker
+from annotation.quality.flags import exclude_worker, lift_exclusion
+from annotation.quality.reviews import approve_unopposed, reject_assignments
+from annotation.work.operations import pause_study, resume_study
+from annotation.work.submissions import submit_and_claim
+from annotation.work.claims import claim_assignment
+from judgments.models import Study, StudyEvent
+from tests.annotation.voting import always_first, answers_of, joined
+from tests.forking import all_at_once
+from tests.studies import make_study
+study = make_study("triplet", units_per_hit=3, judgments_per_unit=3, controls={"per_hit": 0})
+worker = joined(study, "w")
+claim = claim_assignment(study=study, worker=worker)
+submit_and_claim(assignment=claim.assignment, answers=answers_of(claim.assignment, worker, always_first))
+(page,) = Assignment.objects.filter(state="submitted").values_list("pk", flat=True)
+acts = {
+    "paused": partial(pause_study, why="A look."),
+    "resumed": partial(resume_study, why="Another."),
+    "excluded": lambda study: exclude_worker(study=study, worker=worker, why="A look."),
+    "closed": begin_closing,
+    "opened": begin_opening,
+}
+found = {}
+for name, act in acts.items():
+    before = set(StudyEvent.objects.values_list("pk", flat=True))
+    # each has read the study before anybody presses
+    wrong = all_at_once(*(partial(act, study=Study.objects.get()) for _ in range(5)))
+    found[name] = wrong or dict(Counter(StudyEvent.objects.exclude(pk__in=before).values_list("what", flat=True)))
+print(json.dumps(found))
+"""
+
+
+def test_a_button_pressed_five_times_at_once_is_pressed_once(
+    installation_on: Callable[[str], Installation], database: str
+) -> None:
+    found = json.loads(installation_on(database).python(PRESSED).splitlines()[-1])
+    assert {name: sum(events.values()) for name, events in found.items()} == dict.fromkeys(found, 1), found
+
+
+NAMESAKES = """
+import json
+from functools import partial
+from annotation.errors import NameTaken
+from annotation.work.joining import join_study
+from judgments.models import Study
+from tests.forking import all_at_once
+from tests.studies import make_study
+
+study, other = make_study(), make_study(name="Another study")
+join_study(study=other, name="ada")
+found = []
+
+def come(name):
+    try:
+        found.append(join_study(study=Study.objects.get(pk=study.pk), name=name).worker.shown_name)
+    except NameTaken:
+        found.append("taken")
+
+wrong = all_at_once(*(partial(come, name) for name in ("ada", "bela") * 5))
+print(json.dumps(wrong or sorted(found)))
+"""
+
+
+def test_a_name_is_given_once_in_a_study_to_those_who_come_at_the_same_moment(
+    installation_on: Callable[[str], Installation], database: str
+) -> None:
+    found = json.loads(installation_on(database).python(NAMESAKES).splitlines()[-1])
+    assert found == ["ada", "bela", *["taken"] * 8]

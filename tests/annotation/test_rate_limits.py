@@ -229,7 +229,7 @@ class TestLogin:
         for name in ("designer", "Designer"):
             status, page = self.log_in(name, "the right one", address)
             assert (status, "tried too often" in page) == (200, True)
-        assert f"login (4 per 15 minute) is reached by {address}, designer" in caplog.text
+        assert f"login (4 per 15 minute) is reached by {address}, of " in caplog.text
         assert self.log_in("other", "the right one", address)[0] == 302
         assert self.log_in("designer", "the right one", "203.0.113.9")[0] == 302
 
@@ -270,6 +270,7 @@ class TestLogin:
             ("192.0.2.7:50123", "192.0.2.8:50123"),
             ("[2001:db8::7]:50123", "[2001:db8:0:1::7]:50123"),
             ("[2001:db8::7]", "[2001:db8:0:1::7]"),
+            ("::ffff:192.0.2.7", "::ffff:192.0.2.8"),
             ("unknown", "192.0.2.8"),
         ],
     )
@@ -284,3 +285,24 @@ class TestLogin:
             self.log_in("designer", "wrong", "10.0.0.1", HTTP_X_FORWARDED_FOR=address)
         assert self.log_in("designer", "the right one", "10.0.0.1", HTTP_X_FORWARDED_FOR=passed)[0] == 200
         assert self.log_in("designer", "the right one", "10.0.0.1", HTTP_X_FORWARDED_FOR=neighbour)[0] == 302
+
+    def test_a_name_is_logged_as_a_mark_since_people_type_passwords_there(
+        self, limits: Callable[..., None], address: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        limits(login="1/15 minutes")
+        for typed in ("my secret\n2026-01-01 INFO forged\x1b[2J", "another"):
+            for _ in range(2):
+                self.log_in(typed, "wrong", address)
+        lines = [line for line in caplog.messages if "is reached by" in line]
+        assert len(set(lines)) == 2  # each name has a mark of its own
+        assert not any(word in line for line in lines for word in ("secret", "forged", "\x1b", "another"))
+
+
+def test_a_customer_with_a_48_has_four_times_the_limit_of_an_address(limits: Callable[..., None]) -> None:
+    limits(join="5/10 minutes")
+    study = make_study()
+    joined = [by_call(study, f"w{n}", "", f"2001:db8:77:{n:x}::1") for n in range(40)]
+    assert joined == [201] * 20 + [429] * 20
+    assert by_call(study, "neighbour", "", "2001:db8:78::1") == 201
+    household = [by_call(study, f"v{n}", "", f"2001:db8:79:1::{n:x}") for n in range(1, 8)]
+    assert household == [201] * 5 + [429] * 2

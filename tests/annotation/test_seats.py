@@ -159,7 +159,7 @@ def test_a_researcher_lets_a_class_room_have_all_seats_and_no_address_is_noted()
 
 
 def test_the_share_goes_by_the_address_that_limits_go_by(settings: Settings) -> None:
-    """Behind a proxy the one that it saw, whatever the visitor writes before it; of IPv6 the /64."""
+    """Behind a proxy the one that it saw, whatever the visitor writes before it; of IPv6 the /48."""
     settings.PROXIES = 1
     study = make_study("pairwise", judgments_per_unit=6)
     found = []
@@ -168,6 +168,28 @@ def test_the_share_goes_by_the_address_that_limits_go_by(settings: Settings) -> 
         person.browser.defaults["HTTP_X_FORWARDED_FOR"] = written
         found.append(person.accept())
     assert found == [201] * 6 + [429] * 6
+
+
+def test_a_customer_with_a_48_gets_the_share_of_one_address() -> None:
+    study = make_study("pairwise", judgments_per_unit=6)
+    people = [Person(study, f"w {number}", f"2001:db8:66:{number:x}::1") for number in range(18)]
+    assert [person.accept() for person in people] == [201] * 6 + [429] * 12
+    assert Person(study, "other", "2001:db8:67::1").accept() == 201
+
+
+def test_a_customer_with_a_48_who_answers_nothing_more_makes_room(clock: Clock) -> None:
+    study = seats(hits_at_most=1)  # 36
+    people = [Person(study, f"w {number}", f"2001:db8:66:{number:x}::1") for number in range(9)]
+    others = [Person(study, f"o {number}", f"198.51.100.{number}") for number in range(28)]
+    assert [one.accept() for one in people + others] == [201] * 36 + [204]
+    for one in people + others:
+        if one.page:
+            one.save(1)
+    clock.pass_by(minutes=3)
+    assert others[-1].accept() == 201
+    assert people[0].save(2) == 409
+    assert others[0].save(2) == 200
+    assert slots_add_up(study)
 
 
 def test_a_page_is_not_fetched_ahead_beyond_the_share() -> None:
@@ -240,6 +262,116 @@ def test_of_an_address_a_mark_is_kept_that_goes_soon_after_the_seat(clock: Clock
     person.accept()
     erase_person(study=study, worker=Worker.objects.get(name="returns"))
     assert not Seat.objects.exists()
+
+
+class Looker:
+    """Somebody with a browser without scripts, who follows what a page's header says."""
+
+    def __init__(self, study: Study, name: str, address: str) -> None:
+        self.study, self.browser = study, Client(REMOTE_ADDR=address)
+        self.browser.post(f"/s/{study.slug}/", {"name": name, "consent": "on"})
+        self.look(f"/s/{study.slug}/work/")
+
+    def look(self, address: str) -> None:
+        self.page = self.browser.get(address, follow=True)
+        self.waits = self.page.headers.get("Refresh", "")
+
+    def stay(self, clock: Clock) -> None:
+        seconds, _, address = self.waits.partition("; url=")
+        clock.pass_by(seconds=int(seconds))
+        self.look(address)
+
+    @property
+    def work(self) -> str:
+        found = re.search(r"/s/[\w-]+/work/[0-9a-f-]{36}", self.page.content.decode())
+        return found[0] if found else ""
+
+    def send(self, what: str) -> Any:
+        return self.browser.post(
+            f"{self.work}/{what}/", first_answers(self.page.content.decode()), follow=True
+        )
+
+
+def looked_at_by_three() -> tuple[Study, list[Looker]]:
+    study = make_study("pairwise", judgments_per_unit=1, units_per_hit=4, controls={"per_hit": 0})
+    assert study.hits.count() == 3
+    return study, [Looker(study, f"looker {number}", f"198.51.100.{number}") for number in range(3)]
+
+
+def test_who_stays_gets_the_page_of_one_who_only_looked(clock: Clock) -> None:
+    study, lookers = looked_at_by_three()
+    assert all(one.work and not one.waits for one in lookers)
+    clock.pass_by(seconds=5)
+    late, later = Looker(study, "late", "198.51.100.8"), Looker(study, "later", "198.51.100.9")
+    assert "looks again by itself" in late.page.content.decode()
+    people = [late, later]
+    while waiting := [one for one in people if one.waits]:
+        assert clock.seconds < 90  # a minute of reading, and a look every quarter of one
+        for one in waiting:
+            one.stay(clock)
+        assert slots_add_up(study)
+    for one in people:
+        assert "A page of work came free; it is yours now." in one.page.content.decode()
+        assert one.send("submit").status_code == 200
+    given = {str(one.pk): one for one in Assignment.objects.filter(state="expired")}
+    assert len(given) == 3  # whoever handed in got the third
+    lost = lookers[0]
+    reply = lost.send("submit")
+    assert reply.status_code == 409
+    assert "somebody else needed the place" in reply.content.decode()
+    draft = given[lost.work.rpartition("/")[2]]
+    draft.refresh_from_db()
+    assert draft.answers  # kept, though they came too late
+    lost.look(f"/s/{study.slug}/work/")
+    assert "/retake/" in lost.page.content.decode()
+    assert slots_add_up(study)
+
+
+def test_who_answers_within_the_reading_keeps_the_page(clock: Clock) -> None:
+    study, lookers = looked_at_by_three()
+    for one in lookers:
+        one.send("save")
+    late = Looker(study, "late", "198.51.100.9")
+    for _ in range(10):
+        late.stay(clock)
+    assert late.waits
+    assert {one.send("submit").status_code for one in lookers} == {200}
+    late.stay(clock)
+    assert not late.waits  # nothing is left to wait for
+    assert slots_add_up(study)
+
+
+def test_whose_page_gave_way_gets_it_again_while_its_place_is_free(clock: Clock) -> None:
+    study, lookers = looked_at_by_three()
+    late = Looker(study, "late", "198.51.100.9")
+    while late.waits:
+        late.stay(clock)
+    given = Assignment.objects.get(state="expired")
+    (lost,) = [one for one in lookers if one.work.endswith(str(given.pk))]
+    assert lost.send("save").status_code == 409
+    late.browser.post(f"{late.work}/return/", {"confirm": "on"})
+    again = lost.browser.post(f"{lost.work}/retake/", follow=True)
+    assert again.status_code == 200
+    lost.page = again
+    assert lost.send("submit").status_code == 200
+    assert Assignment.objects.get(state="submitted").answers
+    assert slots_add_up(study)
+
+
+def test_a_program_is_told_when_to_ask_again(clock: Clock) -> None:
+    study, _lookers = looked_at_by_three()
+    late = Person(study, "late", "198.51.100.9")
+    assert late.accept() == 204
+    reply = late.browser.post(f"/api/studies/{study.slug}/assignments/", headers=late.headers)
+    assert reply["Retry-After"] == "15"
+    clock.pass_by(minutes=2)
+    assert late.accept() == 201
+    Assignment.objects.filter(state="accepted").update(state="returned")
+    Study.objects.update(state="closed")
+    other = Client(REMOTE_ADDR="198.51.100.9").post(
+        f"/api/studies/{study.slug}/assignments/", headers=late.headers
+    )
+    assert "Retry-After" not in other
 
 
 def honest(

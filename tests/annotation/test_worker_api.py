@@ -35,6 +35,34 @@ def test_tokens_and_codes_are_not_stored_as_they_are() -> None:
     assert reply["resume"] not in stored
 
 
+@pytest.mark.parametrize("name", ["ada", "ada % _ #", "x" * 100])
+def test_a_name_of_another_study_is_answered_like_a_free_one(name: str) -> None:
+    study, other = make_study(), make_study(name="Another study")
+    first = post(f"/api/studies/{other.slug}/join/", {"worker": name}).json()
+
+    def come(**more: Any) -> Any:
+        return post(f"/api/studies/{study.slug}/join/", {"worker": name, **more})
+
+    reply = come()
+    assert (reply.status_code, set(reply.json())) == (201, set(first))
+    if len(name) < 90:  # of a longer one the end makes room for the mark
+        assert reply.json()["worker"] == first["worker"] == name
+    assert reply.json()["token"] != first["token"]
+    browser = Client()
+    browser.cookies["quorum_worker"] = reply.json()["token"]
+    assert Worker.objects.latest("pk").name not in browser.get("/me/").content.decode()
+    assert "taken" in is_problem(come(), 409)["detail"]
+    back = come(resume=reply.json()["resume"])
+    assert back.status_code == 201
+    headers = {"Authorization": f"Token {back.json()['token']}"}
+    again = post(f"/api/studies/{study.slug}/join/", {"worker": name}, headers)
+    assert (again.status_code, again.json()["token"]) == (201, back.json()["token"])
+    assert Worker.objects.count() == 2
+    mine = post(f"/api/studies/{other.slug}/join/", {"worker": name, "resume": first["resume"]})
+    assert mine.status_code == 201
+    assert Worker.objects.get(participations__study=other).name == name
+
+
 def test_a_taken_name_is_refused_to_another_worker_too() -> None:
     study = make_study()
     join(study)

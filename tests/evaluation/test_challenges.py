@@ -1,6 +1,7 @@
 """The evaluation server: captions are checked, counted, scored and ranked; references stay hidden."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -292,6 +293,35 @@ def test_a_form_from_another_site_and_a_file_that_is_too_large_are_refused() -> 
     values = {"challenge": "lawns", "system": "s", "team": "t", "file": file_of(b" " * (1 << 21))}
     assert browser.post("/api/submissions/", values).status_code == 413
     assert Submission.objects.count() == 0
+
+
+def test_a_participant_makes_a_token_on_the_page_and_a_program_submits_with_it() -> None:
+    a_challenge()
+    page, browser = "/challenges/lawns/token/", signed_in(participant())
+    assert Client().post(page)["Location"] == "/challenges/lawns/own/"
+    assert browser.get(page).status_code == 405
+    assert page in browser.get("/challenges/lawns/own/").text
+    keys = []
+    for _ in range(2):
+        made = browser.post(page)
+        assert "no-store" in made["Cache-Control"]
+        keys += re.findall(r"<code>(quorum_[\w-]+)</code>", made.text)
+    assert not re.search("quorum_[A-Za-z0-9_-]{20}", browser.get("/challenges/lawns/own/").text)
+    body = {"challenge": "lawns", "system": "s", "team": "t"}
+    statuses = [
+        Client()
+        .post(
+            "/api/submissions/",
+            body | {"file": file_of(captions(9))},
+            headers={"Authorization": f"Token {key}"},
+        )
+        .status_code
+        for key in keys
+    ]
+    assert statuses == [401, 201]
+    token = {"Authorization": f"Token {keys[1]}"}
+    assert Client().get("/api/submissions/", headers=token).status_code == 200
+    assert Client().get("/api/studies/", headers=token).status_code == 403
 
 
 def test_a_program_submits_with_a_token_of_its_scope() -> None:

@@ -19,11 +19,14 @@ from evaluation.data.export import parts
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.judgment_sets.loaders import hash_of_judgments, signature_of_study
 from evaluation.errors import ExportError
+from evaluation.numeric.parallel import using
+from evaluation.reports.releases import making
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Caption, Study, Unit
 from judgments.studies.studies import find_study
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.installations import Installation
+from tests.test_packing import Elsewhere
 
 pytestmark = pytest.mark.django_db
 
@@ -336,6 +339,26 @@ def stop() -> None:
 
 def told(study: StudyOf, path: Path, form: str, **options: Any) -> dict[str, Any]:
     return export_judgments(study=study.study, format=form, output=path, **options).manifest | WRITTEN
+
+
+@pytest.mark.parametrize("form", IN_PARTS)
+def test_parts_that_others_write_are_the_same(form: str, study: StudyOf, tmp_path: Path) -> None:
+    here, pool = told(study, tmp_path / "here", form), Elsewhere()
+    with using(pool):
+        assert told(study, tmp_path / "elsewhere", form) == here
+    assert pool.computed == {"_write_part"}
+    assert (tmp_path / "elsewhere").read_bytes() == (tmp_path / "here").read_bytes()
+
+
+def test_judgments_that_others_read_for_a_release_are_the_same(
+    study: StudyOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "ROWS_AT_ONCE", 2)
+    how: dict[str, Any] = {"pseudonyms": making.Pseudonyms(b"salt"), "texts": True, "comments": True}
+    here, pool = list(making.released_judgments(study.study, **how)), Elsewhere()
+    with using(pool):
+        assert list(making.released_judgments(study.study, **how)) == here
+    assert pool.computed == {"_read_part"}
 
 
 @pytest.mark.parametrize("form", IN_PARTS)

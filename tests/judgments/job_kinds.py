@@ -1,6 +1,7 @@
 """Long work for the tests of jobs, registered where this module is imported."""
 
 import os
+import re
 import signal
 import time
 from datetime import timedelta
@@ -14,6 +15,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from common.errors import Busy
+from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts
 from judgments import jobs, tasks
 from judgments.models import Job
@@ -115,6 +117,7 @@ def add_in_parts(run: jobs.Run, *, parts: int) -> None:
         result["total"] = total
 
 
+@declare
 def _square(power: int, number: int) -> int:
     time.sleep(0.1)
     return int(number**power)
@@ -148,7 +151,14 @@ def take_long(run: jobs.Run, *, seconds: float, stubborn: bool = False) -> None:
 
 
 def rest(run: jobs.Run, *, seconds: float) -> None:
+    run.progress(0.5, "resting")
     time.sleep(seconds)
+
+
+def search_without_end(run: jobs.Run) -> None:
+    """Searches for longer than anybody lives, and lets no other thread run meanwhile."""
+    run.progress(0.5, "searching")
+    re.match("(a+)+$", "a" * 60 + "b")
 
 
 def _wait_while(path: str) -> None:
@@ -176,10 +186,13 @@ def register_all() -> None:
         ask_for_too_much_memory,
         take_long,
         rest,
+        search_without_end,
     ):
         kind = handler.__name__.replace("_", "-")
         jobs.register(kind, f"{__name__}.{handler.__name__}", queue=jobs.HEAVY)
         tasks.add_job_task(kind, jobs.HEAVY)
+    jobs.register("read-file", f"{__name__}.note_process", queue=jobs.READING)
+    tasks.add_job_task("read-file", jobs.READING)
 
 
 jobs.OURS.add("tests")

@@ -1,6 +1,7 @@
 """Long work: no killed worker or restart loses any, and none is done twice."""
 
 import json
+import re
 import socket
 import subprocess
 import time
@@ -9,6 +10,7 @@ from contextlib import closing
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,9 +30,11 @@ from common.rate_limits import TooMany
 from config.celery import app
 from judgments import jobs, tasks
 from judgments.models import Job
+from scripts import services
 from tests import forking
+from tests.chaos.services import rabbitmq as rabbitmq_server
 from tests.chaos.services import redis as redis_server
-from tests.installations import Installation, free_port, until
+from tests.installations import ROOT, Installation, free_port, until
 from tests.judgments import job_kinds
 
 KINDS = job_kinds.__name__
@@ -96,6 +100,24 @@ def test_every_kind_of_long_work_leads_to_a_function() -> None:
     for kind in jobs.registered_kinds().values():
         assert callable(import_string(kind.handler))
         assert kind.queue in jobs.QUEUES
+
+
+def test_uploads_are_read_apart_from_what_people_wait_for() -> None:
+    reading = {name for name, kind in jobs.registered_kinds().items() if kind.queue == jobs.READING}
+    assert reading >= {
+        "understand_upload",
+        "import_dataset",
+        "import_candidates",
+        "import_judgments",
+        "import_scores",
+    }
+    units = "".join(path.read_text() for path in (ROOT / "deploy").glob("quorum-worker*.service"))
+    by_unit = re.findall(r"--queues (\S+)", units)
+    by_run = [part.removeprefix("--queues=") for command in services.COMMANDS.values() for part in command
+              if part.startswith("--queues=")]  # fmt: skip
+    for served in (by_unit, by_run):
+        assert "reading" in served
+        assert sorted(",".join(served).split(",")) == sorted([*jobs.QUEUES, tasks.QUEUE])
 
 
 def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() -> None:
@@ -198,6 +220,18 @@ def test_an_account_with_one_job_is_sent_at_once_and_turns_are_taken_afterwards(
         jobs.dispatch(jobs.HEAVY)
     assert more.pk in sent()
     assert many[jobs.AT_BROKER] not in sent()
+
+
+@pytest.mark.django_db
+def test_an_account_has_one_file_read_at_a_time_and_others_are_not_kept_waiting() -> None:
+    hostile, modest = (User.objects.create(username=name) for name in ("hostile", "modest"))
+    bad = [jobs.enqueue(kind="read-file", user=hostile).pk for _ in range(3)]
+    small = jobs.enqueue(kind="read-file", user=modest).pk
+    short = jobs.enqueue(kind="figures", args={"study": "photos", "names": []}, user=hostile).pk
+    assert sorted(sent()) == [bad[0], small, short]
+    assert jobs.run_job(bad[0])
+    jobs.dispatch(jobs.READING)
+    assert sorted(sent()) == [bad[1], small, short]
 
 
 @pytest.mark.django_db
@@ -673,6 +707,26 @@ def test_a_job_over_its_limit_of_time_fails_and_a_stubborn_one_is_ended(
         )
 
 
+@pytest.mark.parametrize(("kind", "args"), [("rest", {"seconds": 86_400}), ("search-without-end", {})])
+@pytest.mark.parametrize("given", [False, True], ids=["cancelled", "given to another"])
+def test_a_job_that_is_lost_frees_its_worker_whatever_it_does(
+    installation_on: Callable[[str], Installation], kind: str, args: dict[str, Any], given: bool
+) -> None:
+    installation = installation_on("sqlite")
+    job = enqueue(installation, kind, **args)
+    installation.start_worker(include=KINDS, processes=1)
+    until(lambda: row(installation, job)["words"] != "", what="the middle of the work")
+    if given:
+        installation.python(
+            f"from judgments.models import Job\nJob.objects.filter(pk={job}).update(owner='elsewhere:1:another')"
+        )
+    else:
+        installation.manage("cancel_job", str(job))
+    other = enqueue(installation, count=1)
+    until(lambda: row(installation, other)["state"] == "done", what="the next job of the only process")
+    assert row(installation, job)["state"] == ("running" if given else "cancelled")
+
+
 def test_memory_is_given_back_after_a_job_and_too_much_of_it_ends_no_worker(
     installation_on: Callable[[str], Installation],
 ) -> None:
@@ -693,6 +747,10 @@ def test_memory_is_given_back_after_a_job_and_too_much_of_it_ends_no_worker(
     )
     assert process(700) == first
     assert process(0) != first
+    reading = enqueue(installation, "read-file", megabytes=800)
+    until(lambda: ended(installation, reading), what="the end")
+    assert error(installation, reading) == "The work needed more memory than there is."
+    assert process(0)
 
 
 def test_a_message_that_is_cut_short_is_skipped(installation_on: Callable[[str], Installation]) -> None:
@@ -705,3 +763,75 @@ def test_a_message_that_is_cut_short_is_skipped(installation_on: Callable[[str],
     until(lambda: ended(installation, job), what="the end")
     assert row(installation, job)["state"] == "done"
     assert (installation.folder / "worker.log").read_text().count("cannot be read") == 3
+
+
+def stranger_of(installation: Installation) -> dict[str, str]:
+    """The environment of somebody who reaches the broker and has no key."""
+    return installation.env | {"SECRET_KEY": "what-a-stranger-thinks-of-0123456789-0123456789"}
+
+
+def test_a_message_of_somebody_without_the_key_is_dropped_with_one_line(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    installation = installation_on("sqlite")
+    code = f"""
+import {KINDS}
+from config.celery import send_job
+for task in ("quorum.make-groups", "quorum.sweep_jobs"):
+    send_job(task, 1, queue="heavy")
+"""
+    fine, _, said = forking.run(code, stranger_of(installation))
+    assert fine, said
+    job = enqueue(installation, count=2)
+    installation.start_worker(include=KINDS, beat=False)
+    until(lambda: ended(installation, job), what="the end")
+    assert row(installation, job)["groups"] == 2
+    log = (installation.folder / "worker.log").read_text()
+    for task in ("quorum.make-groups", "quorum.sweep_jobs"):
+        assert f"A message for {task} without the signature of this installation is dropped." in log
+    assert "Traceback" not in log
+    assert not list((installation.folder / "broker").glob("*.msg"))
+
+
+@pytest.mark.redis
+def test_a_message_that_was_changed_at_the_broker_is_dropped(
+    installation_on: Callable[[str], Installation], tmp_path: Path
+) -> None:
+    installation = installation_on("sqlite")
+    with redis_server(tmp_path) as (_, url), closing(redis.Redis.from_url(url)) as server:
+        installation.env["CELERY_BROKER_URL"] = url
+        first, second = enqueue(installation, count=1), enqueue(installation, count=2)
+        genuine = [json.loads(text) for text in server.lrange("heavy", 0, -1)]
+        server.delete("heavy")
+        changed = json.loads(json.dumps(genuine[1]))
+        changed["body"] = genuine[0]["body"]
+        longer = json.loads(json.dumps(genuine[0]))
+        longer["headers"]["timelimit"] = [1e6, 1e6]
+        pickled = genuine[0] | {"content-type": "application/x-python-serialize"}
+        for message in (changed, longer, pickled):
+            server.lpush("heavy", json.dumps(message))
+        log = installation.folder / "worker.log"
+        installation.start_worker(include=KINDS, beat=False)
+        until(lambda: log.exists() and log.read_text().count("is dropped.") == 3, what="three refusals")
+        assert [row(installation, job)["state"] for job in (first, second)] == ["queued", "queued"]
+        # nor are there channels of commands and elections, whose messages nobody signs
+        assert set(server.keys("_kombu.binding.*")) <= {
+            f"_kombu.binding.{queue}".encode() for queue in (*jobs.QUEUES, tasks.QUEUE)
+        }
+        for message in genuine:
+            server.lpush("heavy", json.dumps(message))
+        for job in (first, second):
+            until(lambda job=job: ended(installation, job), what="the end")  # type: ignore[misc]
+
+
+@pytest.mark.rabbitmq
+def test_a_signature_comes_through_rabbitmq(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    installation = installation_on("sqlite")
+    with TemporaryDirectory() as folder, rabbitmq_server(Path(folder)) as (_, url):
+        installation.env["CELERY_BROKER_URL"] = url
+        job = enqueue(installation, "add-in-parts", parts=4)
+        installation.start_worker(include=KINDS)
+        until(lambda: ended(installation, job), what="the end")
+    assert row(installation, job)["result"] == {"total": 14}

@@ -1,5 +1,6 @@
 """Files of captions, and the command that scores them."""
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -45,6 +46,12 @@ def test_candidates_read_the_same_in_all_three_formats(tmp_path: Path) -> None:
     ):
         (tmp_path / name).mkdir()
         assert read_candidates(written(tmp_path / name, "mine.json", text)) == expected, name
+        packed = gzip.compress(text.encode())
+        assert read_candidates(written(tmp_path / name, "mine.json.gz", packed)) == expected, name
+    with pytest.raises(
+        InvalidFile, match=r"mine\.json\.gz: damaged or cut off, expected a complete gzip file"
+    ):
+        read_candidates(written(tmp_path, "mine.json.gz", packed[:-9]))
 
 
 def test_json_lines_keep_systems_apart(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ from evaluation.data.judgment_sets.loaders import (
 )
 from evaluation.data.judgment_sets.records import JudgmentTally, Material, Votes, add_votes, hash_of_files
 from evaluation.errors import ExportError
+from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts
 from evaluation.numeric.signatures import Signature, Value, quorum_version
 from judgments.models import Dataset, Output, Study, System, Unit
@@ -162,6 +163,7 @@ def _read_snapshot(study: Study) -> Snapshot:
         )
 
 
+@declare
 @dataclass(slots=True)
 class ExportWork:
     """An export in progress, or a part of it.
@@ -232,6 +234,9 @@ class Encoding(ABC):
     tallies = False
     progress_count = ""
 
+    def __init_subclass__(cls) -> None:
+        declare(cls)
+
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
         """Return JSON about the whole study, stored beside the parts."""
         return {}
@@ -263,6 +268,7 @@ def read_lines(parts: Iterable[Path]) -> Iterator[Any]:
             yield from map(json.loads, lines)
 
 
+@declare
 @dataclass(frozen=True, slots=True)
 class Part:
     """Pieces of a stage, as many as ``size``: those after one and up to another, by position and row id."""
@@ -488,6 +494,7 @@ class _Writing:
             counts[name] = counts.get(name, 0) + count
 
 
+@declare
 def _write_part(shared: tuple[ExportWork, Encoding], part: Part) -> dict[str, Any]:
     """Write a part, and then its counts, without which it counts as missing; return the counts."""
     work, encoding = shared

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common.incoming import open_bounded, quoted
+from common.incoming import DAMAGE, Excess, open_bounded, quoted, unpacked_name
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, ScoreKeys
 from evaluation.numeric.arrays import Floats
@@ -77,7 +77,7 @@ class ScoreRows:
 def format_of(path: Path) -> str:
     """Return the format that a path's name suggests, csv by default."""
     names = [suffix.lower() for suffix in path.suffixes]
-    if path.is_dir() or path.name.endswith((SEGMENTS, SYSTEMS)):
+    if path.is_dir() or unpacked_name(path.name).endswith((SEGMENTS, SYSTEMS)):
         return "mt-metrics-eval"
     return "jsonl" if {".jsonl", ".ndjson", ".json"} & set(names) else "csv"
 
@@ -219,9 +219,9 @@ class _ScoreFile(NamedTuple):
 def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     named = [
-        (file.name.removesuffix(SEGMENTS).removesuffix(SYSTEMS), file)
+        (name.removesuffix(SEGMENTS).removesuffix(SYSTEMS), file)
         for file in files
-        if file.name.endswith((SEGMENTS, SYSTEMS))
+        if (name := unpacked_name(file.name)).endswith((SEGMENTS, SYSTEMS))
     ]
     if not path.is_dir() and len(metrics) == 1:
         named = [(metrics[0], path)]
@@ -237,14 +237,18 @@ def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreR
         if not metrics or metric in metrics
     )
     # Files in a row with the same lines are one table of several metrics.
-    for _, group in groupby(read, key=lambda entry: (entry.file.name.endswith(SYSTEMS), entry.systems)):
+    for _, group in groupby(read, key=lambda entry: (_is_of_systems(entry.file), entry.systems)):
         entries = list(group)
         file, systems = entries[0].file, entries[0].systems
         keys, scores = {"system": systems}, {entry.metric: entry.scores for entry in entries}
-        if file.name.endswith(SYSTEMS):
+        if _is_of_systems(file):
             yield ScoreRows(file, Per.SYSTEMS, keys, scores)
         else:
             yield ScoreRows(file, Per.CAPTIONS, keys, scores, segments=_number_segments(systems))
+
+
+def _is_of_systems(file: Path) -> bool:
+    return unpacked_name(file.name).endswith(SYSTEMS)
 
 
 def _number_segments(systems: Sequence[str]) -> list[int]:
@@ -257,28 +261,34 @@ def _number_segments(systems: Sequence[str]) -> list[int]:
 
 
 def _read_columns(file: Path) -> tuple[list[str], Floats]:
-    """Return the systems and scores of a file, by Arrow unless only ``_read_by_line`` reads it."""
+    """Return the systems and scores of a file, by Arrow, in parts, unless only ``_read_by_line`` reads it."""
     import pyarrow as pa  # lazily: web processes start without it
     from pyarrow import csv
 
+    systems: list[str] = []
+    scores = array("d")
+    once: dict[str, str] = {}
     try:
-        table = csv.read_csv(
+        batches = csv.open_csv(
             open_bounded(file),
-            csv.ReadOptions(column_names=["system", "score"]),
+            csv.ReadOptions(column_names=["system", "score"], use_threads=False),
             csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
             csv.ConvertOptions(
                 column_types={"system": pa.string(), "score": pa.float64()}, null_values=[NO_SCORE[0]]
             ),
         )
-        systems = table["system"].combine_chunks().dictionary_encode()
-        names = systems.dictionary.to_pylist()
-        fit = all(read_name(name, "the name of a system") == name for name in names)
-    except (pa.ArrowInvalid, OSError, BadValue):
+        for batch in batches:
+            coded = batch["system"].dictionary_encode()
+            names = [once.setdefault(name, name) for name in coded.dictionary.to_pylist()]
+            numbers = batch["score"].to_numpy(zero_copy_only=False)
+            fit = all(read_name(name, "the name of a system") == name for name in names)
+            if not fit or batch["score"].null_count != np.count_nonzero(~np.isfinite(numbers)):
+                return _read_by_line(file)
+            systems += [names[code] for code in coded.indices.to_numpy().tolist()]
+            scores.frombytes(numbers.tobytes())
+    except (pa.ArrowInvalid, OSError, BadValue, Excess, *DAMAGE):
         return _read_by_line(file)
-    scores: Floats = table["score"].to_numpy()
-    if not fit or table["score"].null_count != np.count_nonzero(~np.isfinite(scores)):
-        return _read_by_line(file)
-    return [names[code] for code in systems.indices.to_numpy().tolist()], scores
+    return systems, np.frombuffer(scores, dtype=np.float64)
 
 
 def _read_by_line(file: Path) -> tuple[list[str], Floats]:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from evaluation.metrics.inputs import UnknownName
 from evaluation.metrics.text import stemming
 from evaluation.numeric.arrays import Flags, Ints, compiled, starts_of
+from evaluation.numeric.packing import declare, declare_kind
 from evaluation.numeric.parallel import map_parts
 
 # The evaluation's list also names -LRB-, -RRB-, -LCB- and -RCB-, but in capitals: brackets come out of the
@@ -348,6 +349,7 @@ BLOCK = 1 << 14  # texts cut at once; bounds the memory, and the pieces of a blo
 PART = 8  # blocks
 
 
+@declare
 class TokenizedTexts:
     """Texts as `tokens` (N,) int32, positions in `vocabulary`; text t begins at starts[t] (texts + 1,)."""
 
@@ -373,8 +375,14 @@ class TokenizedTexts:
 
 
 Cut = tuple[pa.DictionaryArray, Ints]  # the pieces by number, and the end of each text
+declare_kind(
+    pa.DictionaryArray,
+    lambda pieces: [pieces.indices.to_numpy(), pieces.dictionary.to_pylist()],
+    lambda parts: pa.DictionaryArray.from_arrays(parts[0], pa.array(parts[1], pa.large_string())),
+)
 
 
+@declare
 def _cut(texts: list[str], blocks: range) -> list[Cut]:
     return [_cut_block(texts[first : first + BLOCK]) for first in blocks]
 

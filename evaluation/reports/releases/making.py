@@ -68,6 +68,7 @@ from evaluation.data.releases.storage import (
 )
 from evaluation.errors import ReleaseError
 from evaluation.models import Registration, Release
+from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts
 from evaluation.numeric.signatures import quorum_version, versions
 from evaluation.planning.registration.plans import find_registered
@@ -127,6 +128,7 @@ STORED_PAIR = {
 }
 
 
+@declare
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
     """Map equal names to equal pseudonyms within a release, irreversibly without the salt."""
@@ -164,6 +166,7 @@ def released_judgments(
         yield from rows
 
 
+@declare
 def _read_part(
     shared: tuple[Study, Snapshot, Callable[[dict[str, Any]], dict[str, Any]]], units: Sequence[int]
 ) -> list[dict[str, Any]]:
@@ -177,6 +180,7 @@ def _read_part(
     return released
 
 
+@declare
 def _released_judgment(
     row: dict[str, Any], pseudonyms: Pseudonyms, anonymous: set[str], *, texts: bool, comments: bool
 ) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render, resolve_url
@@ -48,7 +49,7 @@ from evaluation.results.challenges.submissions import (
     submit_upload,
 )
 from judgments.access.permissions import token_of
-from judgments.access.tokens import scope_allows
+from judgments.access.tokens import FOR_PARTICIPANTS, create_token, revoke_token, scope_allows
 from judgments.api.bodies import FormParser
 from judgments.api.resources import (
     SLUG,
@@ -60,7 +61,7 @@ from judgments.api.resources import (
     job_response,
 )
 from judgments.jobs import cancel_job
-from judgments.models import Job
+from judgments.models import ApiToken, Job
 
 MOST_CHALLENGES = 100
 JOBS_SHOWN = 5
@@ -72,6 +73,7 @@ REFUSALS = {
     429: OpenApiResponse(description="As many submissions as it allows were made."),
 }
 DIGITS = 3
+BY_PROGRAM = "submissions to challenges"
 
 
 class SignIn(LoginView):
@@ -165,8 +167,25 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
 @require_safe
 def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
     challenge, user = _find_challenge(slug), _signed_in_user(request)
+    return _to_sign_in(request) if user is None else _own_page(request, challenge, user)
+
+
+@never_cache
+@require_POST
+def make_token(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the key of a new token for the account's programs, once; the token made here before ends."""
+    challenge, user = _find_challenge(slug), _signed_in_user(request)
     if user is None:
-        return _to_sign_in(request)
+        return _see_other("evaluation:own", slug)
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)
+        for token in ApiToken.objects.filter(user=user, name=BY_PROGRAM, revoked_at=None):
+            revoke_token(token=token)
+        _token, key = create_token(user=user, name=BY_PROGRAM, scopes=FOR_PARTICIPANTS)
+    return _own_page(request, challenge, user, key=key)
+
+
+def _own_page(request: HttpRequest, challenge: Challenge, user: User, *, key: str = "") -> HttpResponse:
     shown = challenge.shows_scores_at(timezone.now())
     submissions = list(Submission.objects.filter(challenge=challenge, user=user))
     rows = [{"submission": row, "cells": cells_of(challenge, row) if shown else []} for row in submissions]
@@ -179,6 +198,7 @@ def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "places": remaining_submissions(challenge=challenge, user=user),
         "waiting": any(submission.state == Submission.State.QUEUED for submission in submissions),
         "state": _describe_state(challenge),
+        "key": key,
     }
     return render(request, "evaluation/challenges/own.html", context)
 
@@ -496,6 +516,7 @@ urlpatterns = [
     path("<slug:slug>/", challenge, name="challenge"),
     path("<slug:slug>/submit/", submit, name="submit"),
     path("<slug:slug>/own/", own_submissions, name="own"),
+    path("<slug:slug>/token/", make_token, name="token"),
     path("<slug:slug>/own/<int:pk>/show/", show_one_submission, name="show"),
     path("<slug:slug>/own/jobs/<int:pk>/cancel/", cancel_one_job, name="cancel"),
 ]

@@ -52,6 +52,8 @@ from evaluation.statistics.inference import CONFIDENCE, ITEM, spread_of_mean
 from evaluation.statistics.inputs import StatisticsError, encode
 from judgments.access.roles import Person, Right, has_right, note_event
 from judgments.cached_figures import Figures, FiguresPending, add_figures, cached_figures
+from judgments.importers import ImportProblem
+from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS
 from judgments.models import CachedFigures, Study, Unit
 from judgments.operations import Outcome, operation, row_of
@@ -90,8 +92,8 @@ def check_soft_labels(study: Study) -> None:
 def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
     """Return (U, L) predicted shares of each label, nan for units that the file leaves out. Raise EvaluationError."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = read_whole(path)
+    except ImportProblem:
         raise EvaluationError(f"{path} cannot be read; expected JSON lines in UTF-8.") from None
     keys = units.key.to_pylist()
     judged = {keys[position]: number for number, position in enumerate(positions.tolist())}

@@ -30,7 +30,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from common.amounts import counted
 from common.errors import DataConflict, WrongState
@@ -47,7 +47,7 @@ from evaluation.statistics.aggregation.votes_and_means import (
     SURE,
 )
 from judgments.access.roles import note_event
-from judgments.datasets.pictures import without_metadata
+from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding, without_metadata
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind
 from judgments.kinds.best_worst import ENDS
@@ -61,6 +61,7 @@ LARGEST_REPLY = 1_000_000  # bytes
 LONGEST_DETAIL = 300
 _LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 WIDEST = 1024  # pixels of a picture's longer side
+MOST_WHOLE = 24_000_000  # pixels of a JPEG that is decoded whole, for the same bytes as ever
 # Of one picture of that size; the dearest tariff found counts 25,501 (a small model with tiles of 512 pixels).
 PICTURE_TOKENS = 30_000
 MESSAGE_TOKENS = 64  # what a chat adds to the words themselves
@@ -295,10 +296,12 @@ def picture_of(item: Item) -> str:
     try:
         with item.picture.open("rb") as file:
             served = BytesIO(without_metadata(file.read()))  # what people see
-        with Image.open(served) as image:
+        with Image.open(served, formats=list(FORMATS)) as image:
+            large = image.width * image.height > MOST_WHOLE
+            prepare_decoding(image, (WIDEST, WIDEST) if large else image.size)
             small = ImageOps.exif_transpose(image).convert("RGB")
             small.thumbnail((WIDEST, WIDEST))
-    except (OSError, UnidentifiedImageError) as error:
+    except (OSError, ValueError, Image.DecompressionBombError, PictureProblem) as error:
         raise EvaluationError(f"The picture of image {item.name!r} cannot be read: {error}.") from None
     written = BytesIO()
     small.save(written, "JPEG", quality=85)

@@ -27,11 +27,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy  # its parts load when they are first used
-from PIL import Image, ImageCms, UnidentifiedImageError
+from PIL import Image, ImageCms
 
 from evaluation.errors import EvaluationError
 from evaluation.metrics.text.tokens import STOP_FIRST, TOKENIZERS, changed, encode
 from evaluation.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
+from judgments.datasets.pictures import PictureProblem, open_picture, prepare_decoding
 
 Document = Sequence[Sequence[str]]  # captions as lists of words
 LONGEST = 3  # words of a sequence
@@ -297,10 +298,11 @@ class Histograms:
 
 def read_points(path: Path) -> Points:
     try:
-        with Image.open(path) as picture:
+        with open_picture(path) as picture:
+            prepare_decoding(picture)
             picture.thumbnail((SIDE, SIDE))
             plain = picture.convert("RGB")
-    except (OSError, UnidentifiedImageError) as error:
+    except (OSError, PictureProblem) as error:
         raise EvaluationError(f"{path} is no picture that can be read: {error}.") from error
     return points_of(plain)
 

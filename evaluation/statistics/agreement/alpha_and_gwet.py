@@ -33,6 +33,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
 
 from evaluation.numeric.arrays import Floats, Ints, ratio
+from evaluation.numeric.packing import declare
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
@@ -223,6 +224,7 @@ def _cells(data: Parts) -> tuple[int, Ints, Ratings]:
     return len(units), unit, Ratings(cells, workers, labels, cell, worker, code)
 
 
+@declare
 class AlphaOfWeights:
     def __init__(self, patterns: Patterns, level: str) -> None:
         self._counts = patterns.counts

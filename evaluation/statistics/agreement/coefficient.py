@@ -26,6 +26,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
+from evaluation.numeric.packing import declare, declare_kind
 from evaluation.statistics.inference import (
     CELLS,
     CONFIDENCE,
@@ -199,6 +200,14 @@ def distance_at(level: str) -> int:
     return {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
 
 
+declare_kind(
+    "scipy.sparse._csr:csr_array",
+    lambda table: [table.data, table.indices, table.indptr, list(table.shape)],
+    lambda parts: scipy.sparse.csr_array(tuple(parts[:3]), shape=parts[3]),
+)
+
+
+@declare
 @dataclass(frozen=True, slots=True)
 class Patterns:
     """The distinct ways in which units were answered; where hardly two units share one, each unit is a pattern.

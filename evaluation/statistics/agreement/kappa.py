@@ -31,6 +31,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
+from evaluation.numeric.packing import declare
 from evaluation.statistics.agreement.alpha_and_gwet import LEVELS, NO_VARIATION
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
@@ -249,6 +250,7 @@ def check_weights(weights: str | None) -> None:
         raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
 
 
+@declare
 class _Cells:
     def __init__(self, first: Ints, second: Ints, labels: int, weights: str | None) -> None:
         self._weights = weights
@@ -568,6 +570,7 @@ def _prepare(
     return np.nan_to_num(first, nan=-np.inf), np.nan_to_num(second, nan=-np.inf), count, 0
 
 
+@declare
 def _figures(weights: Floats) -> Floats:
     both, first_only, second_only, neither = weights.T
     n = weights.sum(axis=1)

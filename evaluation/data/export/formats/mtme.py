@@ -28,6 +28,7 @@ from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.errors import ExportError
 from evaluation.metrics import score
 from evaluation.models import DEFAULT_METRICS
+from evaluation.numeric.packing import declare
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from judgments.drawing.material import candidate_key
 from judgments.kinds import KINDS
@@ -42,6 +43,7 @@ NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
 SOURCE_ERROR = "source issue"
 
 
+@declare
 @dataclass(slots=True)
 class JudgedSystems:
     """Systems' captions of images and their human scores.
@@ -404,6 +406,7 @@ def _errors(text: str, spans: Sequence[Mapping[str, Any]], mqm: Mqm) -> list[dic
     ]
 
 
+@declare
 @dataclass(slots=True)
 class References:
     texts: list[list[str]]

@@ -1,0 +1,71 @@
+"""Read in a process of its own, with limits of memory and time, what a library reads without bounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any, cast
+
+from common.incoming import Excess, limits
+
+PARQUET = Path(__file__).with_name("parquet.py")
+SHARE = 0.75  # of the limit of memory that is for data; the rest is for the libraries, and for who asked
+LONGER = 6  # times a line may be in bytes: JSON's escapes
+
+
+@contextmanager
+def at_most_memory(megabytes: int) -> Iterator[None]:
+    """Let this process have no more memory for data during the block than this; 0 for no limit."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    if megabytes:
+        resource.setrlimit(resource.RLIMIT_DATA, (megabytes * 10**6, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def parquet_rows(path: Path) -> Iterator[list[Any]]:
+    """Yield the names of the columns, then rows of JSON values. Raise Excess beyond a limit and for damaged data."""
+    with path.open("rb"):  # or say here why it cannot be opened
+        most = limits()
+    values = asdict(most) | {"memory": int(SHARE * most.memory), "seconds": max(most.seconds, 1)}
+    # No secrets of the environment, for a library that reads what anybody sent. Its memory is the system's to count.
+    environment = {
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+    }
+    reader = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-P", str(PARQUET), str(path), json.dumps(values)],
+        stdin=subprocess.PIPE,  # which closes with this process, and ends the other
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment | {"MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"},
+    )
+    with reader:
+        try:
+            yield from _rows_written(cast(IO[bytes], reader.stdout), LONGER * most.line)
+            state = reader.wait()
+        finally:
+            reader.kill()
+    if state == -signal.SIGXCPU:
+        raise Excess(f"more than is read in {most.seconds:,} s", "less (the setting INCOMING_SECONDS)")
+    if state:
+        expected = "smaller values, lists or groups of rows (the setting INCOMING_MEMORY)"
+        raise Excess(f"data that need more than {most.memory // 2**20:,} MiB of memory", expected)
+
+
+def _rows_written(lines: IO[bytes], longest: int) -> Iterator[list[Any]]:
+    while line := lines.readline(longest):
+        row = json.loads(line)
+        if isinstance(row, dict):
+            raise Excess(*row["excess"])
+        yield row

@@ -1,0 +1,141 @@
+"""Write values for other processes: plain ones as a line of JSON, arrays after it, declared objects by name.
+
+Who reads runs no code but what imports the modules of our packages: nothing is called that is not declared here or
+by `declare`. Objects get their attributes without their classes' methods.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from datetime import datetime
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+from uuid import UUID
+
+import numpy as np
+
+PLAIN = {type(None), bool, int, float, str}
+Thing = TypeVar("Thing", bound=Callable[..., Any])
+
+_declared: dict[str, Any] = {}  # functions and classes, by module and name
+_simpler: dict[str, Callable[[Any], Any]] = {}  # by the class's module and name
+_back: dict[str, Callable[[Any], Any]] = {}
+
+
+class NotPackable(Exception):
+    """The value holds what no other process can have, such as a function within a function."""
+
+
+def declare(thing: Thing) -> Thing:
+    """Let a function or class, and the objects of a class, go to other processes by name."""
+    _declared[_name(thing)] = thing
+    return thing
+
+
+def declare_kind(kind: type | str, to: Callable[[Any], Any], back: Callable[[Any], Any]) -> None:
+    """Let objects of a class, or of one that is not loaded yet, go to other processes as simpler values."""
+    name = kind if isinstance(kind, str) else _name(kind)
+    _simpler[name], _back[name] = to, back
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
+def _generator(state: dict[str, Any]) -> np.random.Generator:
+    bits = {"PCG64": np.random.PCG64, "Philox": np.random.Philox}[state["bit_generator"]]()
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+for _row in (
+    (tuple, list, tuple),
+    (set, list, set),
+    (frozenset, list, frozenset),
+    (dict, lambda value: [list(pair) for pair in value.items()], dict),
+    (range, lambda value: [value.start, value.stop, value.step], lambda ends: range(*ends)),
+    (bytes, lambda value: np.frombuffer(value, np.uint8), lambda array: array.tobytes()),
+    (datetime, datetime.isoformat, datetime.fromisoformat),
+    (UUID, str, UUID),
+    (np.random.Generator, lambda value: value.bit_generator.state, _generator),
+    (partial, lambda value: [value.func, value.args, value.keywords], lambda p: partial(p[0], *p[1], **p[2])),
+):
+    declare_kind(*_row)
+declare_kind(type(Path()), str, Path)
+
+
+def write(value: Any, file: BinaryIO) -> None:
+    """Raise NotPackable, and write nothing, if other processes cannot have the value."""
+    arrays: list[Any] = []
+    line = json.dumps(_pack(value, arrays))
+    file.write(f"{line}\n".encode())
+    for array in arrays:
+        np.save(file, array, allow_pickle=False)
+
+
+def read(file: BinaryIO, packages: Collection[str]) -> Any:
+    """Return the value that was written; it names things of these packages alone. Raise ValueError for another."""
+    return _Reader(file, packages).unpacked(json.loads(file.readline()))
+
+
+def _pack(value: Any, arrays: list[Any]) -> Any:
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is list:
+        return value if set(map(type, value)) <= PLAIN else [_pack(item, arrays) for item in value]
+    if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+        arrays.append(value)
+        return {"array": None}
+    name = _name(value if hasattr(value, "__qualname__") else kind)
+    if name in _simpler:
+        return {name: _pack(_simpler[name](value), arrays)}
+    if _declared.get(name) in (value, kind):
+        return {name: None if value is _declared[name] else _pack(_attributes(value), arrays)}
+    raise NotPackable(f"{kind.__module__}.{kind.__qualname__} is not declared")
+
+
+def _attributes(value: Any) -> list[Any]:
+    """Return the fields of a named tuple, or pairs of names and values."""
+    if isinstance(value, tuple):
+        return list(value)
+    slots = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ())]
+    pairs = [[name, getattr(value, name)] for name in slots if hasattr(value, name)]
+    return pairs + [list(pair) for pair in getattr(value, "__dict__", {}).items()]
+
+
+class _Reader:
+    def __init__(self, file: BinaryIO, packages: Collection[str]) -> None:
+        self._file, self._packages = file, packages
+
+    def unpacked(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return value if set(map(type, value)) <= PLAIN else [self.unpacked(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        ((name, content),) = value.items()
+        if name == "array":
+            array = np.load(self._file, allow_pickle=False)
+            return array if array.ndim else array[()]
+        if name in _back:
+            return _back[name](self.unpacked(content))
+        thing = self._declared(name)  # first, as its module may declare what is in it
+        if content is None:
+            return thing
+        if issubclass(thing, tuple):
+            return thing(*self.unpacked(content))
+        instance = object.__new__(thing)
+        for attribute, part in self.unpacked(content):
+            object.__setattr__(instance, attribute, part)
+        return instance
+
+    def _declared(self, name: str) -> Any:
+        module = name.partition(":")[0]
+        if name not in _declared and module.partition(".")[0] in self._packages:
+            import_module(module)
+        if name not in _declared:
+            raise ValueError(f"{name!r} is not declared for other processes")
+        return _declared[name]
