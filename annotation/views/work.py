@@ -338,7 +338,8 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
             raise AnswersMissing(missing)
         submission = submit_answers(request, assignment, answers)
     except TooLate:
-        save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
+        if frame_of(request) is None:  # what is late in a crowd's frame is kept apart already
+            save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
         raise
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
