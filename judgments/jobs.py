@@ -52,9 +52,9 @@ BUSY_AFTER = 30.0  # seconds before a retry while something else is in the way
 AT_BROKER = 8  # messages of a queue that wait there; of more, a newcomer would wait for all
 LOST_AFTER = timedelta(seconds=5)  # a message that the broker does not list by then is lost
 LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
-# Of a worker that stops, or lost its claim, before it leaves work that reports no progress; a lost reply of a crowd
-# costs people time.
+# Of a worker that stops, before it leaves work that reports no progress; a lost reply of a crowd costs people time.
 STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
+LOST_SECONDS = 1.0  # of a run whose job was cancelled or given to another worker, before its process ends
 BEATS = 6  # heartbeats for each lease
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 PLACES = """
@@ -392,7 +392,7 @@ class _Heart(threading.Thread):
                     self._leave()
                 if not self.run_.lost or self.run_.finished:
                     ours = time.monotonic()
-                elif time.monotonic() - ours >= STOP_SECONDS[self.run_.queue]:
+                elif time.monotonic() - ours >= LOST_SECONDS:
                     self._leave_lost()
                 now = (self.run_.share, self.run_.message)
                 if now == written and silent < beat_every:
@@ -422,9 +422,8 @@ class _Heart(threading.Thread):
     def _leave_lost(self) -> None:
         """End this process, whose job was cancelled or given to another worker, in the middle of the work."""
         with suppress(*DATABASE_FAILURES):
-            done = Job.objects.filter(
-                pk=self.run_.job_id, state=Job.State.DONE
-            ).exists()  # and it tells others
+            # A run that is done still tells others of it.
+            done = Job.objects.filter(pk=self.run_.job_id, state=Job.State.DONE).exists()
             if os.getppid() == _worker and not done:
                 log.warning("%s Its process ends.", self.run_._lost_claim())
                 os._exit(0)

@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument(
         "--kills", type=int, default=15, help="of web servers, workers, beat, database and broker"
     )
-    parser.add_argument("--each", type=int, default=1, help="how many web servers, and how many workers")
+    parser.add_argument("--each", type=int, default=1, help="how many web servers, workers, and workers that read files")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="postgresql")
     parser.add_argument("--broker", choices=["redis", "rabbitmq", "none"], default="redis")
     parser.add_argument("--logs", type=Path, help="a folder for the logs of runs that failed")
@@ -47,7 +47,8 @@ def main() -> int:
             say(
                 f"seed {seed}: kills {dict(found.kills)}, {sum(found.faults.values())} faults of the crowd, "
                 f"{found.acknowledged} submissions acknowledged, {dict(found.said)}, jobs {dict(found.jobs)}, "
-                f"the slowest {found.slowest:.0f} s from asking to end, {found.seconds:.0f} s"
+                f"the slowest {found.slowest:.0f} s from asking to end, uploads {found.uploads}, the latest import "
+                f"began after {found.latest_start:.1f} s, {found.seconds:.0f} s"
             )
     return failed
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import psycopg
 from tests import forking
 from tests.chaos.people import Turk, take_part_here
 from tests.chaos.services import Service
+from tests.chaos.uploads import ROWS, Uploader, hostile_files
 from tests.crowd import Line, Person, Server, all_at_once
 from tests.fakes.mturk import MTurkEmulator, mixed
 from tests.installations import Installation, free_port, until
@@ -28,6 +30,7 @@ HITS, WANTED = 16, 3  # of the study here, and people for each
 SLUG = "shapes-by-triplet"  # the study there
 REWARD, BONUS = 11, 7
 FEE, BONUS_FEE = 2, 1  # 20 % of them, half up
+UPLOADER, HOSTILE = "uploader", "hostile"  # accounts
 LONGEST_PAUSE = 1.5  # seconds between two kills
 MOST_SYNCS = 40
 ROUNDS, PARTS = 4, 12  # of jobs that are asked for; of a job that is computed in parts
@@ -46,6 +49,8 @@ class Outcome:
     acknowledged: int = 0
     jobs: Counter[str] = field(default_factory=Counter)
     slowest: float = 0.0  # job, in seconds from asking to its end
+    latest_start: float = 0.0  # of an import of 20 kB, in seconds after asking
+    uploads: dict[str, int] = field(default_factory=dict)  # by account
     seconds: float = 0.0
 
 
@@ -56,7 +61,8 @@ class Chaos:
         hits: of the study at the crowd, for ``people`` people each.
         kills: two thirds while people work, the rest while the crowd is told what was decided.
         services: what is killed besides web servers and workers, by name.
-        each: web servers, each on a port of its own, and background workers; one of them is killed at a time.
+        each: web servers, each on a port of its own, background workers, and readers, which are workers for files
+            alone; one of them is killed at a time.
     """
 
     def __init__(
@@ -77,7 +83,7 @@ class Chaos:
         self.servers = [Server(f"http://127.0.0.1:{port}") for port in self.ports]
         for server, other in zip(self.servers, self.servers[1:] + self.servers[:1], strict=True):
             server.other = other
-        self.running: dict[str, list[BaseProcess]] = {"web": [], "worker": [], "beat": []}
+        self.running: dict[str, list[BaseProcess]] = {"web": [], "worker": [], "reader": [], "beat": []}
 
     def run(self) -> Outcome:
         """Everything; fails where anything does not agree."""
@@ -101,10 +107,12 @@ class Chaos:
             here = self.scene("make_local()")
             assert here["hits"] == HITS
             self.watched = self.scene("make_watched()")
+            self.scene(f"make_uploaders({[UPLOADER, HOSTILE]})")
             assert self.scene(f"make({self.hits}, {self.people})")["hits"] == self.hits
+            hostile_files()  # making them takes a while
             for _ in self.servers:
-                self.start("web")
-                self.start("worker")
+                for name in ("web", "worker", "reader"):
+                    self.start(name)
             self.start("beat")
             with self.killing(self.kills * 2 // 3):
                 self.everybody_works(here["slug"])
@@ -119,8 +127,8 @@ class Chaos:
             self.agree_jobs()
             self.kill("beat")
             for _ in self.servers:
-                self.kill("web")
-                self.kill("worker")
+                for name in ("web", "worker", "reader"):
+                    self.kill(name)
             emulator.clock.advance(days=31)  # the lifetime ends, and the crowd approves what nobody decided
             self.sync_to_the_end()
             self.agree()
@@ -156,7 +164,8 @@ class Chaos:
         elif name == "beat":
             self.installation.start_beat()
         else:
-            self.installation.start_worker(include=KINDS, beat=False)
+            queues = "reading" if name == "reader" else "interactive,crowd,heavy,parts"
+            self.installation.start_worker(f"--queues={queues}", include=KINDS, beat=False)
         self.running[name].append(self.installation.processes[-1])
 
     @contextmanager
@@ -168,7 +177,7 @@ class Chaos:
             for _ in range(times):
                 time.sleep(self.rng.uniform(0, LONGEST_PAUSE))
                 if not names:  # each in its turn, in another order every time
-                    names = ["web", "worker", "beat", *self.services]
+                    names = [*self.running, *self.services]
                     self.rng.shuffle(names)
                 self.kill(name := names.pop())
                 self.outcome.kills[name] += 1
@@ -183,7 +192,8 @@ class Chaos:
     # What is done
 
     def everybody_works(self, slug: str) -> None:
-        servers = cycle(self.servers)
+        servers, asked = cycle(self.servers), threading.Event()
+        self.uploader, hostile = Uploader(next(servers), UPLOADER), Uploader(next(servers), HOSTILE)
         with ExitStack() as stack:
             self.people_here = [
                 Person(next(servers), slug, f"w-{number:04d}", twice=not number % 4, patient=True)
@@ -202,14 +212,17 @@ class Chaos:
                         for n, one in enumerate(self.people_here)
                     ),
                     *(partial(one.take_part, self.all_is_published) for one in self.people_there),
-                    partial(self.ask_for_jobs, random.Random(self.seed + 1)),
+                    partial(self.ask_for_jobs, random.Random(self.seed + 1), asked),
+                    partial(self.uploader.upload_tables, asked.is_set, random.Random(self.seed + 2)),
+                    partial(hostile.upload_bombs, asked.is_set, random.Random(self.seed + 3)),
                 ]
             )
         statuses = sum((person.statuses for person in self.people_here), Counter())
         same("failures of the server", {status for status in statuses if status >= 500}, set())
         self.outcome.said = sum((turk.said for turk in self.people_there), Counter())
+        self.outcome.uploads = {one.account: one.uploads for one in (self.uploader, hostile)}
 
-    def ask_for_jobs(self, rng: random.Random) -> None:
+    def ask_for_jobs(self, rng: random.Random, asked: threading.Event) -> None:
         """Ask for jobs of all queues; what is asked again as its answer was lost may be there twice."""
         line = Line(self.servers[-1], self.watched["key"], patient=True)
         study = self.watched["slug"]
@@ -234,6 +247,7 @@ class Chaos:
                 until(self.enqueued_more, what="the database")
         finally:
             line.close()
+            asked.set()
 
     def enqueued_more(self) -> bool:
         """Jobs that no call asks for."""
@@ -284,7 +298,7 @@ class Chaos:
         until(lambda: self.counted(under_way) == 0, what="the end of all jobs")
         found = self.scene("jobs()")
         self.outcome.jobs = Counter(found["done"])
-        self.outcome.slowest = found["slowest"]
+        self.outcome.slowest, self.outcome.latest_start = found["slowest"], found["latest_start"]
         same("jobs that failed", found["failed"], [])
         for kind, least in {"export": ROUNDS, "add-in-parts": ROUNDS, "aggregate": 1, "rehearse": 1}.items():
             assert found["done"].get(kind, 0) >= least, (kind, found["done"])
@@ -295,6 +309,9 @@ class Chaos:
         same("results of rehearsals", found["rehearsals"], found["done"]["rehearse"])
         same("answers in a rehearsal", len(found["answers"]), 1)
         same("results of aggregations", found["aggregations"], 1)
+        same("datasets that were lost", sorted(set(self.uploader.datasets) - set(found["datasets"])), [])
+        same("captions of a dataset", set(found["datasets"].values()) - {ROWS}, set())
+        same("imports of datasets", found["done"].get("import_dataset", 0), len(found["datasets"]))
 
     def agree_here(self, slug: str) -> None:
         """Every submission that was acknowledged is there once, with the answers that its person gave."""

@@ -26,7 +26,7 @@ from judgments.cached_figures import request_figures
 from judgments.jobs import enqueue
 from judgments.models import HIT, Caption, Dataset, Item, Job, Study
 from tests.annotation.casting import make_study
-from tests.chaos.run import BONUS, REWARD, SLUG, WANTED
+from tests.chaos.run import BONUS, HOSTILE, REWARD, SLUG, UPLOADER, WANTED
 from tests.crowd import audit
 from tests.judgments import job_kinds  # noqa: F401 - registers them
 from tests.studies import hand_in
@@ -109,6 +109,11 @@ def make_watched() -> None:
     tell({"slug": study.slug, "draft": draft.slug, "key": key})
 
 
+def make_uploaders(names: list[str]) -> None:
+    """Accounts that sign in with their name as password."""
+    tell({name: User.objects.create_superuser(name, password=name).pk for name in names})
+
+
 def ask(parts: int) -> None:
     """Jobs that no call asks for: one in parts, which web servers do not know, figures, a sync."""
     enqueue(kind="add-in-parts", args={"parts": parts})
@@ -117,9 +122,18 @@ def ask(parts: int) -> None:
 
 
 def jobs() -> None:
-    """What every job came to; syncs of the crowd go on."""
-    ended = Job.objects.exclude(state__in=["queued", "running"])
-    done = Job.objects.filter(state=Job.State.DONE)
+    """What every job came to but those of hostile files; syncs of the crowd go on."""
+    ended = Job.objects.exclude(state__in=["queued", "running"]).exclude(created_by__username=HOSTILE)
+    done = ended.filter(state=Job.State.DONE)
+    of_files = ended.filter(created_by__username=UPLOADER)
+    imports = of_files.filter(kind="import_dataset")
+    datasets = dict(
+        Dataset.objects.filter(name__startswith=UPLOADER)
+        .annotate(captions_count=Count("captions"))
+        .values_list("name", "captions_count")
+    )
+    # Of an import whose acknowledgement was lost and that was asked for again, the second finds the name taken.
+    repeated = [job.pk for job in imports.exclude(state=Job.State.DONE) if job.args["name"] in datasets]
     files = [
         Path(settings.EXPORT_ROOT) / str((job.result or {})["file"]) for job in done.filter(kind="export")
     ]
@@ -130,7 +144,11 @@ def jobs() -> None:
     tell(
         {
             "done": Counter(done.values_list("kind", flat=True)),
-            "failed": sorted(f"{job}: {job.error}" for job in ended.exclude(state=Job.State.DONE)),
+            "failed": sorted(
+                f"{job}: {job.error}" for job in ended.exclude(state=Job.State.DONE).exclude(pk__in=repeated)
+            ),
+            "datasets": datasets,
+            "latest_start": max((job.started_at - job.created_at).total_seconds() for job in of_files),
             "slowest": max(
                 (job.finished_at - job.created_at).total_seconds() for job in ended if job.finished_at
             ),
