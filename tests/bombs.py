@@ -80,6 +80,13 @@ def workbook(before: bytes, unit: bytes, times: int, noise: bytes = b"%b", *, st
     return stream.getvalue()
 
 
+def long_names(form: bytes) -> Iterator[bytes]:
+    """250 elements with names of 900 kB, unlike each other for an archive that would grow too much otherwise."""
+    noise = Random(7)
+    for number in range(250):
+        yield form % (b"a%d" % number + noise.randbytes(7_000).hex().encode() + b"a" * 886_000)
+
+
 def parquet(values: Any, **how: Any) -> bytes:
     """A table of images and captions; a value is a list of Arrow's or of Python's."""
     import pyarrow as pa
@@ -173,6 +180,10 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "deep.xlsx": lambda: workbook(b"", b"<a>", 100, b"<!--%b-->"),
     "names.xlsx": lambda: workbook(b"".join(b"<a%d/>" % n for n in range(2 * MILLION)), b" ", 1),
     "prefixes.xlsx": lambda: workbook(b"".join(b'<a xmlns:a%d="a"/>' % n for n in range(MILLION)), b" ", 1),
+    "long-names.xlsx": lambda: workbook(b"".join(long_names(b"<%b/>")), b" ", 1),
+    "long-attributes.xlsx": lambda: workbook(b"".join(long_names(b'<a %b=""/>')), b" ", 1),
+    "long-prefixes.xlsx": lambda: workbook(b"".join(long_names(b'<a xmlns:%b="a"/>')), b" ", 1),
+    "long-namespaces.xlsx": lambda: workbook(b"".join(long_names(b'<a xmlns:a="%b"/>')), b" ", 1),
     "one-text.xlsx": lambda: workbook(b"<si><t>", b"x", 500, strings=True),
     "texts.xlsx": lambda: workbook(b"", b"<si/>", 100, b"<!--%b-->", strings=True),
     "attribute.xlsx.gz": gzipped(lambda: workbook(b'<c r="', b"x", 100)),

@@ -224,7 +224,9 @@ LONGEST_MARK = (
     2**20
 )  # bytes of XML in which nothing ends, such as an attribute, as expat keeps and rereads them
 
-MOST_NAMES = 10_000  # of elements, attributes and prefixes, which expat keeps
+MOST_NAMES = 10_000  # of elements, attributes, prefixes and namespaces, which expat keeps
+
+MOST_OF_NAMES = 2**20  # characters of all of them
 
 FIRST_SHEET = "xl/worksheets/sheet1.xml"
 
@@ -263,7 +265,8 @@ class _Cells:
         self._number = self._at = 0
         # characters of the cell and the row, bytes of texts, rows, elements around, and bytes since something ended
         self._cell = self._row = self._size = self._count = self._depth = self._silent = 0
-        self._names: set[str | None] = set()
+        self._names: set[str] = set()
+        self._named = 0  # characters of the names
         self._most = limits()
         self._kind, self._parts, self._taken = "", [""], False
 
@@ -285,13 +288,21 @@ class _Cells:
         yield from self.rows
 
     def start_ns(self, prefix: str | None, address: str) -> None:
-        self._names.add(prefix)
+        self._keep(prefix or "", address)
+
+    def _keep(self, *names: str) -> None:
+        for name in names:
+            if name not in self._names:
+                self._names.add(name)
+                self._named += len(name)
+        if len(self._names) > MOST_NAMES or self._named > MOST_OF_NAMES:
+            raise Excess("XML with too many names, or too long ones", "the sheet of a workbook")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
-        self._names.update((tag, *attributes))
-        if len(self._names) > MOST_NAMES or self._depth > self._most.depth:
-            raise Excess("XML with too many names, or nested too deeply", "the sheet of a workbook")
+        self._keep(tag, *attributes)
+        if self._depth > self._most.depth:
+            raise Excess("XML nested too deeply", "the sheet of a workbook")
         tag, self._silent = tag.rpartition("}")[2], 0
         if tag == "row":
             self._number = int(attributes.get("r", self._number + 1))
