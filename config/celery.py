@@ -78,12 +78,14 @@ def send_job(task: str, job_id: int, *, queue: str) -> None:
 
 
 SIGNATURE = "quorum_signature"
+# RabbitMQ adds x-death and others, Kombu's Redis a note that it delivers a message again.
+NOT_SIGNED = (SIGNATURE, "x-", "redelivered")
 _signer = Signer(salt="quorum.celery")
 
 
 def _signed_part(headers: dict[str, Any], body: Any) -> str:
-    """Return what a signature covers: the body, and the headers but those of RabbitMQ (x-death and others)."""
-    ours = {name: value for name, value in headers.items() if name != SIGNATURE and name[:2] != "x-"}
+    """Return what a signature covers: the body, and the headers but those that brokers add."""
+    ours = {name: value for name, value in headers.items() if not name.startswith(NOT_SIGNED)}
     return str(dumps([ours, body], sort_keys=True))
 
 

@@ -295,7 +295,7 @@ JOB_SENDER = "config.celery.send_job"
 # how long a job of each queue may take
 JOB_SECONDS = {
     "interactive": env.int("JOB_SECONDS_INTERACTIVE", default=30 * 60),
-    "reading": env.int("JOB_SECONDS_READING", default=30 * 60),
+    "reading": env.int("JOB_SECONDS_READING", default=2 * 3600),
     "crowd": env.int("JOB_SECONDS_CROWD", default=60 * 60),
     "heavy": env.int("JOB_SECONDS_HEAVY", default=24 * 3600),
 }

@@ -222,7 +222,7 @@ def dispatch(queue: str) -> None:
     nobody knows what is in a file. Kinds that another version knows are left to the sweep.
     """
     waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=_kinds)
-    elsewhere: set[int] = set()  # jobs that another process sends at this moment
+    elsewhere: dict[int, int | None] = {}  # jobs that another process sends at this moment, and their accounts
     while oldest := dict(
         waiting.filter(sent_at=None)
         .exclude(pk__in=elsewhere)
@@ -232,7 +232,7 @@ def dispatch(queue: str) -> None:
     ):
         at_broker = waiting.filter(sent_at__isnull=False).order_by().values_list("created_by", flat=True)
         running = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
-        busy = Counter([*at_broker, *running.values_list("created_by", flat=True)])
+        busy = Counter([*at_broker, *running.values_list("created_by", flat=True), *elsewhere.values()])
         room = AT_BROKER - len(at_broker)
         sent = tried = 0
         for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
@@ -241,7 +241,7 @@ def dispatch(queue: str) -> None:
                 if _send(oldest[account]):
                     sent += 1
                 else:
-                    elsewhere.add(oldest[account])
+                    elsewhere[oldest[account]] = account
         if not tried or sent >= room:
             return
 
@@ -420,17 +420,50 @@ class _Heart(threading.Thread):
                 os._exit(0)
 
     def _leave_lost(self) -> None:
-        """End this process, whose job was cancelled or given to another worker, in the middle of the work."""
         with suppress(*DATABASE_FAILURES):
             # A run that is done still tells others of it.
-            done = Job.objects.filter(pk=self.run_.job_id, state=Job.State.DONE).exists()
-            if os.getppid() == _worker and not done:
-                log.warning("%s Its process ends.", self.run_._lost_claim())
-                os._exit(0)
+            if not Job.objects.filter(pk=self.run_.job_id, state=Job.State.DONE).exists():
+                _end_process(str(self.run_._lost_claim()))
 
     def stop(self) -> None:
         self.stopped.set()
         self.join()
+
+
+def _end_process(reason: str) -> None:
+    """End this process of a worker in the middle of work whose job was cancelled or given to another worker."""
+    if os.getppid() == _worker:
+        log.warning("%s Its process ends.", reason)
+        os._exit(0)
+
+
+@contextmanager
+def during(job_id: int, run: str) -> Iterator[None]:
+    """Let the block compute for a run of a job; end this process in its middle when that run is over."""
+    stopped = threading.Event()
+
+    def watch() -> None:
+        try:
+            while not stopped.wait(LOOK_EVERY):
+                with suppress(*DATABASE_FAILURES):
+                    if not is_run(job_id, run):
+                        _end_process(f"Job {job_id} needs its parts no longer.")
+        finally:
+            connection.close()
+
+    heart = threading.Thread(target=watch, name=f"job-{job_id}-part", daemon=True)
+    heart.start()
+    try:
+        with interrupted():
+            yield
+    finally:
+        stopped.set()
+        heart.join()
+
+
+def is_run(job_id: int, run: str) -> bool:
+    """Return whether a run of a job, by its name, is under way."""
+    return Job.objects.filter(pk=job_id, state=Job.State.RUNNING, owner__endswith=f":{run}").exists()
 
 
 @contextmanager

@@ -142,7 +142,7 @@ def remove_leftovers() -> None:
     """Remove the folders of runs that were killed, and the drafts of messages that were never sent."""
     for folder in filter(lambda path: FOLDER.fullmatch(path.name), folder_of_parts().glob("*-*-*")):
         job_id, run, _ = folder.name.split("-")
-        if not Job.objects.filter(pk=job_id, state=Job.State.RUNNING, owner__endswith=f":{run}").exists():
+        if not jobs.is_run(int(job_id), run):
             shutil.rmtree(folder, ignore_errors=True)
     for message in Path(settings.DATA_DIR).glob("broker/.*.msg"):
         if message.stat().st_mtime < time.time() - 60:
@@ -206,8 +206,11 @@ def compute_part(folder_name: str, number: int) -> None:
         log.warning("A message names no folder of parts; nothing is computed.")
         return
     folder = folder_of_parts() / folder_name
+    job_id, run, _ = folder_name.split("-")
+    if not jobs.is_run(int(job_id), run):
+        return
     try:
-        with suppress(FileNotFoundError):  # the job has ended
+        with suppress(FileNotFoundError), jobs.during(int(job_id), run):  # a job that has ended has no folder
             if _claim(folder, number):
                 function, shared, parts = _task(folder)
                 _write(folder / f"{number}.result", function(shared, parts[number]))

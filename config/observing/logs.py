@@ -22,10 +22,16 @@ FIELDS = ("method", "path", "status", "ms")  # of the access log
 
 
 class PatternOfPath(logging.Filter):
-    """Write the pattern of an address in place of the path, which people type."""
+    """Write the pattern of an address in place of the path, and leave out headers: people and other sites type them."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request: Any = getattr(record, "request", None)
+        if record.name == "django.security.csrf" and isinstance(record.args, tuple):
+            reason, *rest = record.args
+            record.args = (str(reason).partition(" - ")[0], *rest)
+        elif record.name.startswith("django.security."):
+            record.msg, record.args = f"Refused: {record.name.rpartition('.')[2]}", ()
+            record.exc_info = record.exc_text = None
         if hasattr(request, "resolver_match") and isinstance(record.args, tuple) and record.args:
             match = request.resolver_match
             record.args = (*record.args[:-1], f"/{match.route}" if match is not None else "unknown")

@@ -117,6 +117,18 @@ def add_in_parts(run: jobs.Run, *, parts: int) -> None:
         result["total"] = total
 
 
+def rest_in_parts(run: jobs.Run, *, parts: int) -> None:
+    """Rests for a day in each part, one process after the other as they come free."""
+    for _ in map_parts(_rest, 86_400, range(parts)):
+        run.progress(0.5)
+
+
+@declare
+def _rest(seconds: float, number: int) -> int:
+    time.sleep(seconds)
+    return number
+
+
 @declare
 def _square(power: int, number: int) -> int:
     time.sleep(0.1)
@@ -181,6 +193,7 @@ def register_all() -> None:
         be_swept,
         make_group,
         add_in_parts,
+        rest_in_parts,
         die,
         note_process,
         ask_for_too_much_memory,

@@ -691,6 +691,34 @@ def test_a_job_that_kills_its_process_costs_its_neighbour_nothing(installation: 
     assert (found["state"], found["attempts"], found["groups"]) == ("done", 1, 2)
 
 
+@pytest.mark.redis
+def test_a_message_that_redis_delivers_again_is_no_forgery(
+    installation_on: Callable[[str], Installation], tmp_path: Path
+) -> None:
+    installation = installation_on("sqlite")
+    with redis_server(tmp_path) as (_, url):
+        installation.env["CELERY_BROKER_URL"] = url
+        deadly = enqueue(installation, "die")
+        installation.start_worker(include=KINDS)
+        until(lambda: ended(installation, deadly), what="the last attempt")
+    assert row(installation, deadly)["attempts"] == 3
+    assert "signature" not in (installation.folder / "worker.log").read_text()
+
+
+def test_a_job_that_is_cancelled_has_no_part_computed_afterwards(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    installation = installation_on("sqlite")
+    job = enqueue(installation, "rest-in-parts", parts=20)
+    installation.start_worker(include=KINDS, processes=2, beat=False)
+    claims = partial(lambda folder: len([*folder.glob("*/*.claim")]), installation.folder / "parts")
+    until(lambda: claims() == 2, what="two processes at work on parts")
+    installation.manage("cancel_job", str(job))
+    others = [enqueue(installation, count=1) for _ in range(2)]
+    until(lambda: all(row(installation, one)["state"] == "done" for one in others), what="the next jobs")
+    assert claims() == 2
+
+
 def test_a_job_over_its_limit_of_time_fails_and_a_stubborn_one_is_ended(
     installation_on: Callable[[str], Installation],
 ) -> None:
