@@ -71,10 +71,9 @@ def visiting_from(address: str, browser: str = "") -> Iterator[None]:
         _visitor.reset(token)
 
 
-def visitor() -> str:
-    """Return the visitor's address, of IPv6 the /48; "" in commands and jobs."""
-    networks, _browser = _visitor.get()
-    return networks[-1] if networks else ""
+def visitor() -> tuple[str, ...]:
+    """Return the visitor's address, of IPv6 the /64 and the /48; nothing in commands and jobs."""
+    return _visitor.get()[0]
 
 
 def _networks(address: str) -> tuple[str, ...]:

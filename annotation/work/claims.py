@@ -20,6 +20,7 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 from django.db.models import (
     BooleanField,
+    Case,
     CharField,
     Count,
     DateTimeField,
@@ -31,6 +32,7 @@ from django.db.models import (
     QuerySet,
     Subquery,
     Sum,
+    When,
 )
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -99,6 +101,7 @@ SEAT_LOCK = 0x5EA7  # first key of the advisory locks; the second is the address
 FEWEST_SEATS = 5  # of an address in any study: a household, a small office
 # a seat that was given up counts so long, or it could be taken again and again
 COOLING = timedelta(minutes=5)
+MARK_DIGITS = 32  # of an address
 # the server's own address: a trial, or a proxy that names no visitors; never refused, but it makes room as others do
 HERE = ("127.", "::/48")
 SHORTEST_PAUSE = timedelta(minutes=1)
@@ -282,8 +285,8 @@ def _candidates(study: Study, worker: Worker, participation: Any, overdue: Seque
 def _end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     """End the lease that has been silent longest, for a worker to whom nothing is left; return how many ended.
 
-    First one of an address where several people hold seats, if its answers have stopped. Else one without an answer,
-    whose worker had time to read: as long as a pause may be, or longer if they answered other pages of the study.
+    First one of an address (of IPv6 the /64) where more people hold seats than a household has, if its answers have
+    stopped; then one without an answer, whose worker had time to read; then one of an address where several hold seats.
     """
     if worker.source != Worker.Source.LOCAL:
         return 0  # a crowd promised the slots of its workers
@@ -293,12 +296,14 @@ def _end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
         return 0
     now = timezone.now()
     spoke = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
-    reading = longest_pause(study)
-    leases = Assignment.objects.annotate(since=Coalesce("answered_at", "accepted_at"))
-    silent = leases.annotate(people=people_beside("assignment")).filter(
-        Q(people__gt=1, since__lte=now - reading)
-        | Q(answers={}, accepted_at__lte=now - max(reading, LONGEST_UNANSWERED))
-        | Q(~Exists(spoke.filter(worker=OuterRef("worker"))), accepted_at__lte=now - reading),
+    leases = Assignment.objects.annotate(
+        since=Coalesce("answered_at", "accepted_at"),
+        people=people_beside("assignment"),
+        spoke=Exists(spoke.filter(worker=OuterRef("worker"))),
+    )
+    quiet = leases.select_related("hit").filter(
+        Q(people__gt=1) | Q(answers={}),
+        since__lte=now - longest_pause(study),
         study=study,
         state__in=LEASED_STATES,
         worker__source=Worker.Source.LOCAL,
@@ -306,12 +311,21 @@ def _end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
             ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES))
         ),
     )
-    longest = silent.order_by(F("people").desc(nulls_last=True), "since").first()
+    kind = Case(When(people__gt=FEWEST_SEATS, then=0), When(answers={}, then=1), default=2)
+    longest_first = quiet.order_by(kind, F("people").desc(nulls_last=True), "since")
+    longest = next((lease for lease in longest_first if lease.since <= now - _patience(lease, study)), None)
     if longest is None:
         return 0
     # an answer that arrives now keeps the slot
     still = Assignment.objects.filter(pk=longest.pk, answered_at=longest.answered_at)
     return release_slots(still, Assignment.State.EXPIRED)
+
+
+def _patience(lease: Any, study: Study) -> timedelta:
+    """Return the time without an answer after which a lease makes room."""
+    alone = (lease.people or 1) == 1
+    pause = longest_pause(study)
+    return max(pause, LONGEST_UNANSWERED) if alone and lease.spoke else pause
 
 
 def waits_for_a_page(*, study: Study, worker: Worker) -> bool:
@@ -838,7 +852,9 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
     if not mark:
         return True
     now = timezone.now()
-    taken = _TAKEN.first(study=study.pk, address=mark, now=now, recently=now - COOLING) or 0
+    site = mark[: MARK_DIGITS // 2]
+    least, most = site.ljust(MARK_DIGITS, "0"), site.ljust(MARK_DIGITS, "f")
+    taken = _TAKEN.first(study=study.pk, least=least, most=most, now=now, recently=now - COOLING) or 0
     if taken < FEWEST_SEATS:
         return True
     seats = _unfinished_pages(study) if unfinished is None else unfinished
@@ -854,7 +870,7 @@ def note_seat(study: Study, seat: Assignment | CrowdSession) -> None:
 
 
 def people_beside(holder: str) -> Subquery:
-    """Count the people with seats at the address of a row's seat; null if no address is known.
+    """Count the people with seats at the address of a row's seat, of IPv6 the /64; null if no address is known.
 
     Args:
         holder: what the row is: "assignment" or "session".
@@ -874,11 +890,15 @@ def forget_addresses() -> int:
 
 
 def _mark(study: Study, *, besides: tuple[str, ...] = ()) -> str:
-    """Return the mark of the visitor's address in a study; "" if it may hold all seats, or begins as ``besides``."""
-    address = rate_limits.visitor()
-    if not address or address.startswith(besides) or design_of(study).access.address_share == 1:
+    """Return the mark of the visitor's address in a study; "" if it may hold all seats, or begins as ``besides``.
+
+    It begins with the mark of the /48, where IPv6 has one.
+    """
+    networks = rate_limits.visitor()
+    if not networks or networks[-1].startswith(besides) or design_of(study).access.address_share == 1:
         return ""
-    return installation_mark("seat", str(study.pk), address)[:32]
+    marks = (installation_mark("seat", str(study.pk), network) for network in reversed(networks))
+    return "".join(mark[: MARK_DIGITS // len(networks)] for mark in marks)
 
 
 def _counts(now: datetime, recently: datetime) -> Q:
@@ -890,8 +910,9 @@ def _counts(now: datetime, recently: datetime) -> Q:
 
 def _taken_seats() -> QuerySet[Seat, int]:
     now, recently = (query_parameter(name, DateTimeField()) for name in ("now", "recently"))
-    of_address = {"study": query_parameter("study"), "address": query_parameter("address", CharField())}
-    taken = Seat.objects.filter(_counts(now, recently), **of_address).order_by().values("study")
+    site = tuple(query_parameter(name, CharField()) for name in ("least", "most"))
+    taken = Seat.objects.filter(_counts(now, recently), study=_STUDY, address__range=site)
+    taken = taken.order_by().values("study")
     return taken.annotate(n=Count("pk")).values_list("n", flat=True)
 
 

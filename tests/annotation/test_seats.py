@@ -177,9 +177,9 @@ def test_a_customer_with_a_48_gets_the_share_of_one_address() -> None:
     assert Person(study, "other", "2001:db8:67::1").accept() == 201
 
 
-def test_a_customer_with_a_48_who_answers_nothing_more_makes_room(clock: Clock) -> None:
+def test_a_household_that_answers_nothing_more_makes_room(clock: Clock) -> None:
     study = seats(hits_at_most=1)  # 36
-    people = [Person(study, f"w {number}", f"2001:db8:66:{number:x}::1") for number in range(9)]
+    people = [Person(study, f"w {number}", f"2001:db8:66::{number:x}") for number in range(9)]
     others = [Person(study, f"o {number}", f"198.51.100.{number}") for number in range(28)]
     assert [one.accept() for one in people + others] == [201] * 36 + [204]
     for one in people + others:
@@ -190,6 +190,37 @@ def test_a_customer_with_a_48_who_answers_nothing_more_makes_room(clock: Clock) 
     assert people[0].save(2) == 409
     assert others[0].save(2) == 200
     assert slots_add_up(study)
+
+
+def test_phones_of_a_carrier_are_no_household_and_who_only_looks_makes_room_first(clock: Clock) -> None:
+    study = make_study("pairwise", judgments_per_unit=1, units_per_hit=4, controls={"per_hit": 0})
+    phones = [Person(study, f"phone {number}", f"2001:db8:66:{number:x}::1") for number in range(2)]
+    looker, late = (Person(study, name, f"198.51.100.{name}") for name in ("7", "8"))
+    assert [one.accept() for one in [*phones, looker]] == [201] * 3
+    for one in phones:
+        one.save(1)
+    clock.pass_by(minutes=10)
+    phones[0].save(2)
+    clock.pass_by(seconds=65)
+    assert late.accept() == 201
+    assert looker.save(1) == 409
+    assert {one.save(3) for one in phones} == {200}
+
+
+def test_who_only_looks_makes_room_before_a_household_that_has_answered(clock: Clock) -> None:
+    study = make_study("pairwise", judgments_per_unit=1, units_per_hit=4, controls={"per_hit": 0})
+    household = crowd(study, 2, "198.51.100.9")
+    looker, *late = (Person(study, name, f"198.51.100.{name}") for name in ("6", "7", "8"))
+    assert [one.accept() for one in [*household, looker]] == [201] * 3
+    for one in household:
+        one.save(1)
+    clock.pass_by(seconds=65)
+    assert late[0].accept() == 201
+    assert {one.save(2) for one in household} == {200}
+    clock.pass_by(seconds=65)
+    late[0].save(1)
+    assert late[1].accept() == 201
+    assert sorted(one.save(3) for one in household) == [200, 409]
 
 
 def test_a_page_is_not_fetched_ahead_beyond_the_share() -> None:
