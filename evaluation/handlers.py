@@ -55,7 +55,7 @@ from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bou
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
 from judgments.access.roles import Right, has_right, require_editor
 from judgments.datasets import uploads
-from judgments.importers.textio import read_whole
+from judgments.importers.textio import read_lines
 from judgments.jobs import LostClaim, Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
@@ -277,13 +277,10 @@ def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **ho
 
 
 def import_predictions(run: Run, *, study: str, upload: str, name: str) -> None:
-    with uploads.open_upload(upload) as files:
-        predictions = read_whole(files.path)
-        with run.commit() as result:
-            sentence = store_predictions(
-                study=find_study(study), name=name, predictions=predictions, by=acting_person()
-            )
-            result["notes"] = [sentence]
+    with uploads.open_upload(upload) as files, run.commit() as result:
+        lines = (line for _, line in read_lines(files.path, newline=""))
+        sentence = store_predictions(study=find_study(study), name=name, lines=lines, by=acting_person())
+        result["notes"] = [sentence]
     uploads.discard_upload(upload)
 
 

@@ -17,6 +17,7 @@ import traceback
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -85,6 +86,13 @@ def long_names(form: bytes) -> Iterator[bytes]:
     noise = Random(7)
     for number in range(250):
         yield form % (b"a%d" % number + noise.randbytes(7_000).hex().encode() + b"a" * 886_000)
+
+
+def predictions() -> bytes:
+    """A line of millions of lists, and of noise, or it would grow too much."""
+    noise = Random(7).randbytes(60_000).hex().encode()
+    line = b'{"unit": "a", "distribution": {"0": 0, "1": 1}, "n": "%b", "x": [[]' % noise
+    return line + b",[]" * (6 * MILLION) + b"]}\n"
 
 
 def parquet(values: Any, **how: Any) -> bytes:
@@ -198,6 +206,8 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "gzip-one-string.jsonl.gz": lambda: gzip.compress(b'{"image": "' + b"x" * (100 * MILLION)),
     "gzip-one-entry.json.gz": lambda: gzip.compress(b'[{"image": "' + b"x" * (100 * MILLION)),
     "gzip-one-cell.csv.gz": lambda: gzip.compress(b"image,caption\na.jpg," + b"x" * (100 * MILLION)),
+    "predictions.jsonl.gz": lambda: gzip.compress(predictions()),
+    "letters.csv": lambda: b"worker,status" + ",\u0436".encode() * (2 * MILLION),
     "entities.xml": entities,
     "wide.png": lambda: picture(60_000),
     "text.png": lambda: picture(10, chunk(b"zTXt", b"a\x00\x00" + zlib.compress(bytes(300 * MILLION)))),
@@ -236,7 +246,7 @@ def read(path: Path) -> Iterator[str]:
         except QuorumError as error:
             yield str(error)
         return
-    kind = next((suffix[1:] for suffix in path.suffixes if suffix in (".xlsx", ".parquet", ".json")), "csv")
+    kind = kind_of(path)
     for name in ("", "jsonl", "coco", kind):
         try:
             with path.open("rb") as file:
@@ -250,6 +260,50 @@ def read(path: Path) -> Iterator[str]:
             yield str(error)
         finally:
             shutil.rmtree(uploads._root(), ignore_errors=True)
+    yield from read_by_jobs(path)
+
+
+def kind_of(path: Path) -> str:
+    return next((suffix[1:] for suffix in path.suffixes if suffix in (".xlsx", ".parquet", ".json")), "csv")
+
+
+def read_by_jobs(path: Path) -> Iterator[str]:
+    """Read a file as jobs of all other kinds do; yield what is said."""
+    from annotation.crowds.panel.reconciling import read_submissions
+    from common.errors import QuorumError
+    from evaluation.data.imported_scores.reading import FORMATS, read_scores
+    from evaluation.results.challenges.submissions import read_captions
+    from evaluation.results.disagreement.analysis import read_distributions
+    from judgments.design.panels import Panel
+    from judgments.hit_templates.importing import check_template
+    from judgments.importers import open_candidates, open_judgments, read_runs
+    from judgments.importers.textio import read_lines, read_whole
+    from judgments.studies.generation import no_progress
+
+    def lines() -> Iterator[str]:
+        return (line for _, line in read_lines(path, newline=""))
+
+    def chunks() -> Iterator[bytes]:
+        with path.open("rb") as file:
+            yield from iter(lambda: file.read(65_536), b"")
+
+    template, kind = '<p>${text}</p><input type="radio" name="tone" value="pos">', kind_of(path)
+    readers: dict[str, Callable[[], Any]] = {
+        "distributions": lambda: read_distributions(lines(), "Line ", {"a"}, [0, 1]),
+        "submissions": lambda: read_submissions(read_whole(path), Panel()),
+        "captions": lambda: read_captions(chunks(), {"a.jpg": 0}),
+        "inputs": lambda: [check_template(source=template, inputs=path)],
+        "candidates": lambda: open_candidates(kind, path).candidates(),
+        "judgments": lambda: open_judgments(kind, path).judgments(),
+        "JSON judgments": lambda: open_judgments("jsonl", path).judgments(),
+        "rankings": lambda: read_runs(path, queries={"a": 1}, ranked={"b": 1}, progress=no_progress),
+        **{f"scores in {name}": partial(read_scores, path, ["m"], format=name) for name in FORMATS},
+    }
+    for name, read in readers.items():
+        try:
+            yield f"{sum(1 for _ in read())} {name}."
+        except QuorumError as error:
+            yield str(error)
 
 
 def main(folder: Path) -> None:

@@ -30,7 +30,7 @@ MOST_PROBLEMS = 1_000  # of a file that are collected
 PROBLEMS_SHOWN = 20
 R = TypeVar("R")
 T = TypeVar("T")
-MOST_WHOLE = 20_000_000  # characters of a text that is read whole
+MOST_WHOLE = 5_000_000  # characters of a text that is read whole
 # "{n}" is the count, "{detail}" distinguishes notes of the same quirk.
 QUIRKS = {
     "repeated-line": "Lines that repeat an earlier line word for word, left out: {n}.",
@@ -197,15 +197,13 @@ def read_chunks(path: Path, *, encoding: str | None = None) -> Iterator[str]:
 
 
 def read_whole(path: Path, *, encoding: str | None = None) -> str:
-    chunks, size = [], 0
-    for chunk in read_chunks(path, encoding=encoding):
-        size += len(chunk)
+    """Return the text, of lines that are no longer than `read_lines` has them. Raise ImportProblem as that does."""
+    text, size = io.StringIO(), 0
+    for _, line in read_lines(path, encoding=encoding):
+        size += text.write(line)
         if size > MOST_WHOLE:
             raise ImportProblem(path, None, None, f"more than {MOST_WHOLE:,} characters", "a shorter file")
-        if "\0" in chunk:
-            raise ImportProblem(path, None, None, "a NUL character", "text")
-        chunks.append(chunk)
-    return "".join(chunks)
+    return text.getvalue()
 
 
 @contextmanager

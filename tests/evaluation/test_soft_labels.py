@@ -194,6 +194,16 @@ def test_a_models_distributions_are_imported_shown_and_removed_from_each_door(
     assert sent.status_code == 200
     wrong = designer.post(call, {"name": "none", "predictions": '{"unit": "x"}'}, "application/json")
     assert (wrong.status_code, "Line 1 cannot be read" in wrong.content.decode()) == (400, True)
+    huge = json.dumps({"unit": keys[0], "distribution": {"0": 10**400, "1": 0}})
+    assert "Line 1 cannot be read" in upload("none", huge)
+    upload("none", huge + " " * 2**21)
+    job = Job.objects.get(kind="import_predictions")
+    run_job(job.pk)
+    job.refresh_from_db()
+    assert (
+        job.error
+        == "net.jsonl, line 1: found a line of more than 2,097,152 characters, expected shorter lines."
+    )
     file = tmp_path / "net.jsonl"
     file.write_text(lines["written"])
     call_command("import_predictions", "dogs", str(file), name="written", stdout=StringIO())

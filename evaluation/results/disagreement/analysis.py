@@ -6,7 +6,8 @@ Predictors are metrics, single people, and a model's own distributions of people
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,7 @@ from evaluation.statistics.inference import CONFIDENCE, ITEM, spread_of_mean
 from evaluation.statistics.inputs import StatisticsError, encode
 from judgments.access.roles import Person, Right, has_right, note_event
 from judgments.cached_figures import Figures, FiguresPending, add_figures, cached_figures
-from judgments.importers import ImportProblem
-from judgments.importers.textio import read_whole
+from judgments.importers.textio import read_lines
 from judgments.kinds import KINDS
 from judgments.models import CachedFigures, Study, Unit
 from judgments.operations import Outcome, operation, row_of
@@ -90,15 +90,16 @@ def check_soft_labels(study: Study) -> None:
 
 
 def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
-    """Return (U, L) predicted shares of each label, nan for units that the file leaves out. Raise EvaluationError."""
-    try:
-        text = read_whole(path)
-    except ImportProblem:
-        raise EvaluationError(f"{path} cannot be read; expected JSON lines in UTF-8.") from None
+    """Return (U, L) predicted shares of each label, nan for units that the file leaves out.
+
+    Raises:
+        ImportProblem: the file cannot be read. EvaluationError: a line is wrong.
+    """
     keys = units.key.to_pylist()
     judged = {keys[position]: number for number, position in enumerate(positions.tolist())}
     predicted = np.full(soft.shares.shape, np.nan)
-    for where, unit, shares in _read_lines(text, f"{path}, line ", set(keys), soft.labels.tolist()):
+    lines = (line for _, line in read_lines(path, newline=""))
+    for where, unit, shares in read_distributions(lines, f"{path}, line ", set(keys), soft.labels.tolist()):
         if unit not in judged:
             continue  # nobody's answer counts
         if (shares[soft.shares[judged[unit]] > 0] == 0).any():
@@ -109,12 +110,12 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
     return predicted
 
 
-def _read_lines(
-    text: str, source: str, units: set[str], values: Sequence[float]
+def read_distributions(
+    lines: Iterable[str], source: str, units: set[str], values: Sequence[float]
 ) -> Iterator[tuple[str, str, Floats]]:
     labels = [f"{value:g}" for value in values]
     seen: set[str] = set()
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         where = f"{source}{number}"
@@ -123,14 +124,14 @@ def _read_lines(
             unit = row["unit"]
             by_label = {str(label): float(share) for label, share in row["distribution"].items()}
             known = unit in units
-        except (ValueError, LookupError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
             raise EvaluationError(
                 f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
             ) from None
         if not known:
-            raise EvaluationError(f"{where} names unit {unit!r}, which the study does not have.")
+            raise EvaluationError(f"{where} names unit {unit!r:.60}, which the study does not have.")
         if wrong := set(by_label) - set(labels):
-            raise EvaluationError(f"{where} has answer {min(wrong)!r}; expected {', '.join(labels)}.")
+            raise EvaluationError(f"{where} has answer {min(wrong)!r:.60}; expected {', '.join(labels)}.")
         shares = np.array([by_label.get(label, 0.0) for label in labels])
         total = shares.sum()
         if not ((shares >= 0).all() and abs(total - 1) <= FAR_FROM_ONE):  # false for nan, too
@@ -141,20 +142,25 @@ def _read_lines(
         yield where, unit, shares / total
 
 
-def store_predictions(*, study: Study, name: str, predictions: str, by: User | None = None) -> str:
+def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User | None = None) -> str:
     """Store the distributions of JSON lines, all or none, and return what was done; the same again changes nothing.
 
-    Every answer has a share above 0, as somebody may give it later.
+    The lines have their ends. Every answer has a share above 0, as somebody may give it later.
 
     Raises:
         EvaluationError: a line is wrong. DataConflict: the name has other distributions.
     """
-    predictions = predictions.replace("\r\n", "\n")  # as a form sends them
-    sha256 = hashlib.sha256(predictions.encode()).hexdigest()
+    digest = hashlib.sha256()
+
+    def counted_in() -> Iterator[str]:
+        for line in lines:
+            digest.update(line.replace("\r\n", "\n").encode())  # forms send the former
+            yield line
+
     units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
     labels = list(kind_of(study).outcomes)
     numbers, rows = [], []
-    for where, unit, shares in _read_lines(predictions, "Line ", set(units), labels):
+    for where, unit, shares in read_distributions(counted_in(), "Line ", set(units), labels):
         if not shares.all():
             raise EvaluationError(
                 f"{where} gives 0 to an answer; expected more, as its cost would be infinite."
@@ -163,6 +169,7 @@ def store_predictions(*, study: Study, name: str, predictions: str, by: User | N
         rows.append(shares)
     if not rows:
         raise EvaluationError("The file predicts no unit; expected JSON lines with unit and distribution.")
+    sha256 = digest.hexdigest()
     with transaction.atomic():
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         stored = Prediction.objects.filter(study=study, name=name).first()
@@ -218,7 +225,8 @@ class ImportPredictionsRequest(PredictionsName):
 def import_predictions(*, study: Study, by: User | None, name: str, predictions: str) -> Outcome:
     """Store a model's distributions, to be held against people's. The same again changes nothing."""
     check_soft_labels(study)
-    return Outcome(store_predictions(study=study, name=name, predictions=predictions, by=by))
+    lines = io.StringIO(predictions, newline="")
+    return Outcome(store_predictions(study=study, name=name, lines=lines, by=by))
 
 
 @operation("remove-predictions", "Remove predicted distributions", row="prediction")
