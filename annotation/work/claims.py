@@ -92,7 +92,7 @@ RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
 WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
 WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
 ATTEMPTS = 20
-# after which an unanswered page of somebody who answered others makes room; ``longest_pause`` is for those who did not
+# after which an unanswered page of somebody who answered others makes room, or later if it takes longer
 LONGEST_UNANSWERED = timedelta(minutes=5)
 LOOK_AGAIN = 15  # seconds after which who waits for a page looks again
 HITS_SEARCHED = 64  # HITs to search for new control items before old ones are left out
@@ -286,7 +286,8 @@ def _end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     """End the lease that has been silent longest, for a worker to whom nothing is left; return how many ended.
 
     First one of an address (of IPv6 the /64) where more people hold seats than a household has, if its answers have
-    stopped; then one without an answer, whose worker had time to read; then one of an address where several hold seats.
+    stopped; then one without an answer whose worker had time for the whole page, as without scripts all answers come
+    at its end; then one of an address where several hold seats.
     """
     if worker.source != Worker.Source.LOCAL:
         return 0  # a crowd promised the slots of its workers
@@ -323,9 +324,11 @@ def _end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
 
 def _patience(lease: Any, study: Study) -> timedelta:
     """Return the time without an answer after which a lease makes room."""
-    alone = (lease.people or 1) == 1
-    pause = longest_pause(study)
-    return max(pause, LONGEST_UNANSWERED) if alone and lease.spoke else pause
+    if lease.answers:
+        return longest_pause(study)
+    items = len(lease.order) or len(cached_units_of(lease.hit))
+    page = max(longest_pause(study), items * timedelta(seconds=design_of(study).seconds_per_unit))
+    return max(page, LONGEST_UNANSWERED) if lease.spoke and (lease.people or 1) == 1 else page
 
 
 def waits_for_a_page(*, study: Study, worker: Worker) -> bool:

@@ -323,8 +323,8 @@ class Looker:
         )
 
 
-def looked_at_by_three() -> tuple[Study, list[Looker]]:
-    study = make_study("pairwise", judgments_per_unit=1, units_per_hit=4, controls={"per_hit": 0})
+def looked_at_by_three(**values: Any) -> tuple[Study, list[Looker]]:
+    study = make_study("pairwise", judgments_per_unit=1, units_per_hit=4, controls={"per_hit": 0}, **values)
     assert study.hits.count() == 3
     return study, [Looker(study, f"looker {number}", f"198.51.100.{number}") for number in range(3)]
 
@@ -370,6 +370,17 @@ def test_who_answers_within_the_reading_keeps_the_page(clock: Clock) -> None:
     late.stay(clock)
     assert not late.waits  # nothing is left to wait for
     assert slots_add_up(study)
+
+
+def test_a_form_without_scripts_that_takes_its_time_counts(clock: Clock) -> None:
+    study, people = looked_at_by_three(seconds_per_unit=100)  # 400 for a page
+    late = Looker(study, "late", "198.51.100.9")
+    while clock.seconds < 380:
+        late.stay(clock)
+    assert {one.send("submit").status_code for one in people} == {200}
+    assert set(Assignment.objects.values_list("state", flat=True)) == {"submitted"}
+    late.stay(clock)
+    assert not late.waits
 
 
 def test_whose_page_gave_way_gets_it_again_while_its_place_is_free(clock: Clock) -> None:
