@@ -15,18 +15,20 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from common.incoming import Excess, limits
+from common.memory import data_taken
 
 PARQUET = Path(__file__).with_name("parquet.py")
-SHARE = 0.75  # of the limit of memory that is for data; the rest is for the libraries, and for who asked
-LONGER = 6  # times a line may be in bytes: JSON's escapes
+SHARE = 0.6  # of the limit of memory that is for data; the rest is for the libraries
+LONGER = 4  # times a line may be in bytes, which UTF-8 has at most for a character
 
 
 @contextmanager
 def at_most_memory(megabytes: int) -> Iterator[None]:
-    """Let this process have no more memory for data during the block than this; 0 for no limit."""
+    """Let this process take no more memory for data during the block than this, beside what it has; 0 for no limit."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     if megabytes:
-        resource.setrlimit(resource.RLIMIT_DATA, (megabytes * 10**6, before[1]))
+        most = data_taken() + megabytes * 10**6
+        resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
     try:
         yield
     finally:
