@@ -19,6 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -34,6 +36,7 @@ from config.observing.outages import LongRequests, RequestTooLong
 from judgments.datasets import uploads
 from judgments.importers import ImportProblem, open_dataset
 from judgments.importers.records import Columns, read_json_lines
+from judgments.importers.tables import read_parquet
 from judgments.importers.textio import ImportNotes
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
@@ -110,6 +113,57 @@ def test_a_million_rows_of_an_ordinary_ratio_are_read(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(rows.encode(), 1))
     columns, notes = Columns(("image", "caption"), strict=True), ImportNotes()
     assert sum(1 for _ in read_json_lines(path, columns, notes)) == 10**6
+
+
+def test_parquet_with_pictures_of_ordinary_size_is_read_without_them(tmp_path: Path) -> None:
+    pictures = [{"bytes": os.urandom(600_000), "path": f"{n}.jpg"} for n in range(100)]
+    names, kind = (
+        [picture["path"] for picture in pictures],
+        pa.struct({"bytes": pa.binary(), "path": pa.string()}),
+    )
+    columns = {
+        "picture": pa.array(pictures, kind),
+        "thumbnail": [b"x"] * 100,
+        "image": names,
+        "caption": names,
+    }
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=100)
+    rows = list(open_dataset("parquet", tmp_path / "a.parquet").references())
+    assert [row.image for row in rows] == names
+    records = read_parquet(tmp_path / "a.parquet", Columns((), loose=True), ImportNotes(), None)
+    assert next(records).values == {
+        "picture": {"path": "0.jpg"}, "thumbnail": None, "image": "0.jpg", "caption": "0.jpg"
+    }  # fmt: skip
+
+
+def test_characters_of_parquet_are_counted_and_not_their_bytes(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["狗" * 2_000_000]}), tmp_path / "a.parquet")
+    [record] = read_parquet(tmp_path / "a.parquet", Columns((), loose=True), ImportNotes(), None)
+    assert record.values == {"text": "狗" * 2_000_000}
+    pq.write_table(pa.table({"text": ["狗" * 2_100_000]}), tmp_path / "a.parquet")
+    with pytest.raises(ImportProblem, match="a record of more than 2,097,152 characters"):
+        list(read_parquet(tmp_path / "a.parquet", Columns((), loose=True), ImportNotes(), None))
+
+
+def test_each_job_of_a_process_gets_the_memory_that_is_its_own() -> None:
+    program = """
+from common.incoming.apart import at_most_memory
+kept = []
+for job in range(2):
+    with at_most_memory(300):
+        import pyarrow
+        pyarrow.array(range(1_000)).cast("string")
+        kept.append(bytearray(200_000_000))
+with at_most_memory(300):
+    try:
+        print(len(bytearray(400_000_000)))
+    except MemoryError:
+        print("too much")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "too much\n"
 
 
 SMALL = Limits(bytes=300_000, growth=50, lines=2_000, line=5_000, files=20, depth=20, pixels=10_000)

@@ -1,7 +1,7 @@
 """Write the rows of a Parquet file to standard output: `python parquet.py FILE LIMITS`, started by `apart`.
 
 The first line is the names of the columns, each other one a row, as JSON. What cannot be read ends with an object.
-Nothing of Quorum is imported here, as the process is started for each file.
+Next to nothing of Quorum is imported here, as the process is started for each file.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from common.memory import data_taken
+
 MOST_COLUMNS = 16_384
 ROWS_AT_ONCE = 256
 BYTES_AT_ONCE = 2**23
@@ -29,19 +31,34 @@ OUT_OF_MEMORY = 3  # this process's state when it ends
 
 
 def rows_of(path: str) -> Iterator[list[Any]]:
-    """Yield the names of the columns, then rows."""
+    """Yield the names of the columns, then rows. Bytes, such as pictures, are not read."""
     with pq.ParquetFile(path, buffer_size=READ_AT_ONCE) as file:
-        about = file.metadata
-        yield file.schema_arrow.names
-        size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
+        about, names = file.metadata, file.schema_arrow.names
+        yield names
+        leaves = [about.schema.column(number) for number in range(about.num_columns)]
+        read = [number for number, leaf in enumerate(leaves) if not _is_bytes(leaf)]
+        size = sum(
+            about.row_group(group).column(number).total_uncompressed_size
+            for group in range(about.num_row_groups)
+            for number in read
+        )
         fitting = BYTES_AT_ONCE * about.num_rows // max(size, 1)  # if the file lies, it costs memory alone
-        for batch in file.iter_batches(min(max(fitting, 1), ROWS_AT_ONCE), use_threads=False):
-            columns = [column.to_pylist() for column in batch.columns]
+        at_once = min(max(fitting, 1), ROWS_AT_ONCE)
+        for batch in file.iter_batches(at_once, columns=[leaves[n].path for n in read], use_threads=False):
+            present = dict(
+                zip(batch.schema.names, (column.to_pylist() for column in batch.columns), strict=True)
+            )
+            absent = [None] * batch.num_rows
+            columns = [present.get(name, absent) for name in names]
             yield from (list(map(_plain, row)) for row in zip(*columns, strict=True))
 
 
+def _is_bytes(leaf: pq.ColumnSchema) -> bool:
+    return leaf.physical_type.endswith("BYTE_ARRAY") and leaf.logical_type.type == "NONE"
+
+
 def _plain(value: Any) -> Any:
-    """Return what JSON holds; None for bytes, such as a picture."""
+    """Return what JSON holds; None for bytes."""
     match value:
         case None | str() | int() | float():
             return value
@@ -64,10 +81,11 @@ def excess_of(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
     for number, row in enumerate(rows_of(path)):
         if not number and len(row) > MOST_COLUMNS:
             return f"{len(row):,} columns", f"at most {MOST_COLUMNS:,}"
-        line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
-        size += len(line)
-        if len(line) > limits["line"]:
+        text = json.dumps(row, ensure_ascii=False)
+        if len(text) > limits["line"]:
             return f"a record of more than {limits['line']:,} characters", "shorter ones"
+        line = text.encode() + b"\n"
+        size += len(line)
         for name, count, noun in (("lines", number, "rows"), ("bytes", size, "bytes")):
             if count > limits[name]:
                 return f"more than {limits[name]:,} {noun}", f"fewer (the setting INCOMING_{name.upper()})"
@@ -79,7 +97,8 @@ def excess_of(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
 
 def main(path: str, limits: dict[str, int]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    resource.setrlimit(resource.RLIMIT_DATA, (limits["memory"], limits["memory"]))
+    most = data_taken() + limits["memory"]
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     resource.setrlimit(resource.RLIMIT_CPU, (limits["seconds"], limits["seconds"]))
     try:
         excess = excess_of(path, limits)
