@@ -55,11 +55,11 @@ from annotation.work.claims import (
     Lease,
     claim_assignment,
     extend_lease,
+    free_a_page,
     reserve_next,
     retake_assignment,
     return_assignment,
     waits_for_a_page,
-    without_own_captions,
 )
 from annotation.work.joining import has_reached_limit
 from annotation.work.submissions import (
@@ -80,7 +80,7 @@ from annotation.work.worksheet import (
 from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from common.incoming import load_json
-from judgments.models import HIT, Study
+from judgments.models import Study
 from judgments.studies.studies import design_of, find_study, kind_of
 
 MOST_BYTES = 1_000_000
@@ -438,16 +438,13 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("annotation:study", slug)
     if session_of(study=study, worker=worker) is not None:
         return redirect("annotation:panel-end", slug)
-    now = timezone.now()
     mine = Assignment.objects.filter(study=study, worker=worker)
     finished = mine.finished().count()
-    working = mine.with_lease(now).exists()
-    others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
-    others = without_own_captions(others, study=study, worker=worker)
+    working = mine.with_lease(timezone.now()).exists()
     is_open = study.state == Study.State.OPEN
     design = read_design(study)
     done_all = is_open and not working and has_reached_limit(study=study, design=design, worker=worker)
-    more = is_open and not working and not done_all and others.filter(open_slots__gt=0).exists()
+    more = is_open and not working and not done_all and free_a_page(study=study, worker=worker)
     waiting = not working and not more and waits_for_a_page(study=study, worker=worker)
     left = (("held", working), ("more", more), ("waiting", waiting), ("all", done_all))
     context = {
@@ -462,7 +459,8 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     response = render(request, "annotation/done.html", context)
     if context["left"] == "waiting":
         # works without scripts; nobody is led away from the completion code
-        address = resolve_url("annotation:done" if finished else "annotation:work", slug)
-        response.headers["Refresh"] = f"{LOOK_AGAIN}; url={address}{'' if finished else '?waited'}"
+        work_address = f"{resolve_url('annotation:work', slug)}?another&waited"
+        address = resolve_url("annotation:done", slug) if finished else work_address
+        response.headers["Refresh"] = f"{LOOK_AGAIN}; url={address}"
         response.headers["Retry-After"] = str(LOOK_AGAIN)
     return response

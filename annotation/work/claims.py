@@ -190,9 +190,7 @@ def find_candidate(
             return None
     if has_reached_limit(study=study, design=design, worker=worker):
         return None
-    hits = _candidates(study, worker, participation, overdue)
-    if not hits and ignored is None and not attempt and _end_silent_lease(study, worker, participation):
-        hits = _next_hits(study, worker, participation)
+    hits = _candidates(study, worker, participation, overdue, end_silent=ignored is None and not attempt)
     if not hits:
         return None
     met = control_items_met(study, worker) if participation.began and may_repeat_controls(study) else {}
@@ -270,16 +268,20 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
     return leases, overdue
 
 
-def _candidates(study: Study, worker: Worker, participation: Any, overdue: Sequence[Assignment]) -> list[HIT]:
-    """Return HITs with an open slot; release expired leases only if there is none, to save writes."""
+def _candidates(
+    study: Study, worker: Worker, participation: Any, overdue: Sequence[Assignment], *, end_silent: bool
+) -> list[HIT]:
+    """Return HITs with an open slot; release expired and silent leases only if there is none, to save writes."""
     hits: list[HIT] = []
     if not any(lease.worker_id == worker.pk for lease in overdue):
         hits = _next_hits(study, worker, participation)
-    if hits or not overdue:
-        return hits
-    expired = Assignment.objects.overdue(timezone.now()).filter(pk__in=[lease.pk for lease in overdue])
-    release_slots(expired, Assignment.State.EXPIRED)
-    return _next_hits(study, worker, participation)
+    if not hits and overdue:
+        expired = Assignment.objects.overdue(timezone.now()).filter(pk__in=[lease.pk for lease in overdue])
+        release_slots(expired, Assignment.State.EXPIRED)
+        hits = _next_hits(study, worker, participation)
+    if not hits and end_silent and _end_silent_lease(study, worker, participation):
+        hits = _next_hits(study, worker, participation)
+    return hits
 
 
 def _end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
@@ -331,6 +333,14 @@ def _patience(lease: Any, study: Study) -> timedelta:
     return max(page, LONGEST_UNANSWERED) if lease.spoke and (lease.people or 1) == 1 else page
 
 
+def free_a_page(*, study: Study, worker: Worker) -> bool:
+    """Release leases for a worker who holds none, as a claim would; return whether a page is there for them."""
+    participation = _participation(study, worker)
+    _own, overdue = _leases(study, worker)
+    goes_on = participation.standing == Participation.Standing.ACTIVE and study.paused_at is None
+    return bool(_candidates(study, worker, participation, overdue if goes_on else [], end_silent=goes_on))
+
+
 def waits_for_a_page(*, study: Study, worker: Worker) -> bool:
     """Return whether a worker to whom nothing is left may get a page that others hold."""
     if study.state != Study.State.OPEN or has_reached_limit(
@@ -339,7 +349,7 @@ def waits_for_a_page(*, study: Study, worker: Worker) -> bool:
         return False
     mine = Assignment.objects.filter(study=study, worker=worker)
     others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
-    held = others.filter(assignments__in=Assignment.objects.filter(study=study).with_lease(timezone.now()))
+    held = others.filter(assignments__in=Assignment.objects.filter(study=study, state__in=LEASED_STATES))
     return without_own_captions(held, study=study, worker=worker).exists()
 
 

@@ -358,6 +358,53 @@ def test_who_stays_gets_the_page_of_one_who_only_looked(clock: Clock) -> None:
     assert slots_add_up(study)
 
 
+def test_who_handed_in_a_page_and_stays_is_shown_the_page_of_one_who_only_looked(clock: Clock) -> None:
+    study, lookers = looked_at_by_three()
+    assert lookers[0].send("submit").status_code == 200
+    lookers[0].look(f"/s/{study.slug}/done/")
+    while lookers[0].waits:
+        assert clock.seconds < 90
+        lookers[0].stay(clock)
+    page = lookers[0].page.content.decode()
+    assert "There is more work in this study" in page
+    assert "Your completion code" in page
+    lookers[0].look(f"/s/{study.slug}/work/")
+    assert lookers[0].work
+    assert slots_add_up(study)
+
+
+def test_who_handed_in_a_page_and_stays_is_shown_one_whose_time_ended(clock: Clock) -> None:
+    study, lookers = looked_at_by_three()
+    for one in lookers:
+        one.send("save")
+    assert lookers[0].send("submit").status_code == 200
+    lookers[0].look(f"/s/{study.slug}/done/")
+    assert lookers[0].waits
+    clock.pass_by(minutes=61)
+    lookers[0].stay(clock)
+    assert "There is more work in this study" in lookers[0].page.content.decode()
+
+
+def test_who_lost_a_page_with_answers_and_wants_another_gets_it_by_staying(clock: Clock) -> None:
+    study, lookers = looked_at_by_three()
+    late = Looker(study, "late", "198.51.100.9")
+    while late.waits:
+        late.stay(clock)
+    late.send("save")
+    given = Assignment.objects.get(state="expired")
+    (lost,) = [one for one in lookers if one.work.endswith(str(given.pk))]
+    for one in lookers:
+        one.send("save")
+    lost.look(f"/s/{study.slug}/work/?another")
+    lost.stay(clock)
+    assert lost.waits  # it goes on
+    assert "?another" in lost.page.content.decode()  # also by hand
+    clock.pass_by(minutes=61)
+    lost.stay(clock)
+    assert "A page of work came free; it is yours now." in lost.page.content.decode()
+    assert lost.work
+
+
 def test_who_answers_within_the_reading_keeps_the_page(clock: Clock) -> None:
     study, lookers = looked_at_by_three()
     for one in lookers:
