@@ -14,9 +14,9 @@ from common.rows import AppendOnlyRow
 from judgments.models import Study
 from judgments.models.datasets import account_key
 
-NAME_LENGTH = 100
+NAME_LENGTH = 100  # of a name that somebody types
 MARK = re.compile(r" #[0-9a-f]{8}$")  # behind a name that somebody has in another study
-LENGTH_BEFORE_MARK = NAME_LENGTH - len(" #01234567")
+MARK_LENGTH = len(" #01234567")
 
 
 class Worker(models.Model):
@@ -33,7 +33,7 @@ class Worker(models.Model):
         REHEARSAL = "rehearsal", gettext_lazy("rehearsal crowd (simulated)")
         IMPORTED = "imported", gettext_lazy("imported judgments")
 
-    name = models.CharField(max_length=NAME_LENGTH)
+    name = models.CharField(max_length=NAME_LENGTH + MARK_LENGTH)
     source = models.CharField(max_length=20, choices=Source, default=Source.LOCAL)
     study = models.ForeignKey(
         Study, on_delete=models.CASCADE, related_name="+", null=True, blank=True,
@@ -61,6 +61,9 @@ class Worker(models.Model):
 
     class Meta:
         ordering = ["name"]
+        indexes = [
+            models.Index(fields=["resume_hash"], condition=Q(source="local"), name="workers_by_resume_code")
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["name"], condition=Q(source="local"), name="local_worker_name_once"
@@ -98,8 +101,7 @@ class Worker(models.Model):
         return MARK.sub("", self.name)
 
     def is_called(self, name: str) -> bool:
-        marked = self.shown_name != self.name
-        return name == self.name or (marked and name[:LENGTH_BEFORE_MARK] == self.shown_name)
+        return name in (self.name, self.shown_name)
 
     @property
     def is_person(self) -> bool:

@@ -30,7 +30,7 @@ from annotation.errors import (
 )
 from annotation.models import Assignment, Invitation, Participation, Worker
 from annotation.models.assignments import LIVE_STATES
-from annotation.models.people import LENGTH_BEFORE_MARK, NAME_LENGTH
+from annotation.models.people import MARK, NAME_LENGTH
 from annotation.privacy.consent import agree, note_version
 from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
@@ -323,8 +323,11 @@ def _find_or_create_worker(
         # a token from the request stays valid: it may be in use in another window
         return known, known.token or _new_token(known), None
     token, resume = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_urlsafe(12)
-    stem = name[:LENGTH_BEFORE_MARK]
-    for stored in (name, f"{stem} #{secrets.token_hex(4)}"):
+    if MARK.search(name):
+        raise NameProblem(
+            _("A name cannot end with # and eight letters or digits; please choose another one.")
+        )
+    for stored in (name, f"{name} #{secrets.token_hex(4)}"):
         with suppress(IntegrityError), transaction.atomic():
             worker = Worker.objects.create(
                 name=stored, token_hash=hash_secret(token), resume_hash=hash_secret(resume), country=country
@@ -333,7 +336,7 @@ def _find_or_create_worker(
         # who joins with the name at the same moment waits here for the other, and sees them
         Worker.objects.select_for_update().filter(source=Worker.Source.LOCAL, name=name).first()
         here = Worker.objects.filter(
-            source=Worker.Source.LOCAL, name__startswith=stem, participations__study=study
+            source=Worker.Source.LOCAL, name__startswith=name, participations__study=study
         )
         if any(worker.is_called(name) for worker in here):
             break

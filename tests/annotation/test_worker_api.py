@@ -45,8 +45,7 @@ def test_a_name_of_another_study_is_answered_like_a_free_one(name: str) -> None:
 
     reply = come()
     assert (reply.status_code, set(reply.json())) == (201, set(first))
-    if len(name) < 90:  # of a longer one the end makes room for the mark
-        assert reply.json()["worker"] == first["worker"] == name
+    assert reply.json()["worker"] == first["worker"] == name
     assert reply.json()["token"] != first["token"]
     browser = Client()
     browser.cookies["quorum_worker"] = reply.json()["token"]
@@ -61,6 +60,22 @@ def test_a_name_of_another_study_is_answered_like_a_free_one(name: str) -> None:
     mine = post(f"/api/studies/{other.slug}/join/", {"worker": name, "resume": first["resume"]})
     assert mine.status_code == 201
     assert Worker.objects.get(participations__study=other).name == name
+
+
+def test_a_name_that_ends_like_a_mark_is_refused_but_to_its_owner() -> None:
+    study = make_study()
+    reply = post(f"/api/studies/{study.slug}/join/", {"worker": "ada #12345678"})
+    assert "please choose another one" in is_problem(reply, 400)["detail"]
+    assert post(f"/api/studies/{study.slug}/join/", {"worker": "ada"}).status_code == 201
+    worker, headers = make_worker(study, "bela")
+    Worker.objects.filter(pk=worker.pk).update(name="bela #12345678")  # from before there were marks
+    again = post(f"/api/studies/{study.slug}/join/", {"worker": "bela #12345678"}, headers)
+    assert again.status_code == 201
+
+
+def test_a_resume_code_is_found_without_reading_all_workers() -> None:
+    found = Worker.objects.filter(source=Worker.Source.LOCAL, resume_hash="0" * 64)
+    assert "workers_by_resume_code" in found.explain()
 
 
 def test_a_taken_name_is_refused_to_another_worker_too() -> None:
