@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -40,7 +41,7 @@ from judgments.importers.tables import read_parquet
 from judgments.importers.textio import ImportNotes
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
-from tests.bombs import BOMBS, packed
+from tests.bombs import BOMBS, blank, packed, read
 from tests.installations import PATIENCE, Installations
 from tests.judgments.desk import words
 
@@ -60,6 +61,10 @@ def sent(name: str, content: bytes) -> SimpleUploadedFile:
     return SimpleUploadedFile(name, content)
 
 
+def no_sentences(said: list[str]) -> list[str]:
+    return [line for text in said for line in text.split("\n") if not SENTENCE.fullmatch(line)]
+
+
 def test_every_bomb_is_refused_in_sentences_and_little_memory(tmp_path: Path) -> None:
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "config.settings", "DATA_DIR": str(tmp_path / "data"),
@@ -77,8 +82,7 @@ def test_every_bomb_is_refused_in_sentences_and_little_memory(tmp_path: Path) ->
     for one in results:
         assert one["state"] == 0, (one, done.stderr)
         assert one["said"], one
-        wrong = [sentence for sentence in one["said"] if not SENTENCE.fullmatch(sentence)]
-        assert not wrong, one
+        assert not no_sentences(one["said"]), one
 
 
 @pytest.mark.parametrize("name", ["jsonl", "csv", "json"])
@@ -224,6 +228,122 @@ def test_whatever_is_sent_is_understood_or_refused_in_one_sentence(
                 except QuorumError as error:
                     said.append(str(error))
     assert all(SENTENCE.fullmatch(sentence) for sentence in said), said
+
+
+def sheet(rows: str) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            "xl/worksheets/sheet1.xml", f'<worksheet xmlns="x"><sheetData>{rows}</sheetData></worksheet>'
+        )
+        archive.writestr(
+            "xl/sharedStrings.xml", '<sst xmlns="x"><si><t>image</t></si><si><t>caption</t></si></sst>'
+        )
+    return stream.getvalue()
+
+
+TABLE = pa.table({"image": ["a.jpg", "b.jpg"], "caption": ["A dog", "A cat"], "system": ["near", "far"]})
+HEAD_ROW = '<row><c t="s"><v>0</v></c><c t="s"><v>1</v></c></row>'
+ORDINARY: dict[str, bytes] = {
+    "a.xlsx": sheet(HEAD_ROW + "<row><c><v>a.jpg</v></c><c><v>A dog</v></c></row>"),
+    **{f"a.{kind}": blank(20, kind) for kind in ("png", "gif", "webp", "jpeg")},
+    "predictions.jsonl": b'{"unit": "a", "distribution": {"0": 0.3, "1": 0.7}}\n' * 2,
+    "panel.csv": b"Participant id,Session,Status,Completion code\na1,s1,APPROVED,C0DE\n",
+    "scores.csv": b"image,system,score\na.jpg,near,0.5\n",
+    "scores.jsonl": b'{"image": "a.jpg", "system": "near", "m": 0.5}\n',
+    "m.seg.score": b"near\t0.5\nfar\tNone\n",
+    "run.txt": b"a Q0 b 1 0.5 near\n",
+    "captions.json": b'[{"image_id": "a.jpg", "caption": "A dog"}]',
+}
+FLIPS = st.lists(st.tuples(st.integers(0, 2_000), st.integers(1, 255)), max_size=5)
+
+
+def flipped(content: bytes, flips: list[tuple[int, int]], cut: int) -> bytes:
+    changed = bytearray(content)
+    for place, bits in flips:
+        changed[place % len(changed)] ^= bits
+    return bytes(changed[: len(changed) - cut])
+
+
+def said_of(name: str, content: bytes) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder, override_settings(INCOMING=SMALL):
+        path = Path(folder) / name
+        path.write_bytes(content)
+        return list(read(path))
+
+
+@settings(max_examples=60, derandomize=True)
+@given(name=st.sampled_from(sorted(ORDINARY)), flips=FLIPS, cut=st.sampled_from([0, 0, 0, 1, 9]))
+def test_a_damaged_file_of_any_kind_is_read_or_refused_in_sentences(
+    name: str, flips: list[tuple[int, int]], cut: int
+) -> None:
+    assert not no_sentences(said_of(name, flipped(ORDINARY[name], flips, cut)))
+
+
+PIECES = (
+    *(
+        "<row>",
+        "</row>",
+        '<row r="x">',
+        '<row r="-7">',
+        '<c t="s">',
+        '<c t="b">',
+        '<c r="ZZZ9">',
+        '<c r="B1">',
+        "</c>",
+    ),
+    *(
+        "<v>",
+        "</v>",
+        "<v>99</v>",
+        "<v>-1</v>",
+        "<t>",
+        "</t>",
+        "text",
+        "&amp;",
+        "&#0;",
+        "&x;",
+        "<!--",
+        "-->",
+        "<a:b>",
+    ),
+    *(
+        "<![CDATA[",
+        "]]>",
+        "<?x ?>",
+        "<is>",
+        "</is>",
+        "<!DOCTYPE a>",
+        "\x00",
+        "9" * 5_000,
+        '<c r="A1" r="A1"/>',
+    ),
+    *("<v>0</v>", "<row><c><v>a.jpg</v></c><c><v>A dog</v></c></row>"),
+)
+
+
+@settings(max_examples=30, derandomize=True)
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=12), header=st.sampled_from(["", HEAD_ROW]))
+def test_whatever_a_workbook_holds_is_read_or_refused_in_sentences(pieces: list[str], header: str) -> None:
+    assert not no_sentences(said_of("a.xlsx", sheet(header + "".join(pieces))))
+
+
+@settings(max_examples=6, derandomize=True)
+@given(flips=FLIPS, compression=st.sampled_from(["none", "zstd"]))
+def test_damaged_parquet_is_read_or_refused_in_a_sentence(
+    flips: list[tuple[int, int]], compression: str
+) -> None:
+    stream = io.BytesIO()
+    pq.write_table(TABLE, stream, compression=compression)
+    with tempfile.TemporaryDirectory() as folder, override_settings(INCOMING=SMALL):
+        path = Path(folder) / "a.parquet"
+        path.write_bytes(flipped(stream.getvalue(), flips, 0))
+        said = []
+        try:
+            list(open_dataset("parquet", path).references())
+        except QuorumError as error:
+            said.append(str(error))
+    assert not no_sentences(said)
 
 
 @pytest.mark.parametrize(
