@@ -924,9 +924,8 @@ def _counts(now: datetime, recently: datetime) -> Q:
 def _taken_seats() -> QuerySet[Seat, int]:
     now, recently = (query_parameter(name, DateTimeField()) for name in ("now", "recently"))
     site = tuple(query_parameter(name, CharField()) for name in ("least", "most"))
-    taken = Seat.objects.filter(_counts(now, recently), study=_STUDY, address__range=site)
-    taken = taken.order_by().values("study")
-    return taken.annotate(n=Count("pk")).values_list("n", flat=True)
+    taken = Seat.objects.filter(_counts(now, recently), study=_STUDY, address__range=site).order_by()
+    return taken.values("study").annotate(n=Count("pk")).values_list("n", flat=True)
 
 
 _TAKEN: PreparedQuery[int] = PreparedQuery(_taken_seats)
