@@ -133,14 +133,15 @@ def uploaded_text(file: UploadedFile, *, most: int = HEAD) -> str:
 
 def open_bounded(path: Path) -> io.BufferedReader:
     """Open a file, unpacked if it is gzip. Reading raises Excess, BeyondHead, or what gzip raises for damage."""
-    return io.BufferedReader(_BoundedFile(path), READ_AT_ONCE)
+    return io.BufferedReader(_BoundedFile(path.open("rb")), READ_AT_ONCE)
 
 
 class _BoundedFile(io.RawIOBase):
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
-        self._packed = self._file.peek(2)[:2] == GZIP_MAGIC
-        self._source: Any = gzip.GzipFile(fileobj=self._file) if self._packed else self._file
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file, self._source = file, file  # type: io.BufferedReader, Any
+        self._packed = file.peek(2)[:2] == GZIP_MAGIC
+        if self._packed:
+            self._source = gzip.GzipFile(fileobj=file)
         self._limits = limits()
         self._until = time.monotonic() + self._limits.seconds
         self._size = self._lines = 0

@@ -285,9 +285,11 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
     @display(description="opens")
     def opens(self, token: ApiToken) -> str:
-        studies = [study.slug for study in token.studies.all()]
-        only = f" ({', '.join(studies) or gettext('no study any more')})" if token.limited else ""
-        return f"{', '.join(token.scopes)}{only}"
+        scopes = ", ".join(token.scopes)
+        if not token.limited:
+            return scopes
+        studies = ", ".join(study.slug for study in token.studies.all()) or gettext("no study any more")
+        return f"{scopes} ({studies})"
 
     @display(description="last used", ordering="last_used_at", empty_value=gettext_lazy("never"))
     def last_used(self, token: ApiToken) -> str | None:

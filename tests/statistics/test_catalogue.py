@@ -157,7 +157,7 @@ def test_options_from_numpy_are_written_as_pythons_are() -> None:
 
 def test_each_cell_of_a_grid_has_the_signature_of_its_own_call() -> None:
     for cell in kappa_grid(ONE, TWO, resamples=30).cells:
-        assert call_of(cell.signature)(ONE, TWO, clusters="naive") == cell
+        assert repr(call_of(cell.signature)(ONE, TWO, clusters="naive")) == repr(cell)  # nan is not nan
 
 
 def test_a_function_or_a_running_stream_is_left_to_the_caller() -> None:
