@@ -222,7 +222,9 @@ def dispatch(queue: str) -> None:
     nobody knows what is in a file. Kinds that another version knows are left to the sweep.
     """
     waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=_kinds)
-    elsewhere: dict[int, int | None] = {}  # jobs that another process sends at this moment, and their accounts
+    elsewhere: dict[
+        int, int | None
+    ] = {}  # jobs that another process sends at this moment, and their accounts
     while oldest := dict(
         waiting.filter(sent_at=None)
         .exclude(pk__in=elsewhere)

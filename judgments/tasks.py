@@ -33,7 +33,7 @@ from evaluation.numeric import packing
 from evaluation.numeric.parallel import PartFunction, Results, Serial, using
 from judgments import jobs
 from judgments.jobs import DATABASE_FAILURES, HEAVY, READING, Run, is_gone, owner_name
-from judgments.models import Job, Study
+from judgments.models import Study
 
 QUEUE = "parts"
 TAKE_OVER = 3  # times the longest part so far, before a part of a silent worker is computed here

@@ -21,7 +21,9 @@ def main() -> int:
     parser.add_argument(
         "--kills", type=int, default=15, help="of web servers, workers, beat, database and broker"
     )
-    parser.add_argument("--each", type=int, default=1, help="how many web servers, workers, and workers that read files")
+    parser.add_argument(
+        "--each", type=int, default=1, help="how many web servers, workers, and workers that read files"
+    )
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="postgresql")
     parser.add_argument("--broker", choices=["redis", "rabbitmq", "none"], default="redis")
     parser.add_argument("--logs", type=Path, help="a folder for the logs of runs that failed")

@@ -148,7 +148,9 @@ def jobs() -> None:
                 f"{job}: {job.error}" for job in ended.exclude(state=Job.State.DONE).exclude(pk__in=repeated)
             ),
             "datasets": datasets,
-            "latest_start": max((job.started_at - job.created_at).total_seconds() for job in of_files),
+            "latest_start": max(
+                (job.started_at - job.created_at).total_seconds() for job in of_files if job.started_at
+            ),
             "slowest": max(
                 (job.finished_at - job.created_at).total_seconds() for job in ended if job.finished_at
             ),

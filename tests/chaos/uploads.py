@@ -143,14 +143,17 @@ class Uploader:
             url = urllib.parse.urljoin(self.server.url, path)
             headers = {"Content-Type": kind, "Referer": url} if body else {}
             try:
-                with self._browser.open(urllib.request.Request(url, body, headers), timeout=PATIENCE) as reply:
+                with self._browser.open(
+                    urllib.request.Request(url, body, headers), timeout=PATIENCE
+                ) as reply:
                     return reply.url, reply.read().decode()
             except urllib.error.HTTPError as error:
                 with error:
                     page = error.read().decode()
                 if error.code == 404:
                     raise NotThere(path) from None
-                assert error.code == 503, words(f"{error.code} at {path}", page)
+                if error.code != 503:
+                    raise AssertionError(words(f"{error.code} at {path}", page)) from None
             except (OSError, http.client.HTTPException):
                 pass
             assert time.monotonic() < end, f"{path} is away"
