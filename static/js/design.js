@@ -50,7 +50,7 @@ function showResult(seen) {
   for (const problem of told) for (const words of problem.words) addNote(problem.field, words);
   listProblems(told);
   updateMarks();
-  if (!typed) file.value = seen.toml;
+  if (!typed && document.activeElement !== file) file.value = seen.toml;  // or what is selected there would be lost
   for (const unit of desk.querySelectorAll("[data-currency]")) unit.textContent = seen.currency;
   const waiting = seen.problems.length - told.length;
   if (!seen.preview) showState(told.length || !waiting ? desk.dataset.sayWaits : "");

@@ -51,7 +51,12 @@ function startPage(form) {
 
   function showState(text, tone = "") {
     if (tone) state.dataset.tone = tone; else delete state.dataset.tone;
+    delete state.dataset.request;
     state.textContent = text;
+  }
+
+  function showProgress(text, tone) {
+    if (!("request" in state.dataset)) showState(text, tone);  // what a person is asked to do stays until it is done
   }
 
   function showNote(name, shown = true) {
@@ -173,7 +178,7 @@ function startPage(form) {
     const answers = positions.map((position) => waiting.get(position)).filter(Boolean);
     if (answers.length) tabs.broadcast({ answers });
     if (!unsent().length || over) return;
-    showState(words.saving, "saving");
+    showProgress(words.saving, "saving");
     scheduleSend();
   }
 
@@ -245,7 +250,7 @@ function startPage(form) {
       for (const answer of batch) if (waiting.get(answer.position) === answer) waiting.delete(answer.position);
       storeLocally();
       alone &&= unsent().length > 0;
-      if (unsent().length) scheduleSend(alone ? 0 : undefined); else if (latestRefusal()) showState(latestRefusal(), "bad"); else showState(words.saved, "saved");
+      if (unsent().length) scheduleSend(alone ? 0 : undefined); else if (latestRefusal()) showState(latestRefusal(), "bad"); else showProgress(words.saved, "saved");
     } else if (isTemporary(reply)) {
       showState(troubleMessage(reply), "bad");
       scheduleSend(RETRY_AFTER[Math.min(failures, RETRY_AFTER.length - 1)]);

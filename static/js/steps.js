@@ -147,6 +147,7 @@ function openPage(form) {
 
   function showMessage(text, tone = "bad") {
     if (tone) state.dataset.tone = tone; else delete state.dataset.tone;
+    state.toggleAttribute("data-request", tone === "bad");
     state.textContent = text;
   }
 
