@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
@@ -113,17 +112,17 @@ def read_submissions(
         )
     if "\x00" in text:
         raise ListProblem(_("The list holds the character U+0000, so that it is no text; expected CSV."))
-    lines = list(islice(_lines(text.removeprefix("\ufeff")), MOST_ROWS + 2))
-    if not lines:
+    lines = _lines(text.removeprefix("\ufeff"))
+    _number, header = next(lines, (0, []))
+    if not header:
         raise ListProblem(_("The list is empty; expected a header and a line for each submission."))
-    if len(lines) - 1 > MOST_ROWS:
-        raise ListProblem(
-            _("The list has more than %(most)s lines; expected fewer.") % {"most": thousands(MOST_ROWS)}
-        )
-    header = [cell.strip() for cell in lines[0][1]]
-    places = _places(header, panel, columns or {})
+    places = _places([cell.strip() for cell in header], panel, columns or {})
     submissions: dict[tuple[str, str], Submission] = {}
-    for number, cells in lines[1:]:
+    for count, (number, cells) in enumerate(lines):
+        if count == MOST_ROWS:
+            raise ListProblem(
+                _("The list has more than %(most)s lines; expected fewer.") % {"most": thousands(MOST_ROWS)}
+            )
         submission = _submission(number, cells, places)
         before = submissions.setdefault((submission.worker, submission.session), submission)
         if (before.status, before.code) != (submission.status, submission.code):
