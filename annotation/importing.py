@@ -44,6 +44,7 @@ from judgments.importers.mapping import MappedJudgments
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
+    SIDES,
     Credit,
     CreditedRow,
     JudgmentRow,
@@ -64,6 +65,7 @@ from judgments.models import (
     System,
     Unit,
 )
+from judgments.models.studies import NOBODY
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import create_study, find_dataset
 
@@ -267,11 +269,13 @@ class PairWriter:
         }
 
     def key_of(self, row: JudgmentRow) -> str | None:
-        """Return the pair's id; without one in the file, that of the two captions for the image."""
+        """Return the pair's id; without one in the file, that of the two captions, and their systems, for the image."""
         if row.pair is not None or row.control or not self.compares_pairs:
             return row.pair
         first, second = row.first or row.first_text, row.second or row.second_text
-        return content_key("pair", row.image, first, second) if first and second else None
+        systems = row.systems()[: len(SIDES)] if isinstance(row, CreditedRow) else ()
+        by_systems = systems if any(systems) else ()
+        return content_key("pair", row.image, first, second, *by_systems) if first and second else None
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
         """Add the pairs of rows whose units are new."""
@@ -281,7 +285,7 @@ class PairWriter:
             if not key:
                 continue
             if key not in self.ids:
-                new[key] = row
+                new.setdefault(key, row)
             if row.reference is not None:
                 self.references[key].append(row.reference)
         pairs = []
@@ -345,19 +349,19 @@ class PairWriter:
         self.ids.update({pair.key: pair.pk for pair in stored})
 
     def _systems_by_side(self, row: JudgmentRow) -> dict[str, int]:
-        credits = row.credits if isinstance(row, CreditedRow) else {}
-        names = {key: of_caption[0].system for key, of_caption in credits.items() if of_caption}
-        sides = {}
-        for side, key in (("first", row.first), ("second", row.second)):
-            if key not in names:
+        sides: dict[str, int] = {}
+        if not isinstance(row, CreditedRow):
+            return sides
+        for side in SIDES:
+            if not (credits := row.of_side(side)):
                 continue
-            system = self.systems.by_name[names[key]]
+            system = self.systems.by_name[credits[0].system]
             published = self.published.get(row.pair or "")
             if published and getattr(published, f"{side}_system_id") != system.pk:
                 known_name = getattr(published, f"{side}_system").name
                 raise DataConflict(
-                    f"The file says that caption {key!r} of pair {row.pair!r} is by system {system.name!r}; in "
-                    f"dataset {self.dataset.name!r} it is by {known_name!r}."
+                    f"The file says that caption {getattr(row, side)!r} of pair {row.pair!r} is by system "
+                    f"{system.name!r}; in dataset {self.dataset.name!r} it is by {known_name!r}."
                 )
             sides[side] = system.pk
         return sides
@@ -430,12 +434,16 @@ class UnitWriter:
             self._systems(row),
         )
 
-    def _systems(self, row: JudgmentRow) -> list[int]:
-        """Return the row ids of the systems that the file credits with the text that is judged alone."""
-        key = row.first or (row.first_text and candidate_key(row.first_text))
+    def _systems(self, row: JudgmentRow) -> list[Any]:
+        """Return ``Unit.systems``: those of the text that is judged alone, or of each option."""
         alone = row.second is None and row.second_text is None
-        credits = row.credits.get(key or "", ()) if alone and isinstance(row, CreditedRow) else ()
-        return sorted({self.pairs.systems.by_name[credit.system].pk for credit in credits})
+        if not alone or not isinstance(row, CreditedRow):
+            return []
+        by_name = self.pairs.systems.by_name
+        first, _second, *options = (sorted(by_name[name].pk for name in names) for names in row.systems())
+        if any(options):
+            return options
+        return first or ([NOBODY] if row.first in row.credits else [])
 
 
 class HitWriter:
@@ -601,12 +609,16 @@ class JudgmentWriter:
         last_rows = {row.unit: row for row in rows}.values()
         self.captions.add_options(last_rows)
         for row in last_rows:
-            texts = {row.first: row.first_text, row.second: row.second_text}
             item = self.items[_image_of(row, self.captions.dataset)]
-            for key, credits in row.credits.items():
-                caption = self.captions.id_of(key, texts.get(key), row.unit)
+            credited = [
+                (row.of_side(side), getattr(row, side), getattr(row, f"{side}_text")) for side in SIDES
+            ]
+            credited += [
+                (row.credits[option["key"]], option["key"], None) for option in _credited_options(row)
+            ]
+            for credits, key, text in credited:
                 for credit in credits:
-                    yield CreditedCaption(credit, item, caption or 0)
+                    yield CreditedCaption(credit, item, self.captions.id_of(key, text, row.unit) or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
         """Replace the former answer if the file has it, else count the revision."""
@@ -646,8 +658,7 @@ def _image_of(row: JudgmentRow, dataset: Dataset) -> str:
 
 
 def _credited_options(row: CreditedRow) -> list[Mapping[str, str]]:
-    options: Any = (row.content or {}).get("options", ())
-    return [option for option in options if isinstance(option, Mapping) and option.get("key") in row.credits]
+    return [option for option in row.options() if option.get("key") in row.credits]
 
 
 def _texts_without_system(row: JudgmentRow, sides: Collection[str]) -> frozenset[str]:

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 
 from common.rows import READ_AT_ONCE, batched, columns_of, plain_rows
 from evaluation.data.judgment_sets.records import Flags, Ints
-from evaluation.numeric.arrays import places_in
+from evaluation.numeric.arrays import pairs_of_equal, places_in
 from judgments.models import Caption, Item, Output, Study, System, Unit
 
 if TYPE_CHECKING:
@@ -21,19 +21,25 @@ if TYPE_CHECKING:
 ANNOTATION, SEARCH = "annotation", "search"
 
 NO_ORIGINAL = -1
+NO_SYSTEM = -1
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedUnits:
-    """(U,) row ids of units in order, and the positions of their images and texts in ``Proposals``."""
+    """(U,) row ids of units in order, and the positions of their images and texts in ``Proposals``.
+
+    ``own`` (C, 2) has a position here and one of a system for each credit of a file; -1 for no system.
+    """
 
     pk: Ints
     image: Ints
     text: Ints
+    own: Ints
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[int, int, int]]) -> JudgedUnits:
-        return cls(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+    def of(cls, rows: Sequence[tuple[int, int, int]], own: Sequence[tuple[int, int]] = ()) -> JudgedUnits:
+        pk, image, text = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        return cls(pk, image, text, np.array(own, dtype=np.int64).reshape(-1, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,30 @@ class Proposals:
     @property
     def query(self) -> Ints:
         return np.where(self.search, self.asker, self.image)
+
+    def text_keys(self, image: Ints, text: Ints) -> Ints:
+        """Return a number for each image and text."""
+        keys: Ints = image * (len(self.texts) + 1) + text
+        return keys
+
+    def credits(self) -> tuple[Ints, Ints]:
+        """Return (K,) places and (K,) positions of units that score for them, by place.
+
+        As ``judgments.models.studies.credited`` has it: a unit scores for the systems that its file credits, else for
+        all that gave its text.
+        """
+        units = self.units
+        listed = self.text_keys(self.image, self.text)
+        judged = self.text_keys(units.image, units.text)
+        place, unit = pairs_of_equal(listed, judged)
+        if len(units.own):
+            named = np.zeros(len(units.pk), dtype=np.bool_)
+            named[units.own[:, 0]] = True
+            width = len(self.systems) + 1
+            credits = np.unique(units.own[:, 0] * width + units.own[:, 1] + 1)
+            kept = ~named[unit] | np.isin(unit * width + self.system[place] + 1, credits)
+            place, unit = place[kept], unit[kept]
+        return place, unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +216,28 @@ def proposals_of(study: Study) -> Proposals:
         list(image_of),
         captions.texts,
         list(asker_of),
-        JudgedUnits(unit, _map_values(image_shown, number), captions.text_of(first_shown)),
+        JudgedUnits(
+            unit,
+            _map_values(image_shown, number),
+            captions.text_of(first_shown),
+            _own_systems(study, unit, {pk: names[name] for pk, name in systems.items()}),
+        ),
     )
+
+
+def _own_systems(study: Study, units: Ints, position_of: Mapping[int, int]) -> Ints:
+    """Return ``JudgedUnits.own``."""
+    rows = Unit.objects.filter(study=study, control=False, first__isnull=False).exclude(systems=[])
+    own = np.array(
+        [
+            (pk, position_of.get(system, NO_SYSTEM))
+            for pk, systems in rows.order_by().values_list("pk", "systems").iterator(READ_AT_ONCE)
+            for system in systems
+        ],
+        dtype=np.int64,
+    ).reshape(-1, 2)
+    own[:, 0] = places_in(units, own[:, 0])
+    return own
 
 
 def _outputs(study: Study, splits: set[str]) -> Ints:

@@ -32,6 +32,15 @@ def ratio(
     return result
 
 
+def pairs_of_equal(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """Return the positions in ``left`` and ``right`` of all pairs of equal values, by ``left``."""
+    order = np.argsort(right, kind="stable")
+    start, end = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
+    first = np.repeat(np.arange(len(left)), end - start)
+    offset = np.arange(len(first)) - np.repeat(np.cumsum(end - start) - (end - start), end - start)
+    return first, order[start[first] + offset]
+
+
 def places_in(known: Ints, wanted: Ints) -> Ints:
     """Return the positions of ``wanted`` among the distinct ``known``; -1 if absent."""
     if not len(known):

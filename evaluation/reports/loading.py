@@ -61,6 +61,7 @@ class ReportInputs:
         chosen: whether items were chosen by their usefulness.
         clustered: whether intervals and tests are by image and worker; false for an older release.
         raters_known: whether metrics are held against people by worker as well; false for an older release.
+        credited: whether units score for the systems that a file credits; false for an older release.
     """
 
     kind: Kind
@@ -83,6 +84,7 @@ class ReportInputs:
     wording: int = WORDING
     clustered: bool = True
     raters_known: bool = True
+    credited: bool = True
     live: bool = False
     chosen: bool = False
 

@@ -46,12 +46,13 @@ from evaluation.results.consensus import (
     consensus_of,
     measure_agreement,
     model_answers,
+    votes_of_units,
     without_units,
     worker_model,
 )
 from evaluation.results.rankings import (
-    JudgedTexts,
     audit_filter,
+    judged_outputs,
     judged_systems,
     rankings_of,
     rankings_tables,
@@ -185,12 +186,18 @@ def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str,
 
 
 def _systems_of(
-    study: Study, kind: Kind, consensus: StudyConsensus, figures: KindResults, audit: Mapping[str, Any]
+    study: Study,
+    kind: Kind,
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    figures: KindResults,
+    audit: Mapping[str, Any],
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     if (relevance := kind.relevance) is not None:
         proposals = proposals_of(study)
-        answers = JudgedTexts.from_proposals(proposals, consensus.of_unit)
-        systems = judged_systems(relevance, proposals, answers, figures.units)
+        answers = judged_outputs(kind, proposals, table, consensus)
+        votes = votes_of_units(table, proposals.units.pk)
+        systems = judged_systems(relevance, proposals, answers, figures.units, votes)
         return systems, rankings_of(relevance, proposals, answers, audit)
     pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
     return system_tallies(pairs, loaders.systems_of_pairs(study)), {}
@@ -236,7 +243,7 @@ def compute_aggregation(
         others[name] = worker_model(name, fitting)
     audit, audited = _audit_filter_of(study, consensus)
     figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
-    systems, rankings = _systems_of(study, kind, consensus, figures, audit)
+    systems, rankings = _systems_of(study, kind, table, consensus, figures, audit)
     settings = {
         "protocol": study.protocol,
         "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,

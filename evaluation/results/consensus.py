@@ -25,7 +25,7 @@ from evaluation.data.judgment_sets.records import (
     hash_with_winners,
     texts_of,
 )
-from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
+from evaluation.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in, ratio
 from evaluation.presentation.content import as_json, json_float
 from evaluation.statistics.aggregation import (
     agrees_with_others,
@@ -218,6 +218,69 @@ def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, 
     single_values = np.array([outcome.value for outcome in single.values()], dtype=np.float64)
     values[index[index >= 0]], has_consensus[index[index >= 0]] = single_values[index >= 0], True
     return values, has_consensus
+
+
+# takes (K,) groups and (K,) positions of their units, and the number of groups G; returns (G,) values, nan if missing
+GroupValues = Callable[[Ints, Ints, int], Floats]
+
+
+def first_of_groups(values: Floats, group: Ints, unit: Ints, groups: int) -> Floats:
+    """Return the first of (U,) values of units, as ``GroupValues``."""
+    known = ~np.isnan(values[unit])
+    members, first = np.unique(group[known], return_index=True)
+    taken = np.full(groups, np.nan)
+    taken[members] = values[unit[known][first]]
+    return taken
+
+
+def means_of_groups(values: Floats, votes: Ints, group: Ints, unit: Ints, groups: int) -> Floats:
+    """Return the means of (U,) values of units over their (U,) votes, as ``GroupValues``."""
+    known = ~np.isnan(values[unit])
+    group, unit = group[known], unit[known]
+    means = ratio(
+        np.bincount(group, values[unit] * votes[unit], minlength=groups),
+        np.bincount(group, votes[unit], minlength=groups),
+    )
+    alone = np.bincount(group, minlength=groups)[group] == 1
+    means[group[alone]] = values[unit[alone]]
+    return means
+
+
+def consensus_of_groups(
+    kind: Kind,
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    units: Ints,
+    group: Ints,
+    unit: Ints,
+    groups: int,
+) -> Floats:
+    """Return the consensus of all judgments of a group, as ``GroupValues``; of an only unit, its own.
+
+    A decision stands for all judgments of its unit.
+    """
+    own, values = values_at(consensus.of_unit, units)[0], np.full(groups, np.nan)
+    alone = np.bincount(group, minlength=groups)[group] == 1
+    values[group[alone]] = own[unit[alone]]
+    if alone.all():
+        return values
+    answer = table.value.copy()
+    for pk, decision in consensus.decisions.items():
+        answer[table.unit == pk] = np.nan if decision.value is None else decision.value
+    rated = table.counted & ~np.isnan(answer)
+    vote, row = pairs_of_equal(places_in(units, table.unit[rated]), unit[~alone])
+    several = group[~alone][row]
+    together = kind.aggregation.consensus(several, answer[rated][vote])
+    members = np.unique(several)
+    values[members] = values_at(together, members)[0]
+    return values
+
+
+def votes_of_units(table: JudgmentTable, units: Ints) -> Ints:
+    """Return (U,) numbers of the judgments that count."""
+    position = places_in(units, table.unit[table.counted])
+    votes: Ints = np.bincount(position[position >= 0], minlength=len(units))
+    return votes
 
 
 def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,18 @@ import numpy.typing as npt
 from django.utils.translation import gettext as _
 
 from common.amounts import thousands
-from evaluation.data.judgment_sets.records import Floats, Ints
+from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, Proposals
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Table, estimate_of, json_float, percent, percent_number
-from evaluation.results.consensus import values_at
+from evaluation.results.consensus import (
+    GroupValues,
+    StudyConsensus,
+    consensus_of_groups,
+    first_of_groups,
+    means_of_groups,
+    values_at,
+)
 from evaluation.statistics.inference import CONFIDENCE, Estimate, bootstrap, percentile_interval
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.ranking import (
@@ -27,7 +35,7 @@ from evaluation.statistics.ranking import (
     success_at_k,
 )
 from evaluation.statistics.significance import bootstrap_interval
-from judgments.kinds import Consensus, RelevanceScale
+from judgments.kinds import Consensus, Kind, RelevanceScale
 
 # Task -> table name, title suffix, description, query, ranked item.
 TASKS = {
@@ -46,7 +54,7 @@ NOT_RETURNED = "half of the lists, or more, do not hold the original item"
 
 
 def rankings_of(
-    relevance: RelevanceScale, proposals: Proposals, answers: JudgedTexts, audit: Mapping[str, Any]
+    relevance: RelevanceScale, proposals: Proposals, answers: JudgedOutputs, audit: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return task -> a row per system, best first; {} if no list has two items.
 
@@ -55,9 +63,8 @@ def rankings_of(
     has R@k and the median rank (H13 §4.3.1).
     """
     judged = answers.map_values(lambda value: relevance.grade(value) > 0)
-    code = judged.look_up(proposals.image, proposals.text)
-    codes = np.where(np.isnan(code), UNJUDGED, code).astype(np.int8)
-    good = judged.keys[judged.values > 0]
+    codes = np.where(np.isnan(judged.value), UNJUDGED, judged.value).astype(np.int8)
+    good = judged.keys[judged.of_text > 0]
     rankings = {}
     for task, chosen in ((ANNOTATION, ~proposals.search), (SEARCH, proposals.search)):
         rows = np.flatnonzero(chosen)
@@ -81,40 +88,53 @@ def rankings_of(
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedTexts:
-    """Values of M (image, text) pairs: ``keys`` (M,) ascending and ``values`` (M,)."""
+class JudgedOutputs:
+    """What people say of N places in systems' lists, and of M images with a text, whoever gave it.
 
+    Attributes:
+        value: (N,) by place; nan where nobody judged it.
+        keys: (M,) ascending numbers of images and texts, ``width`` of which are an image's.
+        of_text: (M,) values.
+    """
+
+    value: Floats
     keys: Ints
-    values: Floats
+    of_text: Floats
     width: int
 
     @classmethod
-    def from_proposals(cls, proposals: Proposals, consensus: Mapping[int, Consensus]) -> JudgedTexts:
-        return cls.of(proposals, values_at(consensus, proposals.units.pk)[0])
+    def of(cls, proposals: Proposals, values: GroupValues) -> JudgedOutputs:
+        """Take each place's value from the units that score for it."""
+        units = proposals.units
+        place, unit = proposals.credits()
+        keys, number = np.unique(proposals.text_keys(units.image, units.text), return_inverse=True)
+        of_text = values(number, np.arange(len(units.pk)), len(keys))
+        known = ~np.isnan(of_text)
+        return cls(values(place, unit, len(proposals)), keys[known], of_text[known], len(proposals.texts) + 1)
 
-    @classmethod
-    def of(cls, proposals: Proposals, values: Floats) -> JudgedTexts:
-        """Take (U,) values of the units, nan if missing; of a text with several units the first."""
-        units, width = proposals.units, len(proposals.texts) + 1
-        known = ~np.isnan(values)
-        keys, first = np.unique(units.image[known] * width + units.text[known], return_index=True)
-        return cls(keys, values[known][first], width)
-
-    def look_up(self, image: Ints, text: Ints) -> Floats:
-        """Return the values; nan if missing."""
-        wanted = image * self.width + text
-        values = np.full(len(wanted), np.nan)
-        if len(self.keys):
-            index = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-            known = self.keys[index] == wanted
-            values[known] = self.values[index[known]]
-        return values
-
-    def map_values(self, into: Callable[[float], float]) -> JudgedTexts:
+    def map_values(self, into: Callable[[float], float]) -> JudgedOutputs:
         """Map the values, computing each distinct one once."""
-        known, number = np.unique(self.values, return_inverse=True)
-        values = np.array([into(value) for value in known.tolist()], dtype=np.float64)
-        return replace(self, values=values[number])
+        known, number = np.unique(np.concatenate([self.value, self.of_text]), return_inverse=True)
+        mapped = np.array(
+            [value if np.isnan(value) else into(value) for value in known.tolist()], dtype=float
+        )
+        values = mapped[number]
+        return replace(self, value=values[: len(self.value)], of_text=values[len(self.value) :])
+
+
+def judged_outputs(
+    kind: Kind,
+    proposals: Proposals,
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    *,
+    credited: bool = True,
+) -> JudgedOutputs:
+    """Return the consensus of each place in systems' lists; not ``credited``, that of the first unit of its text."""
+    pks = proposals.units.pk
+    if not credited:
+        return JudgedOutputs.of(proposals, partial(first_of_groups, values_at(consensus.of_unit, pks)[0]))
+    return JudgedOutputs.of(proposals, partial(consensus_of_groups, kind, table, consensus, pks))
 
 
 def _row(
@@ -224,27 +244,29 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
 def judged_systems(
     relevance: RelevanceScale,
     proposals: Proposals,
-    answers: JudgedTexts,
+    answers: JudgedOutputs,
     figures: Mapping[int, Mapping[str, Any]],
+    votes: Ints,
 ) -> list[dict[str, Any]]:
     """Return people's scores of each system's captions at any rank, by name.
 
     ``describes`` is the share that describes its image, ``mean`` the mean of averaged answers, ``z`` that of
-    ``figures``. Intervals resample images, since captions of one image are dependent.
+    ``figures``. Intervals resample images, since captions of one image are dependent. ``votes`` (U,) are the numbers
+    of judgments of the units.
     """
-    rows = np.flatnonzero(~proposals.search)
-    rows = rows[~np.isnan(answers.look_up(proposals.image[rows], proposals.text[rows]))]
+    rows = np.flatnonzero(~proposals.search & ~np.isnan(answers.value))
     if not len(rows):
         return []
-    system, image, text = proposals.system[rows], proposals.image[rows], proposals.text[rows]
+    system, image = proposals.system[rows], proposals.image[rows]
     measures = {}
     if relevance.averaged:
         measures["mean"] = answers
     measures["describes"] = answers.map_values(relevance.describes)
     if any(row.get("z") is not None for row in figures.values()):
         scores = [figures.get(unit, {}).get("z") for unit in proposals.units.pk.tolist()]
-        measures["z"] = JudgedTexts.of(proposals, np.array(scores, dtype=np.float64))  # None becomes nan
-    names, columns = list(measures), [values.look_up(image, text) for values in measures.values()]
+        z = np.array(scores, dtype=np.float64)  # None becomes nan
+        measures["z"] = JudgedOutputs.of(proposals, partial(means_of_groups, z, votes))
+    names, columns = list(measures), [values.value[rows] for values in measures.values()]
     means = _ClusteredMeans.of(columns, system, image)
     return [
         {

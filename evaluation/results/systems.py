@@ -21,7 +21,7 @@ from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import proposals_of
-from evaluation.numeric.arrays import Flags, Floats, Ints, places_in, ratio
+from evaluation.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
 from evaluation.presentation.content import (
     interval_in_text,
     join_names,
@@ -32,7 +32,6 @@ from evaluation.presentation.content import (
 )
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, few_raters_sentence
 from evaluation.results.error_spans.scores import segments_of
-from evaluation.results.rankings import JudgedTexts
 from evaluation.results.strengths.computing import PEOPLE, Choices, NothingToRank, fit_choices
 from evaluation.statistics.aggregation import bradley_terry_of_comparisons
 from evaluation.statistics.correlation import means_without_raters
@@ -432,49 +431,44 @@ class Outputs:
 def _of_captions(
     study: Study, table: JudgmentTable, consensus: StudyConsensus, *, averaged: bool
 ) -> Standings | None:
-    """Compare systems by the mean answer to each of their captions; a caption of two systems counts for both."""
+    """Compare systems by the mean answer to each of their captions."""
     proposals = proposals_of(study)
     units = proposals.units
-    unit = JudgedTexts.of(proposals, np.arange(len(units.pk), dtype=np.float64))
-    rows = np.flatnonzero(~proposals.search)
-    position = unit.look_up(proposals.image[rows], proposals.text[rows])
+    place, unit = proposals.credits()
+    annotated = ~proposals.search[place]
+    place, unit = place[annotated], unit[annotated]
     answered = places_in(units.pk, table.unit)
     rated = table.counted & ~np.isnan(table.value) & (answered >= 0)
     sums, counts = (
         np.bincount(answered[rated], weights, minlength=len(units.pk))
         for weights in (table.value[rated], None)
     )
-    score = ratio(sums, counts)
     decided = places_in(units.pk, np.array(list(consensus.decisions), dtype=np.int64))
     for index, decision in zip(decided.tolist(), consensus.decisions.values(), strict=True):
-        score[index] = math.nan if decision.value is None else decision.value
-    rows = rows[~np.isnan(position)]
-    position = position[~np.isnan(position)].astype(np.int64)
-    known = ~np.isnan(score[position])
-    rows, position = rows[known], position[known]
+        counts[index] = 0 if decision.value is None else max(1, counts[index])
+        sums[index] = 0 if decision.value is None else decision.value * counts[index]
+    sums, counts = (np.bincount(place, values[unit], minlength=len(proposals)) for values in (sums, counts))
+    rows = np.flatnonzero(counts)
     if not len(rows):
         return None
     rated &= ~np.isin(table.unit, list(consensus.decisions))
-    vote, output = _matches(answered[rated], position)
+    vote, credit = pairs_of_equal(answered[rated], unit)
     systems, system = np.unique(proposals.system[rows], return_inverse=True)
     outputs = Outputs(
         names=[str(proposals.systems[code]) for code in systems.tolist()],
         item=renumbered(proposals.image[rows]),
         system=system,
         cluster=np.arange(len(np.unique(proposals.image[rows]))),
-        score=score[position],
-        deletions=_deletions(study, output, table.worker[rated][vote], table.value[rated][vote], len(rows)),
+        score=sums[rows] / counts[rows],
+        deletions=_deletions(
+            study,
+            places_in(rows, place[credit]),
+            table.worker[rated][vote],
+            table.value[rated][vote],
+            len(rows),
+        ),
     )
     return outputs.standings(MEAN if averaged else YES)
-
-
-def _matches(votes: Ints, outputs: Ints) -> tuple[Ints, Ints]:
-    """Return positions of all votes and outputs of the same unit."""
-    order = np.argsort(outputs, kind="stable")
-    start, end = (np.searchsorted(outputs[order], votes, side) for side in ("left", "right"))
-    vote = np.repeat(np.arange(len(votes)), end - start)
-    offset = np.arange(len(vote)) - np.repeat(np.cumsum(end - start) - (end - start), end - start)
-    return vote, order[start[vote] + offset]
 
 
 def _deletions(study: Study, row: Ints, worker: Ints, value: Floats, rows: int) -> RaterDeletions | None:

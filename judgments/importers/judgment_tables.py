@@ -15,10 +15,12 @@ from pydantic import ValidationError
 
 from common.files import as_cell, check_place, csv_line, guard_formula, unguard_formula, write_lines
 from common.incoming import quoted
+from common.texts import one_text
 from judgments.importers.records import (
     ANNOTATION,
     SEARCH,
     SHORT_NAME_LIMIT,
+    SIDES,
     BadValue,
     Columns,
     Credit,
@@ -95,7 +97,7 @@ class TableJudgments(JudgmentSource):
     """Judgments in the export's columns; `unit`, `worker` and an answer are required.
 
     Workers named `anon-1`, `anon-2`, ... are anonymous, as in published totals. Memory holds a 64-bit digest per
-    unit and worker, and one per unit.
+    unit and worker, and one per unit and per pair.
 
     Attributes:
         columns: of the rows that an import leaves out.
@@ -113,6 +115,7 @@ class TableJudgments(JudgmentSource):
         self._lines: dict[int, int | None] = {}
         self._revisions: dict[int, int] = {}
         self._contents: dict[int, int] = {}
+        self._pairs: dict[int, int] = {}
         if protocol is not None and protocol not in _readable():
             raise ImportProblem(path, None, None, f"the unknown protocol {protocol!r}", _known_protocols())
 
@@ -146,12 +149,12 @@ class TableJudgments(JudgmentSource):
             if name not in captions:
                 raise record.problem(column, quoted(name), f"a caption of the dataset, or {column}_text")
         content_json = "" if row.content is None else json.dumps(row.content, sort_keys=True)
-        content = hash(
-            (row.protocol, row.image, row.reference, row.first, row.second, row.pair, content_json)
-        )
+        captions_shown = tuple(_caption_of(row, side) for side in ("reference", *SIDES))
+        systems = row.systems() if isinstance(row, CreditedRow) else ()
+        content = hash((row.protocol, row.image, *captions_shown, row.pair, content_json, systems))
         unit, answered = hash(row.unit), hash((row.unit, row.worker))
         if self._contents.get(unit, content) != content:
-            expected = "the same protocol, image, captions and pair in all of its rows"
+            expected = "the same protocol, image, captions, systems and pair in all of its rows"
             raise record.problem("unit", f"{quoted(row.unit)} with other content than before", expected)
         if answered in self._lines and row.revision != self._revisions[answered] + 1:
             actual = f"a second answer of {quoted(row.worker)} on unit {quoted(row.unit)}"
@@ -160,6 +163,12 @@ class TableJudgments(JudgmentSource):
                 f"{actual} (the first is on line {self._lines[answered]})",
                 "one answer a worker and unit",
             )
+        if row.pair is not None and not row.control:
+            pair = hash(row.pair)
+            both = hash((row.image, *captions_shown[1:], systems[: len(SIDES)]))
+            if self._pairs.setdefault(pair, both) != both:
+                expected = "the same image, captions and systems in all of its rows"
+                raise record.problem("pair", f"{quoted(row.pair)} with other content than before", expected)
         self._contents[unit] = content
         self._lines[answered], self._revisions[answered] = record.line, row.revision
 
@@ -208,6 +217,13 @@ class TableJudgments(JudgmentSource):
         if self.protocol is not None and protocol != self.protocol:
             raise record.problem("protocol", quoted(protocol), f"{self.protocol!r}, the study's protocol")
         return protocol
+
+
+def _caption_of(row: JudgmentRow, side: str) -> str | None:
+    """Return what tells a caption from others: its id, or its text in one form."""
+    key: str | None = getattr(row, side)
+    text: str | None = getattr(row, f"{side}_text")
+    return key if key is not None or text is None else one_text(text)
 
 
 class BadRows:
@@ -357,7 +373,9 @@ def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
         raise record.problem("systems", quoted(value), "an object from caption ids to lists of systems")
     content = json_cell(record, "content")
     options = content.get("options") if isinstance(content, dict) else None
-    known = {record.get(name) for name in ("first", "second")}
+    known = {record.get(side) for side in SIDES}
+    if record.get("first") is not None and record.get("first") == record.get("second"):
+        known |= set(SIDES)
     known |= {option.get("key") for option in options or () if isinstance(option, dict)}
     unknown = [key for key in value if key not in known]
     if unknown:

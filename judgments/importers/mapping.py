@@ -423,6 +423,8 @@ class MappedJudgments(TableJudgments):
         self._reader = how.reader(read, alone=True)
         self._zone = parse_zone(how.zone, path) if how.zone else None
         self._images: Container[str] | None = None
+        # where each row has to name its system, a blank cell says that none gave the text
+        self._names_systems = "system" in (how.asked or (() if how.title else how.single()))
         self._texts: dict[str, str] = {}
         for names, actual, expected in LACKING if how.title else ():
             if not any(name in how.columns for name in names) and not (how.spans and names is ANSWERS):
@@ -509,7 +511,7 @@ class MappedJudgments(TableJudgments):
         return unquote(address.path).rpartition("/")[2] or text
 
     def _credit(self, values: dict[str, Any]) -> None:
-        """Credit the systems that the row names with its texts."""
+        """Credit the systems that the row names with its texts, by caption id; by side where both have one."""
         credits: dict[str, list[dict[str, Any]]] = {}
         for name, side in SYSTEMS.items():
             if (system := values.get(name)) is None:
@@ -518,10 +520,21 @@ class MappedJudgments(TableJudgments):
                 text = self.text_of(str(system), str(values.get("image")))
                 values |= {} if text is None else {f"{side}_text": text}
             if text := values.get(f"{side}_text"):
-                key = values.setdefault(side, candidate_key(text))
-                credits.setdefault(key, []).append({"system": str(system), "rank": 1})
-        if credits:
-            values.setdefault("systems", credits)
+                values.setdefault(side, candidate_key(text))
+                credits[side] = [{"system": str(system), "rank": 1}]
+        if not credits:
+            if (
+                self._names_systems
+                and "first_text" in values
+                and not values.keys() & {"second_text", "content"}
+            ):
+                values.setdefault(
+                    "systems", {values.setdefault("first", candidate_key(values["first_text"])): []}
+                )
+            return
+        if values.get("first") != values.get("second"):
+            credits = {values[side]: of_side for side, of_side in credits.items()}
+        values.setdefault("systems", credits)
 
     def _marks(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
         """Return the marked errors of a row as the answer of a unit, with its score if it has one."""

@@ -54,6 +54,7 @@ MOST_SECONDS = 1_000_000_000  # thirty years
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
+SIDES = ("first", "second")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -461,12 +462,32 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class CreditedRow(JudgmentRow):
-    """A judgment with the systems of its captions, by caption id.
+    """A judgment with the systems of its captions, by caption id; by side where both sides show one caption.
 
     It is a class of its own, to keep the fingerprints of files without credits.
     """
 
     credits: Mapping[str, tuple[Credit, ...]] = field(default_factory=dict)
+
+    def of_side(self, side: str) -> tuple[Credit, ...]:
+        """Return the credits of ``first`` or ``second``."""
+        key = getattr(self, side)
+        if self.first == self.second and side in self.credits:
+            return self.credits[side]
+        return self.credits.get(key or "", ())
+
+    def options(self) -> list[Mapping[str, str]]:
+        """Return the options that a unit shows, each with its id as `key`."""
+        options: Any = (self.content or {}).get("options", ())
+        return [option for option in options if isinstance(option, Mapping)]
+
+    def systems(self) -> tuple[tuple[str, ...], ...]:
+        """Return the names of the systems of each side, and of each option."""
+        credits = (
+            *map(self.of_side, SIDES),
+            *(self.credits.get(option.get("key", ""), ()) for option in self.options()),
+        )
+        return tuple(tuple(sorted({credit.system for credit in of_text})) for of_text in credits)
 
 
 @dataclass(frozen=True, slots=True)

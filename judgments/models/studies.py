@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -167,7 +168,8 @@ class Unit(models.Model):
     systems = models.JSONField(
         default=list,
         blank=True,
-        help_text="Row ids of the systems that an imported file credits with its text; empty: all that gave it.",
+        help_text="Row ids of the systems that an imported file credits with its text, or a list of them for each of "
+        "its options; 0 for nobody; empty: all that gave it.",
     )
     filtered = models.BooleanField(
         default=False,
@@ -206,12 +208,22 @@ class Unit(models.Model):
     def __str__(self) -> str:
         return self.key
 
-    def is_credited_to(self, system: int) -> bool:
-        return not self.systems or system in self.systems
-
     @property
     def source_text(self) -> str:
         return self.item.text
+
+
+NOBODY = 0  # in the place of a system's row id
+
+
+def credited(systems: Sequence[int], gave: Iterable[int]) -> list[int]:
+    """Return the systems that a unit, or one of its options, scores for.
+
+    Args:
+        systems: those that the rows of its file credit; empty: no file says so.
+        gave: those that gave its text.
+    """
+    return [system for system in systems if system != NOBODY] if systems else list(gave)
 
 
 class SystemPair(models.Model):

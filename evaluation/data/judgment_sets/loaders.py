@@ -698,6 +698,12 @@ def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
     return list(rows.values_list("pk", "item_id", "first__key", "first__text"))
 
 
+def systems_of_units(study: Study) -> dict[int | None, list[Any]]:
+    """Return ``Unit.systems`` of the judged units of which a file says it."""
+    rows = Unit.objects.filter(study=study, control=False).exclude(systems=[])
+    return dict(rows.order_by().values_list("pk", "systems"))
+
+
 def marks_errors(study: Study) -> bool:
     return "spans" in KINDS[study.protocol].own_formats
 

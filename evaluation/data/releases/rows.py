@@ -63,6 +63,7 @@ class Settings:
         winners_signed: whether the signature covers published winners; false before 0.6.
         clustered: whether intervals and tests are by image and worker; false before 0.6.
         raters_known: whether metrics are held against people by worker as well.
+        credited: whether units score for the systems that a file credits; older ones take the first unit of a text.
     """
 
     protocol: str
@@ -79,6 +80,7 @@ class Settings:
     winners_signed: bool = False
     clustered: bool = False
     raters_known: bool = False
+    credited: bool = False
 
     def as_json(self) -> dict[str, Any]:
         left_out = {
@@ -88,6 +90,7 @@ class Settings:
             "winners_signed",
             "clustered",
             "raters_known",
+            "credited",
         }  # where empty, as in older bundles
         return {name: value for name, value in asdict(self).items() if name not in left_out or value}
 
@@ -162,7 +165,8 @@ class _Work:
 class ReleasedRows:
     """The rows of a bundle; add units, pairs, scores, captions and proposals before judgments.
 
-    ``same_words``: unit number -> the id that first judges its caption's words.
+    ``same_words``: unit number -> the id that first judges its caption's words. ``credits``: unit number -> the systems
+    that a file credits with its text, or with each of its options.
     """
 
     settings: Settings
@@ -175,6 +179,7 @@ class ReleasedRows:
     invalidated: int = 0
     old_proposals: bool = False
     same_words: dict[int, str] = field(default_factory=dict)
+    credits: dict[int, list[Any]] = field(default_factory=dict)
     work: dict[str, _Work] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _repeated: set[str] = field(default_factory=set)
@@ -201,6 +206,8 @@ class ReleasedRows:
     def add_unit(self, row: Row) -> None:
         if "same_words" in row:
             self.same_words[len(self.units)] = row["same_words"]
+        if "systems" in row:
+            self.credits[len(self.units)] = row["systems"]
         self._places[row["unit"]] = len(self.units)
         self.units.append(row)
         if row["repeats"]:

@@ -40,6 +40,7 @@ from judgments.design.reading import make_design
 from judgments.drawing.material import Batch, Image, Material, rng_for
 from judgments.kinds import KINDS
 from judgments.models import Item, Output, Study
+from judgments.models.studies import credited
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.generation import Progress, build_batch, load_material, no_progress
 from judgments.studies.studies import change_design, design_of
@@ -233,16 +234,28 @@ def judged_population(study: Study) -> Population:
             pgettext("staff", "Study %(slug)r judges captions in lists, of which none can be weighed alone.")
             % {"slug": study.slug}
         )
-    credited: dict[tuple[int, str], list[str]] = {}
+    gave: dict[tuple[int, str], list[int]] = {}
+    names: dict[int, str] = {}
     rows = Output.objects.of_study(study).annotations().order_by("system__name")
-    for system, item, key in rows.values_list("system__name", "item_id", "caption__key"):
-        credited.setdefault((item, key), []).append(system)
+    for pk, name, item, key in rows.values_list("system", "system__name", "item_id", "caption__key"):
+        names[pk] = name
+        gave.setdefault((item, key), []).append(pk)
+    own = loaders.systems_of_units(study)
     return Population(
         per="images",
         pairs=(),
         captions=captions,
         members=[unit_keys[caption.unit] for caption in captions if caption.unit is not None],
-        systems=[tuple(dict.fromkeys(credited.get((text.item, text.key), ()))) for text in captions],
+        systems=[
+            tuple(
+                dict.fromkeys(
+                    names[pk]
+                    for pk in credited(own.get(text.unit, ()), gave.get((text.item, text.key), ()))
+                    if pk in names
+                )
+            )
+            for text in captions
+        ],
         documents=references.documents(),
     )
 

@@ -88,7 +88,7 @@ from evaluation.results.consensus import consensus_of
 from judgments.access.roles import Right
 from judgments.drawing.controls import REPEATS
 from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Caption, Item, Study, Unit
+from judgments.models import CandidatePair, Caption, Item, Study, System, Unit
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
@@ -114,6 +114,7 @@ STORED_UNIT = {
     "struck": "withdrawn",
     "filtered": "filtered",
     "audited": "audited",
+    "systems": "systems",
 }
 STORED_PAIR = {
     "pair": "key",
@@ -202,11 +203,13 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     decisions = decisions_of(study)
     full_depth = full_depth_units(study) or set()
     first_ids: dict[str, str] = {}  # text -> id of its first caption
+    names = dict(System.objects.of_study(study).values_list("pk", "name"))
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     rows = units.order_by("position", "pk").values_list("pk", *STORED_UNIT.values())
     for pk, *values in rows.iterator(ROWS_AT_ONCE):
         row = dict(zip(STORED_UNIT, values, strict=True))
         first, expected, content = row["first"], row["expected"], row["repeats"]
+        credits = _names_of_systems(row.pop("systems"), names)
         decision = decisions.get(pk)
         judged_as = first
         if kind.judges_one_caption and not row["control"]:
@@ -223,7 +226,13 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             "decided": None if decision is None else decision.value,
             "content": content or None if kind.is_open else None,
             **({"same_words": judged_as} if judged_as != first else {}),
+            **({"systems": credits} if credits else {}),
         }
+
+
+def _names_of_systems(systems: Sequence[Any], names: Mapping[int, str]) -> list[Any]:
+    """Return ``Unit.systems`` by name; None stands for nobody."""
+    return [_names_of_systems(row, names) if isinstance(row, list) else names.get(row) for row in systems]
 
 
 def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
@@ -399,6 +408,7 @@ def _write(
             winners_signed=True,
             clustered=True,
             raters_known=not is_anonymous(study),
+            credited=kind.relevance is not None and study.source == Study.Source.IMPORTED,
         )
     )
     progress(0.05, "writing units")

@@ -33,6 +33,7 @@ from evaluation.data.judgment_sets.records import (
 from evaluation.data.ranked_lists import (
     ANNOTATION,
     NO_ORIGINAL,
+    NO_SYSTEM,
     SEARCH,
     JudgedUnits,
     ListRows,
@@ -71,7 +72,7 @@ from evaluation.results.metric_figures import (
     find_references_of_pairs,
     halves_of_pairs,
 )
-from evaluation.results.rankings import CUTS, JudgedTexts, audit_filter, rankings_of
+from evaluation.results.rankings import CUTS, audit_filter, judged_outputs, rankings_of
 from evaluation.statistics.inference import NAIVE
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import kinds_of
@@ -108,7 +109,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         "workers": worker_table(table, people, records, rows.wall_times()),
         "counts": count_judgments(table, consensus, len(people)),
         "figures": dict(figures),
-        "rankings": _rankings(rows, proposals, consensus, audit),
+        "rankings": _rankings(rows, table, proposals, consensus, audit),
         **({"filter_audit": audit} if audit else {}),
     }
     inputs = ReportInputs(
@@ -132,6 +133,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         wording=settings.wording,
         clustered=settings.clustered,
         raters_known=settings.raters_known,
+        credited=settings.credited,
         live="drawn" in settings.others,
         chosen="chosen" in settings.others,
     )
@@ -217,18 +219,29 @@ def _proposals(rows: ReleasedRows) -> Proposals:
     system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
     placed = np.full(len(columns), not rows.old_proposals)
     lists = ListRows(system, image, text, asker, rank, original, placed)
-    units = JudgedUnits.of([(number, images[image], texts[text]) for number, (image, text) in judged.items()])
+    units = JudgedUnits.of(
+        [(number, images[image], texts[text]) for number, (image, text) in judged.items()],
+        [
+            (position, systems.get(name, NO_SYSTEM))
+            for position, number in enumerate(judged)
+            for name in rows.credits.get(number, ())
+        ],
+    )
     return sort_into_lists(lists, list(systems), list(images), list(texts), list(askers), units)
 
 
 def _rankings(
-    rows: ReleasedRows, proposals: Proposals | None, consensus: StudyConsensus, audit: Mapping[str, Any]
+    rows: ReleasedRows,
+    table: JudgmentTable,
+    proposals: Proposals | None,
+    consensus: StudyConsensus,
+    audit: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Compute rankings; old bundles have none of first captions alone, and no intervals of shares."""
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
         return {}
-    judged = JudgedTexts.from_proposals(proposals, consensus.of_unit)
+    judged = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=rows.settings.credited)
     rankings = rankings_of(relevance, proposals, judged, audit)
     if not rows.old_proposals:
         return rankings

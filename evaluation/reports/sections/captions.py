@@ -36,7 +36,7 @@ from evaluation.reports.sections.people import NEAR, one_against_cut, one_agains
 from evaluation.results.aggregation import captions_table, leave_one_out_table, questions_tables
 from evaluation.results.consensus import few_raters_sentence
 from evaluation.results.metric_figures import FEWEST_RESAMPLES, readings_tables
-from evaluation.results.rankings import JudgedTexts, rankings_tables
+from evaluation.results.rankings import JudgedOutputs, judged_outputs, rankings_tables
 from evaluation.results.verdict import correlation_verdict, leaders_by_intervals, paired_p
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import clusters_of_p_values, wilson_interval
@@ -538,7 +538,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     proposals = inputs.proposals
     if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
         return None
-    judged = JudgedTexts.from_proposals(proposals, inputs.consensus.of_unit)
+    judged = judged_outputs(inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.credited)
     first = _first_captions(proposals, judged)
     if not first:
         return None
@@ -590,10 +590,10 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], tables)
 
 
-def _shares_in_pool(judged: JudgedTexts, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _shares_in_pool(judged: JudgedOutputs, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return shares of images that reach each threshold with a random and with the best judged caption."""
     _, starts = np.unique(judged.keys // judged.width, return_index=True)  # images; the keys ascend
-    of_image = np.split(judged.values, starts[1:])
+    of_image = np.split(judged.of_text, starts[1:])
     reach = [[_reaches_cut(values, cut) for values in of_image] for cut in cuts]
     return (
         tuple(float(np.mean([reached.mean() for reached in images])) for images in reach),
@@ -611,10 +611,10 @@ def exact_cut(cut: float) -> float:
     return whole + THIRDS.get(round(cut - whole, 2), cut - whole)
 
 
-def _first_captions(proposals: Proposals, judged: JudgedTexts) -> dict[str, dict[int, float]]:
+def _first_captions(proposals: Proposals, judged: JudgedOutputs) -> dict[str, dict[int, float]]:
     """Return system -> image -> consensus of its first caption, if judged."""
     rows = np.flatnonzero(~proposals.search & (proposals.position == 1))
-    values = judged.look_up(proposals.image[rows], proposals.text[rows])
+    values = judged.value[rows]
     known = ~np.isnan(values)
     first: dict[str, dict[int, float]] = {}
     columns = proposals.system[rows[known]], proposals.image[rows[known]], values[known]

@@ -55,6 +55,7 @@ from evaluation.statistics.meta import (
 )
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Output, Study
+from judgments.models.studies import credited
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
@@ -348,15 +349,18 @@ def _compare_on_systems(
     captions: Sequence[CaptionTexts],
     imported: ImportedScores,
 ) -> dict[str, Any] | None:
-    credited: dict[tuple[int, str], list[int]] = {}
+    gave: dict[tuple[int, str], list[int]] = {}
     for system, item, key in (
         Output.objects.of_study(study).annotations().values_list("system_id", "item_id", "caption__key")
     ):
-        credited.setdefault((item, key), []).append(system)
+        gave.setdefault((item, key), []).append(system)
+    own = loaders.systems_of_units(study)
     cells = [
         (system, row)
         for row, caption in enumerate(captions)
-        for system in dict.fromkeys(credited.get((caption.item, caption.key), ()))
+        for system in dict.fromkeys(
+            credited(own.get(caption.unit, ()), gave.get((caption.item, caption.key), ()))
+        )
     ]
     systems = [system for system, _row in cells]
     if len(set(systems)) < FEWEST_SYSTEMS:

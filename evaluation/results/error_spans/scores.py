@@ -45,6 +45,7 @@ from judgments.cached_figures import Figures, add_figures
 from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, Mqm, value_of
 from judgments.kinds.spans.kind import cluster_of
 from judgments.models import Caption, Item, Output, Study
+from judgments.models.studies import credited
 from judgments.studies.studies import design_of
 
 NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
@@ -125,7 +126,9 @@ def segments_of(study: Study) -> Segments:
     rows = outputs.values_list("system", "system__name", "item_id", "caption_id")
     for pk, system, item, caption in rows.iterator():
         positions = [
-            number for number in by_text.get((item, caption), ()) if included[number].unit.is_credited_to(pk)
+            number
+            for number in by_text.get((item, caption), ())
+            if pk in credited(included[number].unit.systems, (pk,))
         ]
         if positions:  # of several texts of a system for an item, the first one that was judged
             texts.setdefault(system, {}).setdefault(item, positions)

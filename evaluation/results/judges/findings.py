@@ -58,6 +58,7 @@ from judgments.kinds import KINDS, Kind
 from judgments.kinds.best_worst import BEST
 from judgments.kinds.spans.answers import f1
 from judgments.models import Output, Study, Unit
+from judgments.models.studies import credited
 from judgments.studies.generation import no_progress
 from judgments.studies.studies import kind_of
 
@@ -239,11 +240,11 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
         sides = max((len(content["options"]) for content in contents), default=sides)
     lengths = np.full((len(pks), sides), np.nan)
     by_system: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), sides), dtype=np.bool_))
-    names = ("pk", "item_id", "content", "first__key", "first__text", "second__text")
+    names = ("pk", "item_id", "content", "systems", "first__key", "first__text", "second__text")
     of_pairs = ("pair__first_system__name", "pair__second_system__name")
-    by_caption: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
+    by_caption: dict[tuple[int, str], list[tuple[int, int, Sequence[int]]]] = defaultdict(list)
     index_of = {pk: index for index, pk in enumerate(pks.tolist())}
-    for pk, item, content, key, left, right, *systems in rows.values_list(*names, *of_pairs).iterator(
+    for pk, item, content, own, key, left, right, *systems in rows.values_list(*names, *of_pairs).iterator(
         ROWS_AT_ONCE
     ):
         index = index_of[pk]
@@ -255,16 +256,19 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
             if name:
                 by_system[name][index, side] = True
         if not kind.two_sided:
-            for side, caption in enumerate([option["key"] for option in options] or [key]):
-                by_caption[item, caption].append((index, side))
+            captions = [option["key"] for option in options] or [key]
+            of_file = (own or [()] * len(captions)) if options else [own]
+            for side, (caption, by_file) in enumerate(zip(captions, of_file, strict=True)):
+                by_caption[item, caption].append((index, side, by_file))
     if by_caption:
         outputs = Output.objects.of_study(study).annotations().order_by()
         if len(by_caption) < ROWS_AT_ONCE:
             outputs = outputs.filter(item__in={item for item, _ in by_caption})
-        credits = outputs.values_list("item_id", "caption__key", "system__name")
-        for item, caption, name in credits.iterator(ROWS_AT_ONCE):
-            for index, side in by_caption.get((item, caption), ()):
-                by_system[name][index, side] = True
+        rows_of_systems = outputs.values_list("item_id", "caption__key", "system", "system__name")
+        for item, caption, system, name in rows_of_systems.iterator(ROWS_AT_ONCE):
+            for index, side, by_file in by_caption.get((item, caption), ()):
+                if system in credited(by_file, (system,)):
+                    by_system[name][index, side] = True
     return lengths, dict(sorted(by_system.items()))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.core.cache import cache
@@ -17,6 +17,7 @@ from annotation.models import Judgment
 from annotation.work.arena import has_chances
 from common.parameters import Parameters
 from common.rows import columns_of
+from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units
 from evaluation.errors import EvaluationError
@@ -48,6 +49,7 @@ from judgments.design.tables import AnswerOptions
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of
 from judgments.models import CandidatePair, HITUnit, Output, Study, System, Unit
+from judgments.models.studies import credited
 from judgments.studies.studies import design_of
 
 LENGTH = "length"
@@ -188,14 +190,22 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
     }
 
 
+class Shown(NamedTuple):
+    """A caption of an image that people chose from, and who gets what they say of it."""
+
+    item: int
+    text: str
+    systems: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     """The best of several captions each, and strengths of their systems; ``items`` is the number of images."""
 
     strengths: LuceResult
     winners: list[list[str]]
-    shown: list[list[tuple[int, str]]]
-    owners: dict[tuple[int, str], list[str]]
+    shown: list[list[Shown]]
+    owners: dict[Shown, list[str]]
     clusters: Mapping[str, Ints]
     items: int
 
@@ -239,7 +249,7 @@ def fit_choices(study: Study) -> Choices:
         shown=shown,
         owners=owners,
         clusters=clusters,
-        items=len({item for item, _ in chain.from_iterable(shown)}),
+        items=len({option.item for option in chain.from_iterable(shown)}),
     )
 
 
@@ -248,23 +258,29 @@ def _clusters(study: Study, units: Units, table: JudgmentTable, rows: Ints | Fla
     return judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
 
 
-def _options_of(study: Study) -> tuple[dict[tuple[int, str], list[str]], dict[int, list[tuple[int, str]]]]:
-    """Return the systems of each image and text that is shown, and the images and texts of each unit."""
+def _options_of(study: Study) -> tuple[dict[Shown, list[str]], dict[int, list[Shown]]]:
+    """Return the systems of each option, and the options of each unit."""
     judged = Unit.objects.filter(study=study, control=False)
     outputs = Output.objects.annotations().filter(
         system__in=System.objects.of_study(study), item__in=judged.values("item")
     )
-    gave: dict[tuple[int, str], list[str]] = {}
-    for item, text, system in outputs.order_by("system__name").values_list(
-        "item", "caption__text", "system__name"
-    ):
-        gave.setdefault((item, text), []).append(system)
-    options = {
-        pk: [(item, option["text"]) for option in content["options"]]
-        for pk, item, content in judged.values_list("pk", "item", "content")
-    }
-    shown = {option for row in options.values() for option in row}
-    return {option: gave.get(option, [PEOPLE]) for option in shown}, options
+    gave: dict[tuple[int, str], list[int]] = {}
+    for item, text, system in outputs.order_by("system__name").values_list("item", "caption__text", "system"):
+        gave.setdefault((item, one_text(text)), []).append(system)
+    names = dict(System.objects.of_study(study).values_list("pk", "name"))
+    owners: dict[Shown, list[str]] = {}
+    options: dict[int, list[Shown]] = {}
+    for pk, item, content, systems in judged.values_list("pk", "item", "content", "systems"):
+        texts = [one_text(option["text"]) for option in content["options"]]
+        options[pk] = []
+        for text, own in zip(texts, systems or [()] * len(texts), strict=True):
+            of_option = dict.fromkeys(
+                names[pk] for pk in credited(own, gave.get((item, text), ())) if pk in names
+            )
+            option = Shown(item, text, tuple(of_option) or (PEOPLE,))
+            owners[option] = list(option.systems)
+            options[pk].append(option)
+    return owners, options
 
 
 def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:

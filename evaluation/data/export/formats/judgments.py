@@ -32,9 +32,11 @@ from evaluation.data.judgment_sets.records import JudgmentTally
 from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
 from evaluation.numeric.arrays import Ints
 from evaluation.numeric.signatures import quorum_version
+from judgments.importers.records import SIDES
 from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS, answer_cell
 from judgments.models import Caption, HITUnit, Output, Study, System, Unit
+from judgments.models.studies import credited
 from judgments.studies.studies import design_of
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ ImageText = tuple[int, str]  # an image and a text
 # caption id, image and text, the system for a pair, and those that a file credits
 Shown = tuple[str, ImageText, str | None, Sequence[int]]
 Systems = dict[str, list[dict[str, Any]]]
-Lists = dict[ImageText, list[tuple[str, str, int]]]  # task, system and rank of each output
+Lists = dict[ImageText, list[tuple[str, int, int]]]  # task, system and rank of each output
 
 
 @dataclass(slots=True)
@@ -76,23 +78,31 @@ class Credits:
         lists = self._lists_with(
             {image_text for captions in shown.values() for _, image_text, *_ in captions}
         )
-        credited: dict[int, Systems] = {}
+        of_units: dict[int, Systems] = {}
         for pk, captions in shown.items():
             systems: Systems = {}
             for key, image_text, system, of_file in captions:
-                names = {self._systems.get(number) for number in of_file}
-                entries = [entry for entry in lists.get(image_text, ()) if not of_file or entry[1] in names]
+                entries = [
+                    (task, self._systems[pk], rank)
+                    for task, pk, rank in lists.get(image_text, ())
+                    if pk in credited(of_file, (pk,))
+                ]
+                if of_file:
+                    systems.setdefault(key, [])
                 if system is not None:
                     entries = [entry for entry in entries if entry[:2] == (ANNOTATION, system)]
                 credits = [self._credit(*entry) for entry in entries]
-                if system is not None and not credits:
-                    credits = [{"system": system}]
+                named = {entry[1] for entry in entries}
+                of_row = (
+                    [self._systems.get(pk) for pk in credited(of_file, ())] if system is None else [system]
+                )
+                credits += [{"system": name} for name in of_row if name is not None and name not in named]
                 for credit in credits:
                     if credit not in systems.setdefault(key, []):
                         systems[key].append(credit)
             if systems:
-                credited[pk] = systems
-        return credited
+                of_units[pk] = systems
+        return of_units
 
     def _fixed_systems(self) -> dict[int, str]:
         """Return row id -> name of the snapshot's systems; others may be published meanwhile."""
@@ -108,7 +118,7 @@ class Credits:
     def _lists_with(self, wanted: set[ImageText]) -> Lists:
         # Filter by image only, unsorted: otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
-        lists: defaultdict[ImageText, list[tuple[str, str, int]]] = defaultdict(list)
+        lists: defaultdict[ImageText, list[tuple[str, int, int]]] = defaultdict(list)
         hashes = [hash(text) for _, text in wanted]
         askers: set[int] = set()
         by_hash = {(image, hash(text)): (image, text) for image, text in wanted}
@@ -122,7 +132,10 @@ class Credits:
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
         for some in batched(sorted(askers), IN_ONE_QUERY):
             self._take(SEARCH, searches.filter(caption__in=some), by_hash, lists)
-        return {image_text: _best_ranks(ranks) for image_text, ranks in lists.items()}
+        return {
+            image_text: sorted(_best_ranks(ranks), key=lambda entry: (entry[0], self._systems[entry[1]]))
+            for image_text, ranks in lists.items()
+        }
 
     def _take(
         self,
@@ -161,7 +174,7 @@ class Credits:
         for number, image, text_hash, position in here:
             there = wanted.get((image, text_hash))
             if there is not None:
-                ranks[there].append((task, self._systems[number], position))
+                ranks[there].append((task, number, position))
 
     def _hashes_of(self, captions: Ints) -> Ints:
         known = np.unique(captions)
@@ -195,13 +208,16 @@ def _shown_captions(units: Sequence[int]) -> dict[int, list[Shown]]:
         of_file,
     ) in converted_rows(rows):
         if pair is not None:
-            sides = ((first, first_text, first_system), (second, second_text, second_system))
+            keys = SIDES if first == second else (first, second)
+            sides = zip(keys, (first_text, second_text), (first_system, second_system), strict=True)
             shown[pk] = [(key, (item, text), system, ()) for key, text, system in sides if system]
         elif first is not None:
             shown[pk] = [(first, (item, first_text), None, of_file)]
         else:
+            options = content.get("options", ())
             shown[pk] = [
-                (option["key"], (item, option["text"]), None, ()) for option in content.get("options", ())
+                (option["key"], (item, option["text"]), None, own)
+                for option, own in zip(options, of_file or [()] * len(options), strict=True)
             ]
     return {pk: captions for pk, captions in shown.items() if captions}
 
@@ -211,8 +227,8 @@ def _hash_pairs(image: Ints, word: Ints) -> Ints:
     return (image * 2_654_435_761) ^ word
 
 
-def _best_ranks(ranks: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    best: dict[tuple[str, str], int] = {}
+def _best_ranks(ranks: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    best: dict[tuple[str, int], int] = {}
     for task, system, rank in sorted(ranks):
         best.setdefault((task, system), rank)
     return [(task, system, rank) for (task, system), rank in best.items()]

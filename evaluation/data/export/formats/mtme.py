@@ -34,6 +34,7 @@ from judgments.drawing.material import candidate_key
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import MQM, Mqm
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
+from judgments.models.studies import credited
 from judgments.studies.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
@@ -74,11 +75,11 @@ class JudgedSystems:
             setattr(judged, name, getattr(self, name)[np.ix_(rows, columns)])
         return judged
 
-    def systems_with(self, segment: int, caption: int, credited: Sequence[int]) -> list[int]:
-        """Return the systems of a text; those among ``credited`` row ids alone, if there are any."""
+    def systems_with(self, segment: int, caption: int, of_file: Sequence[int]) -> list[int]:
+        """Return the systems of a text; ``of_file`` are those that its file credits."""
         rows = np.flatnonzero(self.caption[:, segment] == caption).tolist()
-        allowed = {self.systems.get(pk) for pk in credited}
-        return [row for row in rows if not credited or row in allowed]
+        pks = list(self.systems)
+        return [row for row in rows if pks[row] in credited(of_file, (pks[row],))]
 
     @property
     def means(self) -> Floats:
@@ -266,9 +267,9 @@ def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[floa
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first", "systems")
-    for pk, item, caption, credited in units:
+    for pk, item, caption, of_file in units:
         segment, votes = board.segments[item], answers[pk]
-        systems = board.systems_with(segment, caption, credited)
+        systems = board.systems_with(segment, caption, of_file)
         cells += [(system, segment, sum(votes), len(votes)) for system in systems]
         left_out += 0 if systems else len(votes)
     return cells, left_out
@@ -307,10 +308,11 @@ def _cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]
     for unit in units:
         segment = board.segments[unit.item_id]
         codes = [KINDS[unit.study.protocol].aggregation.codes(unit, answer) for answer in answers[unit.pk]]
-        for option in unit.content["options"]:
+        options = unit.content["options"]
+        for option, of_file in zip(options, unit.systems or [()] * len(options), strict=True):
             points = [code[option["key"]] for code in codes]
             caption = captions.get(option["key"], captions.get(candidate_key(option["text"]), NO_CAPTION))
-            systems = np.flatnonzero(board.caption[:, segment] == caption).tolist()
+            systems = board.systems_with(segment, caption, of_file)
             cells += [(system, segment, sum(points), len(points)) for system in systems]
             left_out += 0 if systems else len(points)
     return cells, left_out
@@ -367,12 +369,12 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
     cells: dict[tuple[int, int], list[Any]] = {}
     units = Unit.objects.filter(pk__in=answers).order_by("position", "pk")
     rows = units.values_list("pk", "item", "first", "first__text", "systems").iterator(ROWS_AT_ONCE)
-    for pk, item, caption, text, credited in rows:
+    for pk, item, caption, text, of_file in rows:
         segment = board.segments.get(item)
         if segment is None:
             continue
         rated = [_errors(text, answer["spans"], mqm) for answer in answers[pk]]
-        for system in board.systems_with(segment, caption, credited):
+        for system in board.systems_with(segment, caption, of_file):
             cells.setdefault((system, segment), []).extend(rated)
     for rater in range(max(map(len, cells.values()), default=0)):
         with _open_text(stem.with_name(f"{stem.name}.rater{rater + 1}.seg.rating")) as file:
