@@ -27,6 +27,7 @@ from common.audit import acting_person
 from common.errors import DataConflict, DesignError
 from common.incoming import compose_name
 from common.rows import Fingerprint, batched, fingerprint_of, insert_rows, large_cache, many_objects
+from common.texts import moved, one_text, parting
 from judgments.access.roles import note_event
 from judgments.datasets.importing import (
     ImportSummary,
@@ -37,14 +38,14 @@ from judgments.datasets.importing import (
     store_candidates,
 )
 from judgments.design.reading import make_design
-from judgments.drawing.material import candidate_key, content_key
+from judgments.design.tables import SIDES
+from judgments.drawing.material import content_key, text_key
 from judgments.importers import ColumnMapping, JudgmentSource, open_judgments
 from judgments.importers.judgment_tables import BadRows
 from judgments.importers.mapping import MappedJudgments
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
-    SIDES,
     Credit,
     CreditedRow,
     JudgmentRow,
@@ -148,7 +149,7 @@ class SystemWriter:
         for caption in credited:
             system, rank = self.by_name[caption.credit.system], caption.credit.rank
             assert rank is not None
-            answer = texts[caption.caption] if task == Output.Task.ANNOTATION else caption.item
+            answer = one_text(texts[caption.caption]) if task == Output.Task.ANNOTATION else caption.item
             ranking = lists[system.pk, _query_id(task, caption)]
             if ranking.get(rank) == answer:
                 continue
@@ -167,8 +168,9 @@ class SystemWriter:
         image = Item.objects.get(pk=caption.item).name
         rank, answer = caption.credit.rank, ranking.get(caption.credit.rank or 0)
         if task == Output.Task.ANNOTATION:
-            claim = f"caption {text[:80]!r} at rank {rank} for image {image!r}"
-            other = None if answer is None else f"{str(answer)[:80]!r}"
+            ours, theirs = parting(text, str(answer or ""))
+            claim = f"caption {ours} at rank {rank} for image {image!r}"
+            other = None if answer is None else theirs
         else:
             claim = f"image {image!r} at rank {rank} for caption {text[:80]!r}"
             other = None if answer is None else repr(Item.objects.get(pk=answer).name)
@@ -200,6 +202,7 @@ class CaptionWriter:
         self.dataset = dataset
         self.references = references
         self.ids: dict[str, int] = {}
+        self.texts: dict[int, str] = {}  # of marked captions
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
         shown = [
@@ -215,9 +218,9 @@ class CaptionWriter:
         self.load({key for key, _text in shown if key is not None and key not in self.ids})
 
     def add_texts(self, texts: Iterable[str]) -> None:
-        new = {key: text for text in texts if (key := candidate_key(text)) not in self.ids}
-        stored = store_candidates(self.dataset, new.values())
-        self.ids.update({key: stored[text] for key, text in new.items()})
+        new = {text: key for text in texts if (key := text_key(text)) not in self.ids}
+        stored = store_candidates(self.dataset, new)
+        self.ids.update({key: stored[text] for text, key in new.items()})
 
     def add_options(self, rows: Iterable[CreditedRow]) -> None:
         """Add the texts of options that the file credits to systems."""
@@ -238,13 +241,19 @@ class CaptionWriter:
             captions = Caption.objects.filter(dataset=self.dataset, key__in=batch)
             self.ids.update(captions.values_list("key", "pk"))
 
+    def load_texts(self, rows: Iterable[JudgmentRow]) -> None:
+        """Read the writings that the dataset keeps of texts that people marked."""
+        captions = {self.id_of(row.first, row.first_text, row.unit) for row in rows}
+        for batch in batched(sorted({pk for pk in captions if pk is not None} - self.texts.keys()), 500):
+            self.texts.update(Caption.objects.filter(pk__in=batch).values_list("pk", "text"))
+
     def id_of(self, key: str | None, text: str | None, unit: str) -> int | None:
         if key is None and text is None:
             return None
         if key is not None and key in self.ids:
             return self.ids[key]
         if text is not None:
-            return self.ids[candidate_key(text)]
+            return self.ids[text_key(text)]
         raise DataConflict(
             f"Unit {unit!r} names the caption {key!r}, which dataset {self.dataset.name!r} does not have."
         )
@@ -300,8 +309,8 @@ class PairWriter:
     def add_winners(self, rows: Iterable[WinnerRow]) -> None:
         pairs = []
         for row in rows:
-            first = self.captions.ids[candidate_key(row.first_text)]
-            second = self.captions.ids[candidate_key(row.second_text)]
+            first = self.captions.ids[text_key(row.first_text)]
+            second = self.captions.ids[text_key(row.second_text)]
             pairs.append(self._build(row.pair, row.kind, row.image, first, second, winner=row.winner))
         self._store(pairs)
 
@@ -389,7 +398,7 @@ class PairWriter:
         in_order = rows.order_by("item_id", "position", "id")
         for item, key, pk, text in in_order.values_list("item_id", "key", "pk", "text"):
             assert item is not None  # guaranteed by the query
-            by_item[item].append((key, pk, text.strip()))
+            by_item[item].append((key, pk, one_text(text)))
         return by_item
 
 
@@ -588,6 +597,8 @@ class JudgmentWriter:
         self.systems.add_outputs(self._credited_captions(credited))
         self.hits.add(rows)
         self.assignments.add(rows)
+        if self.kind.marks_text:
+            self.captions.load_texts(rows)
         insert_rows(Judgment, JUDGMENT_FIELDS, (self._values(row) for row in rows if not row.revision))
         for row in rows:
             if row.revision:
@@ -629,13 +640,28 @@ class JudgmentWriter:
         signals = {} if former else {IMPORTED_REVISION: row.revision}
         Judgment.objects.create(**values, signals=signals, replaces=former)
 
+    def _moved(self, row: JudgmentRow) -> Any:
+        """Return the stored answer, with its marks where they are in the writing of the text that is kept."""
+        answer: Any = row.stored
+        if not self.kind.marks_text or row.first_text is None:
+            return answer
+        stored = self.captions.texts[self.captions.id_of(row.first, row.first_text, row.unit) or 0]
+        if stored == row.first_text:
+            return answer
+        ends = ("start", "end")
+        spans = [
+            span | {end: moved(span[end], row.first_text, stored) for end in ends if span[end] is not None}
+            for span in answer["spans"]
+        ]
+        return answer | {"spans": spans}
+
     def _values(self, row: JudgmentRow) -> tuple[Any, ...]:
         """Return the values of ``JUDGMENT_FIELDS``."""
         return (
             self.assignments.id_of(row),
             self.units.ids[row.unit],
             row.value if row.stored is None else None,
-            row.stored,
+            self._moved(row),
             row.presented or "",
             row.seconds,
             row.wall_seconds,
@@ -664,7 +690,7 @@ def _credited_options(row: CreditedRow) -> list[Mapping[str, str]]:
 def _texts_without_system(row: JudgmentRow, sides: Collection[str]) -> frozenset[str]:
     """Return the candidates that people wrote."""
     texts = {"first": row.first_text, "second": row.second_text}
-    return frozenset(text.strip() for side, text in texts.items() if text and side not in sides)
+    return frozenset(one_text(text) for side, text in texts.items() if text and side not in sides)
 
 
 MOST_VALUES_LISTED = 12
@@ -760,6 +786,7 @@ def import_judgments(
     mapping: ColumnMapping | None = None,
     bad_rows: Path | None = None,
     design: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> ImportSummary:
     """Import a file of judgments as a new study; the same file again changes nothing.
@@ -770,6 +797,7 @@ def import_judgments(
         mapping: of foreign columns.
         bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
         design: keys of a study file for the new study, such as the weights of marked errors.
+        dry_run: whether to take all back at the end, to learn what is refused.
     """
     material = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
@@ -820,6 +848,7 @@ def import_judgments(
             remember_mapping(material, "import_judgments", mapping)
             sentence = f"{counted(writer.judgments, 'judgment')} came from a file of the format {format}."
             note_event(study=writer.study, what="imported", sentence=sentence, format=format)
+            transaction.set_rollback(dry_run)
     except IntegrityError as error:
         raise DataConflict(
             f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "
@@ -827,6 +856,8 @@ def import_judgments(
         ) from error
     if left_out is not None:
         left_out.write()
+    if dry_run:
+        return ImportSummary(study, False, {}, source.notes.sentences())
     counts = {**_count_rows(writer.study), **writer.systems.counts()}
     return ImportSummary(study, True, counts, source.notes.sentences())
 

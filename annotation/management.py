@@ -110,7 +110,7 @@ class ImportJudgments(QuorumCommand):
         parser.add_argument(
             "--dry-run",
             action="store_true",
-            help="read the whole file, say what was understood, store nothing",
+            help="read the whole file, refuse what an import refuses, say what was understood, store nothing",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -123,16 +123,20 @@ class ImportJudgments(QuorumCommand):
         source = {
             name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
         }
+        path = options["design"]
+        new = {
+            "study": options["study"],
+            "design": toml_values(read_whole(path), source=str(path)) if path else None,
+        }
         if options["dry_run"]:
             with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
                 inspection = inspect_judgments(**source, mapping=mapping, progress=progress)
+                import_judgments(**source, **new, mapping=mapping, dry_run=True)
             for line in inspection.sentences():
                 self.say(line)
             return
-        path = options["design"]
-        source["design"] = toml_values(read_whole(path), source=str(path)) if path else None
         with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
-            summary = import_judgments(**source, study=options["study"], mapping=mapping, progress=progress)
+            summary = import_judgments(**source, **new, mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Study")))
 
 

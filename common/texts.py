@@ -18,12 +18,12 @@ def _with_one_form_of_letters(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def parting(one: str, other: str) -> str:
-    """Quote two texts around the first character that differs."""
-    one, other = one_text(one), one_text(other)
-    pairs = enumerate(zip(one, other, strict=False))
-    at = next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
-    return f"{_around(one, at)} and {_around(other, at)}"
+def parting(first: str, second: str) -> tuple[str, str]:
+    """Quote each of two texts around the first character that differs."""
+    first, second = one_text(first), one_text(second)
+    pairs = enumerate(zip(first, second, strict=False))
+    at = next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
+    return _around(first, at), _around(second, at)
 
 
 def _around(text: str, at: int) -> str:
@@ -35,7 +35,7 @@ def moved(offset: int, written: str, other: str) -> int:
     """Return where an offset into one writing of a text lies in another writing of it."""
     wanted = _place(written, offset)
     last = len(other.rstrip())
-    return max((place for place in range(last + 1) if _place(other, place) <= wanted), default=0)
+    return max((index for index in range(last + 1) if _place(other, index) <= wanted), default=0)
 
 
 def _place(text: str, offset: int) -> int:

@@ -217,6 +217,9 @@ class JSONStream:
 
     Args:
         most: characters of an entry.
+
+    Attributes:
+        line: where the value begins that was read last, from 1.
     """
 
     def __init__(
@@ -227,6 +230,7 @@ class JSONStream:
         self._decoder = decoder
         self._buffer, self._at, self._ended = "", 0, False
         self._lines, self._column = 0, 0  # before the buffer
+        self.line, self._counted = 1, 0  # the line of the character there in the buffer
         self._mark = 0  # where the last character stands that _next returned
 
     def members(self) -> Iterator[tuple[str, int | None, Any]]:
@@ -288,6 +292,7 @@ class JSONStream:
         self._lines += passed.count("\n")
         self._column = len(passed) - passed.rfind("\n") - 1 + (0 if "\n" in passed else self._column)
         self._buffer, self._at = self._buffer[self._at :] + chunk, 0
+        self.line, self._counted = self._lines + 1, 0
         return True
 
     def _next(self, *, peek: bool = False) -> str:
@@ -305,6 +310,8 @@ class JSONStream:
 
     def _value(self) -> Any:
         self._next(peek=True)
+        self.line += self._buffer.count("\n", self._counted, self._at)
+        self._counted = self._at
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._buffer, self._at)

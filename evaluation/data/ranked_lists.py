@@ -28,18 +28,18 @@ NO_SYSTEM = -1
 class JudgedUnits:
     """(U,) row ids of units in order, and the positions of their images and texts in ``Proposals``.
 
-    ``own`` (C, 2) has a position here and one of a system for each credit of a file; -1 for no system.
+    ``of_file`` (C, 2) has a position here and one of a system for each credit of a file; -1 for no system.
     """
 
     pk: Ints
     image: Ints
     text: Ints
-    own: Ints
+    of_file: Ints
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[int, int, int]], own: Sequence[tuple[int, int]] = ()) -> JudgedUnits:
+    def of(cls, rows: Sequence[tuple[int, int, int]], of_file: Sequence[tuple[int, int]] = ()) -> JudgedUnits:
         pk, image, text = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-        return cls(pk, image, text, np.array(own, dtype=np.int64).reshape(-1, 2))
+        return cls(pk, image, text, np.array(of_file, dtype=np.int64).reshape(-1, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +93,15 @@ class Proposals:
         units = self.units
         listed = self.text_keys(self.image, self.text)
         judged = self.text_keys(units.image, units.text)
-        place, unit = pairs_of_equal(listed, judged)
-        if len(units.own):
+        row, unit = pairs_of_equal(listed, judged)
+        if len(units.of_file):
             named = np.zeros(len(units.pk), dtype=np.bool_)
-            named[units.own[:, 0]] = True
+            named[units.of_file[:, 0]] = True
             width = len(self.systems) + 1
-            credits = np.unique(units.own[:, 0] * width + units.own[:, 1] + 1)
-            kept = ~named[unit] | np.isin(unit * width + self.system[place] + 1, credits)
-            place, unit = place[kept], unit[kept]
-        return place, unit
+            credits = np.unique(units.of_file[:, 0] * width + units.of_file[:, 1] + 1)
+            scores = ~named[unit] | np.isin(unit * width + self.system[row] + 1, credits)
+            row, unit = row[scores], unit[scores]
+        return row, unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,15 +220,15 @@ def proposals_of(study: Study) -> Proposals:
             unit,
             _map_values(image_shown, number),
             captions.text_of(first_shown),
-            _own_systems(study, unit, {pk: names[name] for pk, name in systems.items()}),
+            _credits_of_file(study, unit, {pk: names[name] for pk, name in systems.items()}),
         ),
     )
 
 
-def _own_systems(study: Study, units: Ints, position_of: Mapping[int, int]) -> Ints:
-    """Return ``JudgedUnits.own``."""
+def _credits_of_file(study: Study, units: Ints, position_of: Mapping[int, int]) -> Ints:
+    """Return ``JudgedUnits.of_file``."""
     rows = Unit.objects.filter(study=study, control=False, first__isnull=False).exclude(systems=[])
-    own = np.array(
+    credits = np.array(
         [
             (pk, position_of.get(system, NO_SYSTEM))
             for pk, systems in rows.order_by().values_list("pk", "systems").iterator(READ_AT_ONCE)
@@ -236,8 +236,8 @@ def _own_systems(study: Study, units: Ints, position_of: Mapping[int, int]) -> I
         ],
         dtype=np.int64,
     ).reshape(-1, 2)
-    own[:, 0] = places_in(units, own[:, 0])
-    return own
+    credits[:, 0] = places_in(units, credits[:, 0])
+    return credits
 
 
 def _outputs(study: Study, splits: set[str]) -> Ints:
@@ -279,9 +279,9 @@ def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captio
     import pyarrow as pa  # when it is first used
 
     rows = Caption.objects.filter(dataset=study.dataset_id).order_by("pk")
-    columns = rows.values_list("pk", Coalesce("item_id", Value(0)), "key", "text")
+    columns = rows.values_list("pk", Coalesce("item_id", Value(0)), "key", "text_key")
     schema = pa.schema(
-        {"pk": pa.int64(), "item": pa.int64(), "key": pa.large_string(), "text": pa.large_string()}
+        {"pk": pa.int64(), "item": pa.int64(), "key": pa.large_string(), "text_key": pa.large_string()}
     )
     wanted, parts = np.union1d(proposed, shown), []
     for some in batched(plain_rows(columns), READ_AT_ONCE):
@@ -290,7 +290,7 @@ def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captio
         needed = np.isin(part["pk"], wanted[first:last]) | np.isin(part["item"], items)
         parts.append(part.filter(needed))
     table = pa.Table.from_batches(parts, schema)
-    pk, code = table["pk"].to_numpy(), _codes(table["text"])
+    pk, code = table["pk"].to_numpy(), _codes(table["text_key"])
     # texts are numbered as they come: those of judged units, then the others
     order = np.concatenate([places_in(pk, shown), np.arange(len(pk))])
     _, first = np.unique(code[order], return_index=True)

@@ -259,9 +259,9 @@ def consensus_of_groups(
 
     A decision stands for all judgments of its unit.
     """
-    own, values = values_at(consensus.of_unit, units)[0], np.full(groups, np.nan)
+    of_units, values = values_at(consensus.of_unit, units)[0], np.full(groups, np.nan)
     alone = np.bincount(group, minlength=groups)[group] == 1
-    values[group[alone]] = own[unit[alone]]
+    values[group[alone]] = of_units[unit[alone]]
     if alone.all():
         return values
     answer = table.value.copy()

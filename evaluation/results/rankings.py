@@ -106,11 +106,11 @@ class JudgedOutputs:
     def of(cls, proposals: Proposals, values: GroupValues) -> JudgedOutputs:
         """Take each place's value from the units that score for it."""
         units = proposals.units
-        place, unit = proposals.credits()
+        row, unit = proposals.credits()
         keys, number = np.unique(proposals.text_keys(units.image, units.text), return_inverse=True)
         of_text = values(number, np.arange(len(units.pk)), len(keys))
         known = ~np.isnan(of_text)
-        return cls(values(place, unit, len(proposals)), keys[known], of_text[known], len(proposals.texts) + 1)
+        return cls(values(row, unit, len(proposals)), keys[known], of_text[known], len(proposals.texts) + 1)
 
     def map_values(self, into: Callable[[float], float]) -> JudgedOutputs:
         """Map the values, computing each distinct one once."""

@@ -434,9 +434,9 @@ def _of_captions(
     """Compare systems by the mean answer to each of their captions."""
     proposals = proposals_of(study)
     units = proposals.units
-    place, unit = proposals.credits()
-    annotated = ~proposals.search[place]
-    place, unit = place[annotated], unit[annotated]
+    output, unit = proposals.credits()
+    annotated = ~proposals.search[output]
+    output, unit = output[annotated], unit[annotated]
     answered = places_in(units.pk, table.unit)
     rated = table.counted & ~np.isnan(table.value) & (answered >= 0)
     sums, counts = (
@@ -447,7 +447,7 @@ def _of_captions(
     for index, decision in zip(decided.tolist(), consensus.decisions.values(), strict=True):
         counts[index] = 0 if decision.value is None else max(1, counts[index])
         sums[index] = 0 if decision.value is None else decision.value * counts[index]
-    sums, counts = (np.bincount(place, values[unit], minlength=len(proposals)) for values in (sums, counts))
+    sums, counts = (np.bincount(output, values[unit], minlength=len(proposals)) for values in (sums, counts))
     rows = np.flatnonzero(counts)
     if not len(rows):
         return None
@@ -462,7 +462,7 @@ def _of_captions(
         score=sums[rows] / counts[rows],
         deletions=_deletions(
             study,
-            places_in(rows, place[credit]),
+            places_in(rows, output[credit]),
             table.worker[rated][vote],
             table.value[rated][vote],
             len(rows),

@@ -19,11 +19,12 @@ from django.utils.translation import gettext_noop
 from common.errors import DataConflict, DesignError
 from common.incoming import compose_name
 from common.rows import Fingerprint, batched, fingerprint_of, insert_rows, refresh_statistics
+from common.texts import one_text
 from judgments.access.roles import has_role
 from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_address
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import candidate_key
+from judgments.drawing.material import candidate_key, text_key
 from judgments.drawing.phrases import known_titles
 from judgments.importers import ColumnMapping, open_candidates, open_dataset, read_runs
 from judgments.importers.records import (
@@ -55,7 +56,7 @@ RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 
 def known_lists(
     task: Output.Task, *, systems: Collection[int], queries: Collection[int], placed: Collection[int]
 ) -> Lists:
-    """Return (system, image or querying caption) -> rank -> caption text, or image.
+    """Return (system, image or querying caption) -> rank -> caption text in one form, or image.
 
     Duplicates count at their best rank; ranks of the systems ``placed`` are places.
     """
@@ -67,6 +68,7 @@ def known_lists(
         columns = rows.order_by("system_id", query, "rank").values_list("system_id", query, item, "rank")
         for system, query_id, value, rank in columns.iterator(ROWS_AT_ONCE):
             ranked = lists[system, query_id]
+            value = one_text(value) if by_image else value
             if value not in ranked.values():
                 ranked[rank if system in placed else len(ranked) + 1] = value
     return lists
@@ -80,7 +82,7 @@ def renumber_ranks(system: System, task: Output.Task) -> None:
     beyond = max((row.rank for row in rows), default=0) + len(rows) + 1
     for number, row in enumerate(sorted(rows, key=attrgetter("rank", "pk"))):
         ranked = lists[row.item_id if by_image else row.caption_id]
-        value = row.caption.text if by_image else row.item_id
+        value = one_text(row.caption.text) if by_image else row.item_id
         if value in ranked:  # it is in the list already and takes no other item's place
             positions[row.pk] = beyond + len(rows) + number
         else:
@@ -293,13 +295,16 @@ def _store_rows(
                 items[row.image],
                 row.caption_id,
                 row.text,
+                text_key(row.text),
                 Caption.Role.REFERENCE.value,
                 row.position,
             )
             for row in batch
             if isinstance(row, ReferenceRow)
         )
-        insert_rows(Caption, ("dataset_id", "item_id", "key", "text", "role", "position"), references)
+        insert_rows(
+            Caption, ("dataset_id", "item_id", "key", "text", "text_key", "role", "position"), references
+        )
         stored += len(batch)
         progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
     return files
@@ -382,17 +387,30 @@ def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
 
 
 def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
-    """Get or create candidate captions; return text -> row id."""
-    keys = {candidate_key(text): text for text in texts}
+    """Get or create candidate captions; return text -> row id.
+
+    All writings of a text are one caption, which keeps the first; of several at once, one in the usual form.
+    """
+    writings = {text: text_key(text) for text in texts}
+    texts_of: dict[str, str] = {}
+    for text in sorted(writings, key=lambda text: (text != one_text(text), text)):
+        texts_of.setdefault(writings[text], text)
     row_ids: dict[str, int] = {}
-    for batch in batched(sorted(keys), 500):
-        Caption.objects.bulk_create(
-            (Caption(dataset=dataset, key=key, text=keys[key], role=Caption.Role.CANDIDATE) for key in batch),
-            ignore_conflicts=True,
-        )
-        rows = Caption.objects.filter(dataset=dataset, key__in=batch).values_list("key", "pk")
-        row_ids.update((keys[key], pk) for key, pk in rows)
-    return row_ids
+    for batch in batched(sorted(texts_of), 500):
+        known = Caption.objects.filter(dataset=dataset, text_key__in=batch, role=Caption.Role.CANDIDATE)
+        by_key = known.order_by("-pk").values_list("text_key", "pk")  # the first one counts
+        row_ids.update(by_key)
+        lacking = [texts_of[key] for key in batch if key not in row_ids]
+        if lacking:
+            Caption.objects.bulk_create(
+                (
+                    Caption(dataset=dataset, key=candidate_key(text), text=text, role=Caption.Role.CANDIDATE)
+                    for text in lacking
+                ),
+                ignore_conflicts=True,
+            )
+            row_ids.update(by_key.all())
+    return {text: row_ids[key] for text, key in writings.items()}
 
 
 def import_candidates(
@@ -477,11 +495,11 @@ def _complete(
     for item, ranked in lists.items():
         best: dict[str, CandidateRow] = {}
         for row in sorted(ranked, key=attrgetter("rank")):
-            best.setdefault(row.text, row)
+            best.setdefault(one_text(row.text), row)
         lists[item] = list(best.values())
     known = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
     for (_, item), positions in known.items():
-        new_list = dict(enumerate((row.text for row in lists.get(item, ())), start=1))
+        new_list = dict(enumerate((one_text(row.text) for row in lists.get(item, ())), start=1))
         if any(new_list.get(position) != text for position, text in positions.items()):
             raise DataConflict(
                 f"Dataset {dataset.name!r} has a system {system.name!r} with other captions; choose another name."

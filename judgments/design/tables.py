@@ -25,6 +25,7 @@ from judgments.design.wordings import JUDGED
 
 PairKind = Literal["HC", "HI", "HM", "MM"]
 PAIR_KINDS: tuple[str, ...] = get_args(PairKind)
+SIDES = ("first", "second")
 CROSSED = "crossed"
 CLAIM = re.compile(
     r"\s*(?P<better>[^\s<>]+)\s*>\s*(?P<worse>[^\s<>=][^\s<>]*)(?:\s+on\s+(?P<kind>HC|HI|HM|MM|all))?\s*"

@@ -19,6 +19,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
+from common.texts import one_text
 
 NOTHING: Mapping[str, Any] = {}  # one for a million units
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -228,6 +229,11 @@ def _digits(text: str) -> str:
 
 def candidate_key(text: str) -> str:
     return f"c-{content_key(text)}"
+
+
+def text_key(text: str) -> str:
+    """Return the ``candidate_key`` of a text in one form, which all its writings share."""
+    return candidate_key(one_text(text))
 
 
 def rng_for(seed: int, purpose: str) -> np.random.Generator:

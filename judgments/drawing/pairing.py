@@ -22,6 +22,7 @@ from django.utils.translation import gettext, ngettext
 
 from common.amounts import thousands
 from common.errors import DesignError
+from common.texts import one_text
 from judgments.design.tables import CROSSED, PAIR_KINDS
 from judgments.drawing.controls import divide_images, foreign_captions
 from judgments.drawing.material import (
@@ -354,11 +355,11 @@ def _published(material: Material, images: Sequence[Image], kind: str) -> list[P
 
 
 def _equal(pair: Pair) -> bool:
-    return pair.first.text.strip() == pair.second.text.strip()
+    return one_text(pair.first.text) == one_text(pair.second.text)
 
 
 def _compared(pair: Pair) -> Comparison:
-    return pair.image, frozenset((pair.first.text.strip(), pair.second.text.strip()))
+    return pair.image, frozenset((one_text(pair.first.text), one_text(pair.second.text)))
 
 
 def _unusable(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
@@ -421,7 +422,7 @@ def _next_pair(
         if option is None:
             del options[machines]
             continue
-        texts = frozenset((option.first.text.strip(), option.second.text.strip()))
+        texts = frozenset((one_text(option.first.text), one_text(option.second.text)))
         if len(texts) < 2 or (image.name, texts) in so_far.compared:
             continue
         left = len(image.references) - HELD_BACK[kind]
@@ -473,12 +474,14 @@ def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator)
     first, second = option.first, option.second
     systems = option.first_system, option.second_system
     human = [
-        text.text.strip() for text, system in zip((first, second), systems, strict=True) if system is None
+        one_text(text.text) for text, system in zip((first, second), systems, strict=True) if system is None
     ]
     # A system that ranks human captions may return the image's own first.
     candidates = {first.key, second.key}
     references = tuple(
-        text.key for text in image.references if text.text.strip() not in human and text.key not in candidates
+        text.key
+        for text in image.references
+        if one_text(text.text) not in human and text.key not in candidates
     )
     return Pair(
         key=content_key("pair", kind, image.name, first.key, second.key),
@@ -687,7 +690,7 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
             *(text for _, text, _ in image.retrieved),
         ):
             by_key.setdefault(text.key, text)
-            by_text.setdefault(text.text.strip(), text)
+            by_text.setdefault(one_text(text.text), text)
     judged = {image.name: image for image in division.judged}
     texts_by_image: dict[str, list[Text]] = {}
     for number, (name, caption) in enumerate(design.sampling.listed, start=1):
@@ -701,7 +704,7 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
                 % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
                 field="sampling.listed",
             )
-        named = by_key.get(caption) or by_text.get(caption.strip())
+        named = by_key.get(caption) or by_text.get(one_text(caption))
         if named is None:
             raise DesignError(
                 gettext(

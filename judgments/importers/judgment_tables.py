@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,12 +16,12 @@ from pydantic import ValidationError
 
 from common.files import as_cell, check_place, csv_line, guard_formula, unguard_formula, write_lines
 from common.incoming import quoted
-from common.texts import one_text
+from common.texts import one_text, parting
+from judgments.design.tables import SIDES
 from judgments.importers.records import (
     ANNOTATION,
     SEARCH,
     SHORT_NAME_LIMIT,
-    SIDES,
     BadValue,
     Columns,
     Credit,
@@ -36,7 +37,7 @@ from judgments.importers.records import (
     read_number,
     read_text,
 )
-from judgments.importers.textio import ImportProblem
+from judgments.importers.textio import ImportNotes, ImportProblem
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
@@ -116,6 +117,7 @@ class TableJudgments(JudgmentSource):
         self._revisions: dict[int, int] = {}
         self._contents: dict[int, int] = {}
         self._pairs: dict[int, int] = {}
+        self._looked_back = False
         if protocol is not None and protocol not in _readable():
             raise ImportProblem(path, None, None, f"the unknown protocol {protocol!r}", _known_protocols())
 
@@ -155,14 +157,13 @@ class TableJudgments(JudgmentSource):
         unit, answered = hash(row.unit), hash((row.unit, row.worker))
         if self._contents.get(unit, content) != content:
             expected = "the same protocol, image, captions, systems and pair in all of its rows"
-            raise record.problem("unit", f"{quoted(row.unit)} with other content than before", expected)
+            actual = f"{quoted(row.unit)} with other content than before{self._difference(row, captions)}"
+            raise record.problem("unit", actual, expected)
         if answered in self._lines and row.revision != self._revisions[answered] + 1:
             actual = f"a second answer of {quoted(row.worker)} on unit {quoted(row.unit)}"
-            raise record.problem(
-                "worker",
-                f"{actual} (the first is on line {self._lines[answered]})",
-                "one answer a worker and unit",
-            )
+            first = self._lines[answered]
+            where = "" if first is None else f" (the first is on line {first})"
+            raise record.problem("worker", f"{actual}{where}", "one answer a worker and unit")
         if row.pair is not None and not row.control:
             pair = hash(row.pair)
             both = hash((row.image, *captions_shown[1:], systems[: len(SIDES)]))
@@ -171,6 +172,20 @@ class TableJudgments(JudgmentSource):
                 raise record.problem("pair", f"{quoted(row.pair)} with other content than before", expected)
         self._contents[unit] = content
         self._lines[answered], self._revisions[answered] = record.line, row.revision
+
+    def _difference(self, row: JudgmentRow, captions: Captions | None) -> str:
+        """Say in what the first row of a unit differs; once a file, as it is read again."""
+        if self._looked_back:
+            return ""
+        self._looked_back = True
+        reading = copy(self)
+        reading.notes = ImportNotes()
+        for record in reading._records(self.path, _COLUMNS, ImportNotes(), self._encoding):
+            with suppress(ImportProblem):
+                before = reading._row(record, captions)
+                if before.unit == row.unit:
+                    return _first_difference(before, row, record)
+        return ""
 
     def _row(self, record: Record, captions: Captions | None) -> JudgmentRow:
         record = _unguarded(record)
@@ -224,6 +239,25 @@ def _caption_of(row: JudgmentRow, side: str) -> str | None:
     key: str | None = getattr(row, side)
     text: str | None = getattr(row, f"{side}_text")
     return key if key is not None or text is None else one_text(text)
+
+
+def _first_difference(before: JudgmentRow, row: JudgmentRow, record: Record) -> str:
+    where = f"in {record.path}" if record.line is None else f"on line {record.line}"
+    for column in ("protocol", "image", *(f"{side}_text" for side in ("reference", *SIDES)), "pair"):
+        first, second = getattr(before, column), getattr(row, column)
+        if column.endswith("_text") and first is not None and second is not None:
+            if one_text(first) != one_text(second):
+                first, second = parting(first, second)
+                return f" ({column} is {first} {where}, and {second} here)"
+        elif first != second:
+            return f" ({column} is {quoted(first)} {where}, and {quoted(second)} here)"
+    systems = [
+        ", ".join(name for names in each.systems() for name in names) if isinstance(each, CreditedRow) else ""
+        for each in (before, row)
+    ]
+    if systems[0] == systems[1]:
+        return ""
+    return f" (systems are {systems[0] or 'nobody'} {where}, and {systems[1] or 'nobody'} here)"
 
 
 class BadRows:

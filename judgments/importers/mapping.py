@@ -27,7 +27,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from common.files import unguard_formula
 from common.incoming import load_json, quoted
-from judgments.drawing.material import candidate_key, content_key
+from common.texts import one_text
+from judgments.drawing.material import content_key, text_key
 from judgments.importers import foreign
 from judgments.importers.foreign import TIME_EXPECTED, parse_time
 from judgments.importers.judgment_tables import TableJudgments
@@ -51,6 +52,7 @@ WHAT = (
     "content"
 )  # fmt: skip
 ANSWERS = ("value", "answer")
+TEXTS = ("reference_text", "first_text", "second_text")
 MARKS = ("severity", "category", "first_text")
 SYSTEMS = {"system": "first", "second_system": "second"}
 TIMES = ("accepted_at", "submitted_at")
@@ -199,7 +201,7 @@ class ColumnMapping(BaseModel):
         return items
 
     def fixed(self, record: Record) -> Record:
-        if not (fixes := self.fixes.get(str(record.line))):
+        if record.path or not (fixes := self.fixes.get(str(record.line))):
             return record
         corrected = {name: _as_before(record.values.get(name), text) for name, text in fixes.items()}
         return replace(record, values={**record.values, **corrected})
@@ -274,7 +276,7 @@ class _Reading:
         except ValueError as error:
             raise record.problem(name, str(error), "what the layout has there") from None
         if how.buttons:
-            if self.groups is None or record.line is None:
+            if self.groups is None or record.line is None or record.path:
                 self.groups = foreign.button_groups(record.values, how.buttons, how.sparse)
             for name, buttons in self.groups.items():
                 states = {value: values.get(column, "") for value, column in buttons}
@@ -472,7 +474,8 @@ class MappedJudgments(TableJudgments):
             values["unit"] = content_key("unit", values["unit"])  # joined from columns
         if "unit" not in values:
             systems = [values[name] for name in SYSTEMS if name in values]
-            values["unit"] = content_key("unit", *(values.get(name) for name in WHAT), *systems)
+            shown = values | {name: one_text(str(values[name])) for name in TEXTS if name in values}
+            values["unit"] = content_key("unit", *(shown.get(name) for name in WHAT), *systems)
         ours = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
         return super()._row(replace(record, values=ours, textual=True), captions)
 
@@ -482,6 +485,8 @@ class MappedJudgments(TableJudgments):
         if text is None or text == "":
             return None
         answers = self.how.values.get("value" if name == "expected" else name)
+        if name in TEXTS and not answers:
+            return value  # as it was written
         if answers and name in ("value", "expected"):
             if str(text) not in answers:
                 raise _problem(record, name, text, f"one of {', '.join(answers)}")
@@ -520,7 +525,7 @@ class MappedJudgments(TableJudgments):
                 text = self.text_of(str(system), str(values.get("image")))
                 values |= {} if text is None else {f"{side}_text": text}
             if text := values.get(f"{side}_text"):
-                values.setdefault(side, candidate_key(text))
+                values.setdefault(side, text_key(text))
                 credits[side] = [{"system": str(system), "rank": 1}]
         if not credits:
             if (
@@ -528,9 +533,7 @@ class MappedJudgments(TableJudgments):
                 and "first_text" in values
                 and not values.keys() & {"second_text", "content"}
             ):
-                values.setdefault(
-                    "systems", {values.setdefault("first", candidate_key(values["first_text"])): []}
-                )
+                values.setdefault("systems", {values.setdefault("first", text_key(values["first_text"])): []})
             return
         if values.get("first") != values.get("second"):
             credits = {values[side]: of_side for side, of_side in credits.items()}

@@ -25,6 +25,7 @@ from pydantic import PlainValidator
 
 from common.amounts import counted
 from common.incoming import quoted
+from common.texts import one_text
 from judgments.design.tables import PAIR_KINDS
 from judgments.importers.records import (
     HUMAN,
@@ -113,21 +114,21 @@ class CocoDataset(DatasetSource):
 
     def _records(self, wanted: str, there: set[str]) -> Iterator[Record]:
         """Yield the objects of a list of the document; add the names of all its members to ``there``."""
-        for key, number, value in read_document(self.path, self._encoding):
+        for key, number, value, line in read_document(self.path, self._encoding):
             there.add(key)
             if key == wanted:
-                yield from _record(self.path, key, number, value)
+                yield from _record(self.path, key, number, value, line)
 
 
-def _record(path: Path, name: str, number: int | None, value: object) -> Iterator[Record]:
+def _record(path: Path, name: str, number: int | None, value: object, line: int) -> Iterator[Record]:
     """Yield an entry of a list as a record; nothing where the list begins."""
     if number is None and value != []:
-        raise ImportProblem(path, None, name, quoted(value), "a list")
+        raise ImportProblem(path, line, name, quoted(value), "a list")
     if number is not None:
         location = f"{name}[{number}]"
         if not isinstance(value, dict):
-            raise ImportProblem(path, None, location, quoted(value), "an object")
-        yield Record(path, None, value, path=location)
+            raise ImportProblem(path, line, location, quoted(value), "an object")
+        yield Record(path, line, value, path=location)
 
 
 TOKEN_FILE = "Flickr8k.token.txt"  # noqa: S105 - a file's name
@@ -485,10 +486,10 @@ class FiftyDataset(_FiftyReader, DatasetSource):
                 yield ReferenceRow(image, reference, caption_id, position)
 
     def pairs(self) -> Iterator[PairRow]:
-        references = {(image, text.strip()) for _, image, texts in self._folder.images() for text in texts}
+        references = {(image, one_text(text)) for _, image, texts in self._folder.images() for text in texts}
         seen: set[tuple[str, frozenset[str]]] = set()
         for _, row in self._folder.pairs():
-            first, second = row.first_text.strip(), row.second_text.strip()
+            first, second = one_text(row.first_text), one_text(row.second_text)
             for candidate in (first, second):
                 self.notes.count("candidate-is-reference", (row.image, candidate) in references)
             content = (row.image, frozenset((first, second)))

@@ -40,7 +40,7 @@ from common.incoming import (
     load_json,
     quoted,
 )
-from judgments.design.tables import PAIR_KINDS
+from judgments.design.tables import PAIR_KINDS, SIDES
 from judgments.importers.textio import ImportNotes, ImportProblem, Refusals, read_chunks, read_lines
 
 # The database's limit; a longer name would fail there without naming its place.
@@ -54,7 +54,6 @@ MOST_SECONDS = 1_000_000_000  # thirty years
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
-SIDES = ("first", "second")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -80,7 +79,7 @@ class Record:
     Attributes:
         line: the 1-based first line; None if the format has no lines.
         textual: whether the format is untyped (CSV): empty cells are missing, numbers and flags are parsed.
-        path: the record's path in a document without lines, such as `annotations[3]`.
+        path: the record's path in a document, such as `annotations[3]`; several may be on one line.
         origins: column -> its name in the file, if that is another.
         renamed: whether problems name both.
     """
@@ -639,16 +638,17 @@ def parse_json(text: str, path: Path, line: int | None) -> object:
             return load_json(text, **_refusing(path, line))
 
 
-def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str, int | None, Any]]:
-    """Yield the members of a JSON document, as `JSONStream.members` does."""
+def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str, int | None, Any, int]]:
+    """Yield the members of a JSON document, as `JSONStream.members` does, each with its line."""
     decoder = JSONDecoder(**_refusing(path, None))
     lists: set[str] = set()
     with _json_problems(path, None):
-        for key, number, value in JSONStream(read_chunks(path, encoding=encoding), decoder=decoder).members():
+        stream = JSONStream(read_chunks(path, encoding=encoding), decoder=decoder)
+        for key, number, value in stream.members():
             if number is None and key in lists:
                 raise ImportProblem(path, None, key, "this key twice in one object", "every key once")
             lists.add(key)
-            yield key, number, value
+            yield key, number, value, stream.line
 
 
 def _refusing(path: Path, line: int | None) -> dict[str, Any]:

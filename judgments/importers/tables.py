@@ -21,6 +21,7 @@ from pydantic import PlainValidator
 from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, quoted
 from common.incoming.apart import parquet_rows
 from common.incoming.archives import DAMAGE_OF_WORKBOOKS, workbook_rows
+from common.texts import one_text
 from judgments.importers.records import (
     SHORT_NAME_LIMIT,
     Address,
@@ -230,7 +231,7 @@ class CaptionRegister:
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
         """Return whether the caption is new; refuse a used id."""
-        key, content = hash(caption_id), hash((image, text))
+        key, content = hash(caption_id), hash((image, one_text(text)))
         if key in self._by_id:
             if self._by_id[key] != content:
                 expected = "every id once, or again with the same image and text"
@@ -259,7 +260,7 @@ def numbering_items(read: RecordReader) -> RecordReader:
         repeated: Counter[tuple[str, str]] = Counter()
         for record in read(path, several, notes, encoding):
             if "image" not in record.values and record.get("text") is not None:
-                text, system = str(record.get("text")), str(record.get("system") or "")
+                text, system = one_text(str(record.get("text"))), str(record.get("system") or "")
                 repeated[text, system] += 1
                 name = numbers.setdefault((text, repeated[text, system]), f"text-{len(numbers) + 1}")
                 record = replace(record, values={**record.values, "image": name})
@@ -476,7 +477,7 @@ class CandidateRegister:
         """Return whether the candidate is new; refuse another caption of the same rank."""
         if self._images is not None and row.image not in self._images:
             raise record.problem(column, quoted(row.image), "an image of the dataset")
-        key, content = (row.image, row.rank or 1), hash((row.text, row.score))
+        key, content = (row.image, row.rank or 1), hash((one_text(row.text), row.score))
         if key in self._seen:
             line, before = self._seen[key]
             if before != content:
@@ -504,13 +505,13 @@ def read_json_list(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
 ) -> Iterator[Record]:
     """Yield the objects of a JSON document that is a list."""
-    for key, number, value in read_document(path, encoding):
+    for key, number, value, line in read_document(path, encoding):
         if number is not None and isinstance(value, dict):
-            columns.check(tuple(value), path, None, notes)
-            yield Record(path, None, value, path=f"{key}[{number}]")
+            columns.check(tuple(value), path, line, notes)
+            yield Record(path, line, value, path=f"{key}[{number}]")
         elif number is not None or key:
             actual = "an object" if key else quoted(value)
-            raise ImportProblem(path, None, None, actual, "a list of objects")
+            raise ImportProblem(path, line, None, actual, "a list of objects")
 
 
 def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:

@@ -68,7 +68,7 @@ class ImportProblem(QuorumError):
     """A file cannot be imported.
 
     Attributes:
-        line: the 1-based first line of the record; None inside a JSON document.
+        line: the 1-based first line of the record; None where a format has no lines.
         column: the field, or its path in the document.
         cell: the file's column and what stands there, where a person can put it right.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from django.apps import apps
 from django.conf import settings
@@ -12,7 +12,13 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from judgments.drawing.material import text_key
+
 Person = AbstractBaseUser | AnonymousUser
+if TYPE_CHECKING:
+    _CharField = models.CharField[str, str]
+else:
+    _CharField = models.CharField
 
 
 def account_key(
@@ -205,6 +211,15 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
         )
 
 
+class TextKeyField(_CharField):
+    """What all writings of a caption's text share; it follows the text."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:
+        key = text_key(model_instance.text)  # type: ignore[attr-defined]
+        setattr(model_instance, self.attname, key)
+        return key
+
+
 class Caption(models.Model):
     """A sentence.
 
@@ -219,6 +234,7 @@ class Caption(models.Model):
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="references", null=True, blank=True)
     key = models.CharField(max_length=220)
     text = models.TextField()
+    text_key = TextKeyField(max_length=22, editable=False)
     role = models.CharField(max_length=10, choices=Role)
     position = models.PositiveIntegerField(default=0, help_text="Order among the image's references.")
 
@@ -233,6 +249,7 @@ class Caption(models.Model):
                 name="a_reference_has_an_image_and_a_candidate_has_none",
             ),
         ]
+        indexes = [models.Index(fields=["dataset", "text_key"], name="captions_by_text_key")]
 
     def __str__(self) -> str:
         return self.text

@@ -144,12 +144,13 @@ def test_scores_of_stripped_texts_are_those_of_the_texts_with_blanks(tmp_path: P
     assert set(scores) == {("comet", 0.9, 0.1), ("judge", 1.5, -1.5)}
 
 
-def test_the_score_of_the_very_text_counts_before_that_of_the_stripped_one(tmp_path: Path) -> None:
+def test_one_text_has_one_score_however_it_is_written(tmp_path: Path) -> None:
     study = pairs_study("blanks", " good {} ", "poor {} ")  # blanks at the ends of texts
     rows = [*caption_rows(0.9, 0.1), {"image": "a.jpg", "caption": " good a.jpg ", "score": 0.5}]
-    brought(study.dataset, write(tmp_path / "comet.jsonl", rows), "comet")
-    evaluate_study(study=study.study, metrics=["comet"])
-    assert set(MetricScore.objects.values_list("first", "second")) == {(0.5, 0.1), (0.9, 0.1)}
+    path = write(tmp_path / "comet.jsonl", rows)
+    with pytest.raises(ImportProblem, match=f"line {len(rows)}: found what an earlier row scores"):
+        brought(study.dataset, path, "comet")
+    assert not ImportedMetric.objects.exists()
 
 
 def graded_study() -> tuple[StudyOf, dict[str, float]]:

@@ -2,15 +2,21 @@
 
 import csv
 import json
+import unicodedata
 import zipfile
+from collections import defaultdict
+from collections.abc import Callable
 from io import StringIO
 from itertools import permutations
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from annotation.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
@@ -62,7 +68,12 @@ def rows_of(text: str) -> list[Row]:
 
 
 def brought(
-    rows: list[Row], protocol: str, columns: dict[str, str], folder: Path, slug: str = "brought"
+    rows: list[Row],
+    protocol: str,
+    columns: dict[str, str],
+    folder: Path,
+    slug: str = "brought",
+    dataset: str = "shared",
 ) -> Study:
     path = folder / f"{slug}.csv"
     with path.open("w", encoding="utf-8", newline="") as stream:
@@ -70,9 +81,7 @@ def brought(
         writer.writeheader()
         writer.writerows(rows)
     mapping = ColumnMapping(columns={name: (source,) for name, source in columns.items()})
-    import_judgments(
-        format="csv", path=path, dataset="shared", study=slug, protocol=protocol, mapping=mapping
-    )
+    import_judgments(format="csv", path=path, dataset=dataset, study=slug, protocol=protocol, mapping=mapping)
     return Study.objects.get(slug=slug)
 
 
@@ -294,3 +303,110 @@ def test_every_door_says_the_same_figure(dataset: Dataset, tmp_path: Path, admin
     shown = admin_client.get(page(study, "results")).content.decode()
     assert "1.50" in shown
     assert "3.00" not in shown
+
+
+GRADED = {"graded": (1, 4), "slider": (0, 100), "relevance": (0, 1)}
+NAMES = st.permutations(["s1", "s2", "s3"])
+CELLS = st.dictionaries(
+    st.tuples(st.sampled_from(sorted(IMAGES)), st.sampled_from(["s1", "s2", "s3"]), st.sampled_from("uvw")),
+    st.integers(0, 100),
+    min_size=2,
+    max_size=14,
+)
+TEXTS = st.dictionaries(
+    st.tuples(st.sampled_from(sorted(IMAGES)), st.sampled_from(["s1", "s2", "s3"])),
+    st.sampled_from(["un café", "un thé", "deux"]),
+    min_size=6,
+    max_size=6,
+)
+VOTES = st.lists(
+    st.tuples(st.sampled_from(sorted(IMAGES)), NAMES, st.integers(1, 2)), min_size=4, max_size=12
+)
+FORMS: list[Callable[[str], str]] = [
+    str,
+    lambda text: f" {text}\r\n",
+    lambda text: unicodedata.normalize("NFD", text),
+]
+EXAMPLES = settings(
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def in_a_data_set_of_its_own(rows: list[Row], protocol: str, columns: dict[str, str], folder: Path) -> Study:
+    name = f"own-{Dataset.objects.count()}"
+    make_dataset(name, IMAGES)
+    return brought(rows, protocol, columns, folder, name, name)
+
+
+def renamed(figures: dict[str, float], names: dict[str, str]) -> dict[str, float]:
+    return {names[system]: value for system, value in figures.items()}
+
+
+@pytest.mark.parametrize("protocol", GRADED)
+@given(cells=CELLS, texts=TEXTS, data=st.data())
+@EXAMPLES
+def test_order_names_and_writing_change_no_figure(
+    protocol: str, cells: dict[tuple[str, str, str], int], texts: Any, data: Any, tmp_path: Path
+) -> None:
+    """A system's mean is that over its outputs of the mean of their ratings."""
+    low, high = GRADED[protocol]
+    rows = [
+        {"image": image, "out": texts[image, system], "model": system, "rater": f"w-{rater}",
+         "stars": str(low + value % (high - low + 1))}
+        for (image, system, rater), value in cells.items()
+    ]  # fmt: skip
+    of_outputs: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for row in rows:
+        of_outputs[row["model"], row["image"]].append(int(row["stars"]))
+    of_systems: defaultdict[str, list[float]] = defaultdict(list)
+    for (system, _), ratings in of_outputs.items():
+        of_systems[system].append(mean(ratings))
+    right = {system: mean(values) for system, values in of_systems.items()}
+    names = dict(zip(["s1", "s2", "s3"], data.draw(NAMES), strict=True))
+    people = dict(zip(["w-u", "w-v", "w-w"], data.draw(st.permutations(["w-w", "w-x", "w-a"])), strict=True))
+    others = [
+        row
+        | {
+            "model": names[row["model"]],
+            "rater": people[row["rater"]],
+            "out": data.draw(st.sampled_from(FORMS))(row["out"]),
+        }
+        for row in data.draw(st.permutations(rows))
+    ]
+    for some, expected in ((rows, right), (others, renamed(right, names))):
+        study = in_a_data_set_of_its_own(some, protocol, OF_GRADES, tmp_path)
+        if protocol != "relevance":
+            assert means(study) == pytest.approx(expected)
+        assert archived(study, tmp_path) == pytest.approx(expected)
+        if len(expected) > 1:
+            assert verdict(study) == pytest.approx(expected)
+
+
+@given(votes=VOTES, texts=TEXTS, data=st.data())
+@EXAMPLES
+def test_order_names_and_writing_change_no_strength(
+    votes: list[tuple[str, list[str], int]], texts: Any, data: Any, tmp_path: Path
+) -> None:
+    """Each system wins as often as its own side was chosen, whatever others wrote."""
+    rows = [
+        {"image": image, "x": texts[image, one], "y": texts[image, other], "a": one, "b": other,
+         "rater": f"w{number}", "best": str(value)}
+        for number, (image, (one, other, _), value) in enumerate(votes)
+    ]  # fmt: skip
+    names = dict(zip(["s1", "s2", "s3"], data.draw(NAMES), strict=True))
+    others = [
+        row
+        | {"a": names[row["a"]], "b": names[row["b"]]}
+        | {side: data.draw(st.sampled_from(FORMS))(row[side]) for side in "xy"}
+        for row in data.draw(st.permutations(rows))
+    ]
+    found = []
+    for some in (rows, others):
+        study = in_a_data_set_of_its_own(some, "pairwise", OF_PAIRS, tmp_path)
+        found.append({row["system"]: row["strength"] for row in strengths_of(study)["systems"]})
+        pairs = {(row["image"], row["a"], row["b"]) for row in some}
+        assert CandidatePair.objects.filter(study=study).count() == len(pairs)
+    if None not in found[0].values():
+        assert found[1] == pytest.approx(renamed(found[0], names), abs=1e-6)

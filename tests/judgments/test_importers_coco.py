@@ -60,13 +60,14 @@ def test_images_are_named_by_id_and_their_pictures_by_file_name(tmp_path):
 )
 def test_a_bad_annotation_is_named_by_its_place_in_the_document(tmp_path, annotations, said):
     joined = refusal(open_dataset("coco", captions(tmp_path, annotations)).references())
-    assert joined == f"captions.json, {said}"
+    place = "" if annotations == [] else "line 1, "
+    assert joined == f"captions.json, {place}{said}"
 
 
 def test_two_images_with_one_id_are_refused(tmp_path):
     path = captions(tmp_path, [], [{"id": 1, "file_name": "a.jpg"}, {"id": 1, "file_name": "b.jpg"}])
     assert refusal(open_dataset("coco", path).references()) == (
-        'captions.json, images[1].id: found image "1" a second time, expected every image once.'
+        'captions.json, line 1, images[1].id: found image "1" a second time, expected every image once.'
     )
 
 
@@ -76,7 +77,7 @@ def test_a_results_file_is_no_data_set_and_the_other_way_round(tmp_path):
         'results.json: found a list, expected an object with "images" and "annotations".'
     )
     assert refusal(open_candidates("coco", captions(tmp_path, [], [])).candidates()) == (
-        "captions.json: found an object, expected a list of objects."
+        "captions.json, line 1: found an object, expected a list of objects."
     )
 
 
@@ -91,8 +92,8 @@ def test_a_broken_document_names_line_and_character(tmp_path):
 def test_a_second_caption_of_an_image_is_refused(tmp_path):
     text = json.dumps([{"image_id": 9, "caption": "A dog"}, {"image_id": 9, "caption": "A cat"}])
     assert refusal(open_candidates("coco", written(tmp_path, "r.json", text)).candidates()) == (
-        'r.json, [1].image_id: found a second caption of image "9", expected one caption an image, or ranks '
-        "that differ."
+        'r.json, line 1, [1].image_id: found a second caption of image "9" (the first is on line 1), expected one '
+        "caption an image, or ranks that differ."
     )
 
 
@@ -100,7 +101,7 @@ def test_a_result_for_an_unknown_image_is_refused(tmp_path):
     path = written(tmp_path, "r.json", '[{"image_id": 9, "caption": "A dog"}]')
     assert list(open_candidates("coco", path).candidates({"9"})) == [CandidateRow("9", "A dog")]
     assert refusal(open_candidates("coco", path).candidates({"10"})) == (
-        'r.json, [0].image_id: found "9", expected an image of the dataset.'
+        'r.json, line 1, [0].image_id: found "9", expected an image of the dataset.'
     )
 
 

@@ -250,8 +250,8 @@ def test_a_worker_answers_a_unit_once(tmp_path):
 def test_a_unit_has_one_content(tmp_path):
     path = written(tmp_path, "j.csv", "unit,worker,value,image\nu,w,1,a.jpg\nu,x,1,b.jpg\n")
     assert refusal(open_judgments("csv", path).judgments()) == (
-        'j.csv, line 3, unit: found "u" with other content than before, expected the same protocol, image, '
-        "captions and pair in all of its rows."
+        'j.csv, line 3, unit: found "u" with other content than before (image is "a.jpg" on line 2, and "b.jpg" here), '
+        "expected the same protocol, image, captions, systems and pair in all of its rows."
     )
 
 

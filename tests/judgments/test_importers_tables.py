@@ -1,11 +1,12 @@
 """Datasets and candidates in JSON lines and CSV."""
 
+import json
 import pickle
 from pathlib import Path
 
 import pytest
 
-from judgments.importers import ImportProblem, open_candidates, open_dataset
+from judgments.importers import ImportProblem, open_candidates, open_dataset, open_judgments
 from judgments.importers.records import CandidateRow, ReferenceRow
 from tests.judgments.files import refusal, written
 
@@ -279,3 +280,12 @@ def test_a_candidate_line_that_stands_twice_is_counted_once(tmp_path):
 def test_ranks_count_from_1(tmp_path):
     with pytest.raises(ImportProblem, match=r"line 2, rank: found 0, expected a whole number from 1"):
         candidates(tmp_path, "image,caption,rank\na,One,0\n")
+
+
+@pytest.mark.parametrize(("indent", "line", "first"), [(None, 1, 1), (1, 17, 7)])
+def test_a_problem_in_a_document_has_its_line_and_its_path(tmp_path, indent, line, first):
+    rows = [{"unit": f"u{number}", "worker": "w", "value": 1} for number in range(3)]
+    path = written(tmp_path, "rows.json", json.dumps([*rows, rows[1]], indent=indent))
+    said = rf"line {line}, \[3\]\.worker: .* \(the first is on line {first}\)"
+    with pytest.raises(ImportProblem, match=said):
+        list(open_judgments("json", path).judgments())

@@ -18,6 +18,7 @@ from common.amounts import counted, thousands
 from common.errors import DataConflict
 from common.incoming import quoted
 from common.parameters import KeysField, Parameters
+from common.texts import one_text
 from evaluation.data.judgment_sets.loaders import deserialize_table, serialize_table
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, BoardSnapshot, ImportedMetric, ScoreKeys
@@ -232,19 +233,19 @@ class _RowMatcher:
 
     @cached_property
     def _captions(self) -> dict[str, str]:
-        return dict(Caption.objects.filter(dataset=self._dataset).values_list("key", "text"))
+        rows = Caption.objects.filter(dataset=self._dataset).values_list("key", "text")
+        return {key: one_text(text) for key, text in rows}
 
     @cached_property
     def _texts(self) -> set[str]:
-        texts = set(self._captions.values())
-        return texts | {text.strip() for text in texts}
+        return set(self._captions.values())
 
     @cached_property
     def _outputs(self) -> dict[tuple[int, int], str]:
         rows = Output.objects.filter(system__dataset=self._dataset, task=Output.Task.ANNOTATION)
         rows = rows.order_by("system_id", "item_id", "-rank")
         return {
-            (system, item): text
+            (system, item): one_text(text)
             for system, item, text in rows.values_list("system_id", "item_id", "caption__text")
         }
 
@@ -335,7 +336,7 @@ class _RowMatcher:
             return [self._captions.get(key) for key in rows.keys[ID_COLUMNS[name]]]
         if name not in rows.keys:
             return None
-        return [text if text in self._texts else None for text in rows.keys[name]]
+        return [text if text in self._texts else None for text in map(one_text, rows.keys[name])]
 
     def _of_systems(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
         entries: list[tuple[int, int, int] | None] = []
@@ -445,15 +446,15 @@ class ImportedScores:
     def _by_names(column: Column, named: Sequence[tuple[str, ...]]) -> Floats:
         """Return (N,) scores of (image, text, ...), nan if missing.
 
-        Other programs strip texts: one that has no score is looked up without the blanks at its ends.
+        Scores that were stored by an earlier version are those of texts as they were written.
         """
-        scores = column.at(_stable_numbers(named))
-        missing = np.flatnonzero(np.isnan(scores))
-        scores[missing] = column.at(
-            _stable_numbers(
-                [(named[row][0], *(text.strip() for text in named[row][1:])) for row in missing.tolist()]
+        scores = np.full(len(named), np.nan)
+        for form in (one_text, str, str.strip):
+            missing = np.flatnonzero(np.isnan(scores))
+            rows = [named[row] for row in missing.tolist()]
+            scores[missing] = column.at(
+                _stable_numbers([(image, *map(form, texts)) for image, *texts in rows])
             )
-        )
         return scores
 
     def of_pairs(self, name: str, pairs: Sequence[tuple[int, str, str]]) -> Floats:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from common.files import unguard_formula
 from common.incoming import quoted
+from common.texts import one_text
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Source
 from evaluation.statistics.aggregation.votes_and_means import MUCH
 from judgments.importers import JUDGMENT_FORMATS, open_judgments
@@ -242,8 +243,8 @@ def _read_content(record: Record) -> Content:
 
 
 def _strip_texts(*texts: str | None) -> Captions:
-    """Strip blanks, so that they do not distinguish texts."""
-    reference, first, second = (None if text is None else text.strip() for text in texts)
+    """Bring texts into one form, so that blanks at the ends and the like do not distinguish them."""
+    reference, first, second = (None if text is None else one_text(text) for text in texts)
     return reference, first, second
 
 

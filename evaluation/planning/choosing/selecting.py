@@ -240,7 +240,7 @@ def judged_population(study: Study) -> Population:
     for pk, name, item, key in rows.values_list("system", "system__name", "item_id", "caption__key"):
         names[pk] = name
         gave.setdefault((item, key), []).append(pk)
-    own = loaders.systems_of_units(study)
+    of_file = loaders.systems_of_units(study)
     return Population(
         per="images",
         pairs=(),
@@ -250,7 +250,7 @@ def judged_population(study: Study) -> Population:
             tuple(
                 dict.fromkeys(
                     names[pk]
-                    for pk in credited(own.get(text.unit, ()), gave.get((text.item, text.key), ()))
+                    for pk in credited(of_file.get(text.unit, ()), gave.get((text.item, text.key), ()))
                     if pk in names
                 )
             )

@@ -31,6 +31,7 @@ from annotation.snapshots import Snapshot
 from common.files import check_place, whole_file
 from common.parameters import Parameters
 from common.rows import batched
+from common.texts import one_text
 from evaluation.data.export.formats.judgments import CAPTIONS, JudgmentRows
 from evaluation.data.export.parts import take_snapshot
 from evaluation.data.judgment_sets.loaders import (
@@ -213,7 +214,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
         decision = decisions.get(pk)
         judged_as = first
         if kind.judges_one_caption and not row["control"]:
-            judged_as = first_ids.setdefault(row["first_text"], first)
+            judged_as = first_ids.setdefault(one_text(row["first_text"]), first)
         if not texts:
             row |= dict.fromkeys(TEXTS)
         yield {

@@ -13,6 +13,7 @@ from rest_framework import serializers
 
 from common.amounts import coefficient, thousands
 from common.parameters import Parameters
+from common.texts import one_text
 from evaluation.data.imported_scores.storing import (
     NOTHING,
     Column,
@@ -211,7 +212,7 @@ def _read_outputs(dataset: Dataset) -> _Outputs:
     outputs = _Outputs({}, {})
     rows = Output.objects.annotations().filter(system__dataset=dataset).order_by("system_id", "-rank")
     for system, image, text in rows.values_list("system_id", "item__name", "caption__text"):
-        for written in {text, text.strip()}:
+        for written in {text, text.strip(), one_text(text)}:
             caption = stable_number(image, written)
             outputs.texts[caption] = text
             outputs.systems.setdefault(caption, []).append(system)
@@ -354,12 +355,12 @@ def _compare_on_systems(
         Output.objects.of_study(study).annotations().values_list("system_id", "item_id", "caption__key")
     ):
         gave.setdefault((item, key), []).append(system)
-    own = loaders.systems_of_units(study)
+    of_file = loaders.systems_of_units(study)
     cells = [
         (system, row)
         for row, caption in enumerate(captions)
         for system in dict.fromkeys(
-            credited(own.get(caption.unit, ()), gave.get((caption.item, caption.key), ()))
+            credited(of_file.get(caption.unit, ()), gave.get((caption.item, caption.key), ()))
         )
     ]
     systems = [system for system, _row in cells]

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from annotation.snapshots import has_many_assignments
 from common.errors import NotThere
 from common.rows import plain_rows
+from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Content, JudgmentTable, Source
 from evaluation.errors import EvaluationError
@@ -83,7 +84,7 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
     of_dataset = Caption.objects.filter(dataset_id=study.dataset_id).order_by()
     for pk, key, text in of_dataset.values_list("pk", "key", "text").iterator(loaders.ROWS_AT_ONCE):
         if pk in captions:
-            keys[pk], texts[pk] = key, text.strip()
+            keys[pk], texts[pk] = key, one_text(text)
     names = {pk: key for pk, key, *_rest in rows}
     contents = {
         pk: Content(

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Judgment
 from common.errors import NotThere
+from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.models import Analysis, Consensus, MetricScore
@@ -339,7 +340,9 @@ def find_inspected(study: Study, key: str) -> Inspection:
     if unit is None or unit.first is None:
         raise NotThere(_("Study %(slug)r has no judged caption %(key)r.") % {"slug": study.slug, "key": key})
     # As in the evaluation, exclude a reference equal to the caption.
-    references = tuple(text for _, text in _references_of(unit.item_id) if text != unit.first.text)
+    references = tuple(
+        text for _, text in _references_of(unit.item_id) if one_text(text) != one_text(unit.first.text)
+    )
     consensus = Consensus.objects.filter(unit=unit).first()
     return Inspection(key, unit.kind, unit.item, (unit.first,), references, consensus, _votes(study, [unit]))
 

@@ -49,7 +49,7 @@ from judgments.models.studies import credited
 from judgments.studies.studies import design_of
 
 NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
-Key = tuple[int, int]  # row ids of an item and a caption
+Key = tuple[int, str]  # row id of an item, and the key of a caption's text
 Segments = Mapping[str, Sequence["Segment"]]  # of each system, by name
 Alternative = Literal["two-sided", "greater"]
 LEVEL = 0.05
@@ -120,14 +120,14 @@ def segments_of(study: Study) -> Segments:
     included = loaders.judged_answers(study, loaders.load_judgments(study))
     by_text: defaultdict[Key, list[int]] = defaultdict(list)
     for number, judgment in enumerate(included):
-        by_text[judgment.unit.item_id, judgment.unit.first_id].append(number)
+        by_text[judgment.unit.item_id, judgment.unit.first.text_key].append(number)
     texts: dict[str, dict[int, list[int]]] = {}
     outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
-    rows = outputs.values_list("system", "system__name", "item_id", "caption_id")
-    for pk, system, item, caption in rows.iterator():
+    rows = outputs.values_list("system", "system__name", "item_id", "caption__text_key")
+    for pk, system, item, key in rows.iterator():
         positions = [
             number
-            for number in by_text.get((item, caption), ())
+            for number in by_text.get((item, key), ())
             if pk in credited(included[number].unit.systems, (pk,))
         ]
         if positions:  # of several texts of a system for an item, the first one that was judged

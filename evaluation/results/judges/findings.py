@@ -244,9 +244,9 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
     of_pairs = ("pair__first_system__name", "pair__second_system__name")
     by_caption: dict[tuple[int, str], list[tuple[int, int, Sequence[int]]]] = defaultdict(list)
     index_of = {pk: index for index, pk in enumerate(pks.tolist())}
-    for pk, item, content, own, key, left, right, *systems in rows.values_list(*names, *of_pairs).iterator(
-        ROWS_AT_ONCE
-    ):
+    for pk, item, content, systems_of_file, key, left, right, *systems in rows.values_list(
+        *names, *of_pairs
+    ).iterator(ROWS_AT_ONCE):
         index = index_of[pk]
         options = content["options"] if kind.names_best else ()
         for side, text in enumerate([option["text"] for option in options] or (left, right)):
@@ -257,7 +257,7 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
                 by_system[name][index, side] = True
         if not kind.two_sided:
             captions = [option["key"] for option in options] or [key]
-            of_file = (own or [()] * len(captions)) if options else [own]
+            of_file = (systems_of_file or [()] * len(captions)) if options else [systems_of_file]
             for side, (caption, by_file) in enumerate(zip(captions, of_file, strict=True)):
                 by_caption[item, caption].append((index, side, by_file))
     if by_caption:

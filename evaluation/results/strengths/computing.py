@@ -273,9 +273,9 @@ def _options_of(study: Study) -> tuple[dict[Shown, list[str]], dict[int, list[Sh
     for pk, item, content, systems in judged.values_list("pk", "item", "content", "systems"):
         texts = [one_text(option["text"]) for option in content["options"]]
         options[pk] = []
-        for text, own in zip(texts, systems or [()] * len(texts), strict=True):
+        for text, of_file in zip(texts, systems or [()] * len(texts), strict=True):
             of_option = dict.fromkeys(
-                names[pk] for pk in credited(own, gave.get((item, text), ())) if pk in names
+                names[pk] for pk in credited(of_file, gave.get((item, text), ())) if pk in names
             )
             option = Shown(item, text, tuple(of_option) or (PEOPLE,))
             owners[option] = list(option.systems)

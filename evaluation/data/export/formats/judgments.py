@@ -26,13 +26,14 @@ from annotation.snapshots import Snapshot
 from annotation.work.arena import has_chances
 from common.files import HashedFile, guard_formula
 from common.rows import batched, columns_of, converted_rows, plain_rows
+from common.texts import one_text
 from evaluation.data.export.parts import UNITS_AT_ONCE, Encoding, ExportWork, Stage
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.data.judgment_sets.records import JudgmentTally
 from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
 from evaluation.numeric.arrays import Ints
 from evaluation.numeric.signatures import quorum_version
-from judgments.importers.records import SIDES
+from judgments.design.tables import SIDES
 from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS, answer_cell
 from judgments.models import Caption, HITUnit, Output, Study, System, Unit
@@ -119,9 +120,11 @@ class Credits:
         # Filter by image only, unsorted: otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
         lists: defaultdict[ImageText, list[tuple[str, int, int]]] = defaultdict(list)
-        hashes = [hash(text) for _, text in wanted]
+        hashes = [hash(one_text(text)) for _, text in wanted]
         askers: set[int] = set()
-        by_hash = {(image, hash(text)): (image, text) for image, text in wanted}
+        by_hash: defaultdict[tuple[int, int], list[ImageText]] = defaultdict(list)
+        for image, text in wanted:
+            by_hash[image, hash(one_text(text))].append((image, text))
         for images in batched(sorted({item for item, _ in wanted}), IN_ONE_QUERY):
             self._take(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, lists)
             if self.moment.searched:
@@ -141,7 +144,7 @@ class Credits:
         self,
         task: str,
         outputs: QuerySet[Output],
-        wanted: Mapping[tuple[int, int], ImageText],
+        wanted: Mapping[tuple[int, int], Sequence[ImageText]],
         ranks: defaultdict[ImageText, list[Any]],
     ) -> None:
         """Collect wanted ranks from whole lists, as a rank depends on all before it."""
@@ -172,8 +175,7 @@ class Credits:
             proposals.position[rows].tolist(), strict=True,
         )  # fmt: skip
         for number, image, text_hash, position in here:
-            there = wanted.get((image, text_hash))
-            if there is not None:
+            for there in wanted.get((image, text_hash), ()):
                 ranks[there].append((task, number, position))
 
     def _hashes_of(self, captions: Ints) -> Ints:
@@ -182,7 +184,7 @@ class Credits:
             self._hashes.clear()
         for some in batched((pk for pk in known.tolist() if pk not in self._hashes), IN_ONE_QUERY):
             rows = plain_rows(Caption.objects.filter(pk__in=some).order_by().values_list("pk", "text"))
-            self._hashes.update((pk, hash(text)) for pk, text in rows)
+            self._hashes.update((pk, hash(one_text(text))) for pk, text in rows)
         numbers = np.array([self._hashes[pk] for pk in known.tolist()], dtype=np.int64)
         return numbers[np.searchsorted(known, captions)]
 
@@ -216,8 +218,8 @@ def _shown_captions(units: Sequence[int]) -> dict[int, list[Shown]]:
         else:
             options = content.get("options", ())
             shown[pk] = [
-                (option["key"], (item, option["text"]), None, own)
-                for option, own in zip(options, of_file or [()] * len(options), strict=True)
+                (option["key"], (item, option["text"]), None, of_option)
+                for option, of_option in zip(options, of_file or [()] * len(options), strict=True)
             ]
     return {pk: captions for pk, captions in shown.items() if captions}
 

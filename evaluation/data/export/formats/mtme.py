@@ -30,7 +30,7 @@ from evaluation.metrics import score
 from evaluation.models import DEFAULT_METRICS
 from evaluation.numeric.packing import declare
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
-from judgments.drawing.material import candidate_key
+from judgments.drawing.material import text_key
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import MQM, Mqm
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
@@ -302,16 +302,18 @@ def _cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]
     units = list(Unit.objects.filter(pk__in=answers).select_related("item", "study"))
     options = [option for unit in units for option in unit.content["options"]]
     # an import may have ids of its own, and texts that no system wrote
-    keys = {key for option in options for key in (option["key"], candidate_key(option["text"]))}
-    datasets = {unit.study.dataset_id for unit in units}
-    captions = dict(Caption.objects.filter(dataset__in=datasets, key__in=keys).values_list("key", "pk"))
+    of_datasets = Caption.objects.filter(dataset__in={unit.study.dataset_id for unit in units})
+    by_key = dict(of_datasets.filter(key__in={option["key"] for option in options}).values_list("key", "pk"))
+    written = of_datasets.filter(text_key__in={text_key(option["text"]) for option in options})
+    candidates = written.filter(role=Caption.Role.CANDIDATE).order_by("-pk")  # as imports find them
+    by_text = dict(candidates.values_list("text_key", "pk"))
     for unit in units:
         segment = board.segments[unit.item_id]
         codes = [KINDS[unit.study.protocol].aggregation.codes(unit, answer) for answer in answers[unit.pk]]
         options = unit.content["options"]
         for option, of_file in zip(options, unit.systems or [()] * len(options), strict=True):
             points = [code[option["key"]] for code in codes]
-            caption = captions.get(option["key"], captions.get(candidate_key(option["text"]), NO_CAPTION))
+            caption = by_key.get(option["key"], by_text.get(text_key(option["text"]), NO_CAPTION))
             systems = board.systems_with(segment, caption, of_file)
             cells += [(system, segment, sum(points), len(points)) for system in systems]
             left_out += 0 if systems else len(points)
