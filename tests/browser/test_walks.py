@@ -1,6 +1,7 @@
 """Own files to an open study and its verdict, by a new researcher in a browser, for each of seven kinds of study."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -8,7 +9,7 @@ from playwright.sync_api import FilePayload, Page, expect
 
 from judgments.design.study_design import PURPOSES
 from tests.browser.researching import Counted, make_researcher, pictures, sign_in_by_hand
-from tests.installations import Installation
+from tests.installations import Installation, Installations
 
 SYSTEMS = ("keen", "fair", "poor")  # the best first
 CROWD = """
@@ -99,14 +100,23 @@ def opens_a_study(me: Counted, walk: Walk) -> tuple[str, list[str]]:
     return page.locator("#link").inner_text(), unready
 
 
+@pytest.fixture
+def own_installation(installations: Installations) -> Iterator[Installation]:
+    """An installation of one walk's own: answers are drawn by row ids, which must not depend on walks before it."""
+    with installations.fresh("sqlite") as installation:
+        installation.start_server()
+        installation.start_worker()
+        yield installation
+
+
 @pytest.mark.parametrize("name", WALKS)
 def test_own_files_lead_to_a_verdict(
-    page: Page, empty_installation: Installation, capsys: pytest.CaptureFixture[str], name: str
+    page: Page, own_installation: Installation, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     walk, account = WALKS[name], name.replace(" ", "-")
-    make_researcher(empty_installation, account)
+    make_researcher(own_installation, account)
     me = Counted(page)
-    sign_in_by_hand(me, empty_installation, account)
+    sign_in_by_hand(me, own_installation, account)
     link, unready = opens_a_study(me, walk)
     with capsys.disabled():
         sys.stdout.write(
@@ -114,7 +124,7 @@ def test_own_files_lead_to_a_verdict(
         )
     assert (me.clicks, me.fields, unready) == (10, 3, [])
     slug = link.rstrip("/").rpartition("/")[2]
-    empty_installation.python(CROWD.format(slug=slug))
+    own_installation.python(CROWD.format(slug=slug))
     page.get_by_role("link", name="results", exact=True).click()
     page.get_by_role("button", name="Compute now").first.click()
     expect(page.locator(".q-page .q-card").first).to_contain_text(walk.verdict)
