@@ -4,7 +4,6 @@ import gc
 import os
 import sqlite3
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.test import Client
@@ -233,20 +232,19 @@ def django_db_setup(
             connection.ensure_connection()
             with closing(sqlite3.connect(migrated)) as file:
                 file.backup(connection.connection)
+    shared = connections[DEFAULT_DB_ALIAS]
+
+    def close(wrapper: DatabaseWrapper) -> None:
+        # Django leaves all connections to a database in memory open, as the last one keeps its rows. From Python 3.13
+        # on, a thread's own that is left open fails the test in which it is collected.
+        if wrapper is not shared:
+            BaseDatabaseWrapper.close(wrapper)
+
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(DatabaseWrapper, "close", _close_of_thread)
+        patched.setattr(DatabaseWrapper, "close", close)
         yield
     with django_db_blocker.unblock():
         creation.destroy_test_db(original, verbosity=0)
-
-
-def _close_of_thread(wrapper: DatabaseWrapper) -> None:
-    """Close a connection to the database in memory; Django leaves all open, as the last one keeps its rows.
-
-    From Python 3.13 on, one that a thread leaves open fails the test in which it is collected.
-    """
-    if not wrapper.is_in_memory_db() or threading.current_thread() is not threading.main_thread():
-        BaseDatabaseWrapper.close(wrapper)
 
 
 @pytest.fixture(scope="session")

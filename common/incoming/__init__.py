@@ -151,7 +151,8 @@ class _BoundedFile(io.RawIOBase):
         self._file, self._source = file, file  # type: io.BufferedReader, Any
         self._packed = file.peek(2)[:2] == GZIP_MAGIC
         if self._packed:
-            self._source = gzip.GzipFile(fileobj=_Pieces(file))  # type: ignore[arg-type]
+            pieces: Any = _Pieces(file)  # has what gzip calls
+            self._source = gzip.GzipFile(fileobj=pieces)
         self._limits = limits()
         self._until = time.monotonic() + self._limits.seconds
         self._size = self._lines = 0
