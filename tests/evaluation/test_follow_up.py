@@ -175,9 +175,10 @@ def test_a_pair_is_seen_with_votes_and_the_stored_scores(pairs: StudyOf, designe
     ],
 )
 def test_people_name_the_winner_of_a_pair_and_give_a_caption_a_mean(
-    made: str, compares: bool, people: dict[str, str], designer: Client, request: pytest.FixtureRequest
+    made: str, compares: bool, people: dict[str, str], pairs: StudyOf, grades: StudyOf, designer: Client
 ) -> None:
-    study = request.getfixturevalue(made).study
+    # Both are made before the test's own transaction begins, in whichever order tests are drawn.
+    study = {"pairs": pairs, "grades": grades}[made].study
     shown = {key: designer.get(look(study, key)) for key in people}
     assert {key: one.context["people"] for key, one in shown.items()} == people
     assert {one.context["compares_pairs"] for one in shown.values()} == {compares}
