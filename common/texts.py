@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 
 SHOWN_AROUND = 15  # characters on each side of where two texts part
 
@@ -33,9 +34,8 @@ def _around(text: str, at: int) -> str:
 
 def moved(offset: int, written: str, other: str) -> int:
     """Return where an offset into one writing of a text lies in another writing of it."""
-    wanted = _place(written, offset)
-    last = len(other.rstrip())
-    return max((index for index in range(last + 1) if _place(other, index) <= wanted), default=0)
+    wanted, offsets = _place(written, offset), range(len(other.rstrip()) + 1)
+    return max(0, bisect_right(offsets, wanted, key=lambda index: _place(other, index)) - 1)
 
 
 def _place(text: str, offset: int) -> int:

@@ -220,9 +220,7 @@ MOST_CELL = 131_072  # characters, as in CSV
 
 MOST_SHARED = 2**27  # bytes of texts that cells share
 
-LONGEST_MARK = (
-    2**20
-)  # bytes of XML in which nothing ends, such as an attribute, as expat keeps and rereads them
+LONGEST_MARK = 2**20  # bytes of XML in which nothing ends, such as an attribute; expat keeps and rereads them
 
 MOST_NAMES = 10_000  # of elements, attributes, prefixes and namespaces, which expat keeps
 
