@@ -4,6 +4,7 @@ import gc
 import os
 import sqlite3
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.test import Client
@@ -232,12 +233,13 @@ def django_db_setup(
             connection.ensure_connection()
             with closing(sqlite3.connect(migrated)) as file:
                 file.backup(connection.connection)
-    shared = connections[DEFAULT_DB_ALIAS]
+    tests_thread = threading.get_ident()
 
     def close(wrapper: DatabaseWrapper) -> None:
         # Django leaves all connections to a database in memory open, as the last one keeps its rows. From Python 3.13
-        # on, a thread's own that is left open fails the test in which it is collected.
-        if wrapper is not shared:
+        # on, a thread's own that is left open fails the test in which it is collected. Those of the thread that runs
+        # the tests stay: one without an event loop, and one from where a browser runs its own.
+        if wrapper._thread_ident != tests_thread:  # type: ignore[attr-defined]  # django-stubs leave it out
             BaseDatabaseWrapper.close(wrapper)
 
     with pytest.MonkeyPatch.context() as patched:
