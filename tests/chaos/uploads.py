@@ -39,6 +39,13 @@ class NotThere(Exception):
     """A page is answered with status 404."""
 
 
+class Unfollowed(urllib.request.HTTPRedirectHandler):
+    """Leaves redirects to who asked: what was posted is answered, and only the page behind it may have to wait."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
 class Form(html.parser.HTMLParser):
     """The fields that a browser would send of the form with a field ``upload``."""
 
@@ -85,7 +92,9 @@ class Uploader:
 
     def __post_init__(self) -> None:
         self._cookies = http.cookiejar.CookieJar()
-        self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self._cookies))
+        self._browser = urllib.request.build_opener(
+            urllib.request.HTTPCookieProcessor(self._cookies), Unfollowed()
+        )
 
     def sign_in(self) -> None:
         self._open("/admin/login/")
@@ -150,6 +159,9 @@ class Uploader:
             except urllib.error.HTTPError as error:
                 with error:
                     page = error.read().decode()
+                if error.code == 302:
+                    path, body = error.headers["Location"], None
+                    continue
                 if error.code == 404:
                     raise NotThere(path) from None
                 if error.code != 503:
