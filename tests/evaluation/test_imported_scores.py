@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from scipy.stats import kendalltau, spearmanr
 
+from common.environment import DEFAULTS
 from common.errors import DataConflict, QuorumError
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores
@@ -64,6 +66,30 @@ def caption_rows(good: float, poor: float) -> list[dict[str, Any]]:
 
 def brought(dataset: Dataset, path: Path, name: str, **options: Any) -> Any:
     return import_scores(dataset=dataset, files=read_scores(path, [name]), **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "row"),
+    [
+        ("s.csv", "image,caption,score\n", "{}.jpg,a dog that is number {},1\n"),
+        ("s.jsonl", "", '{{"image": "{}.jpg", "caption": "a dog that is number {}", "score": 1}}\n'),
+        ("names.seg.score", "", "system-{}-{}\t1\n"),
+        ("quoted.seg.score", "", '"system-{}-{}\t1\n'),
+    ],
+    ids=["csv", "jsonl", "mt-metrics-eval", "mt-metrics-eval by line"],
+)
+def test_a_file_of_more_scores_than_memory_is_refused(
+    tmp_path: Path, settings: Any, name: str, header: str, row: str
+) -> None:
+    settings.INCOMING = replace(DEFAULTS, memory=4 * 2**20)
+    dataset = make_dataset("toy", IMAGES)
+    path = tmp_path / name
+    path.write_text(header + "".join(row.format(n, n) for n in range(100_000)))
+    with pytest.raises(
+        CommandError, match="more than 2 MiB of names, texts and scores, expected a smaller file"
+    ):
+        call_command("import_scores", path, dataset=dataset.name, metric=["comet"], unknown="leave-out")
+    assert not ImportedMetric.objects.exists()
 
 
 def test_an_imported_metric_stands_beside_the_built_in_ones(tmp_path: Path) -> None:

@@ -15,15 +15,16 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
-from common.incoming import DAMAGE, Excess, open_bounded, quoted, unpacked_name
+from common.amounts import thousands
+from common.incoming import DAMAGE, Excess, limits, open_bounded, quoted, unpacked_name
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, ScoreKeys
 from evaluation.numeric.arrays import Floats
@@ -47,7 +48,36 @@ SCORE = "score"
 FORMATS = ("jsonl", "csv", "mt-metrics-eval")
 SEGMENTS, SYSTEMS = ".seg.score", ".sys.score"
 NO_SCORE = ("None", "")
+CHECKED_EACH = 10_000  # rows
 KEYS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
+
+
+class Texts(Sequence[str]):
+    """Strings kept as UTF-8, one after another: a list of them would take some 60 bytes more for each."""
+
+    def __init__(self) -> None:
+        self._utf8, self._ends = bytearray(), array("q", [0])
+
+    def append(self, text: str) -> None:
+        self._utf8 += text.encode("utf-8", "surrogatepass")
+        self._ends.append(len(self._utf8))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[one] for one in range(len(self))[index]]
+        index = range(len(self))[index]
+        return self._utf8[self._ends[index] : self._ends[index + 1]].decode("utf-8", "surrogatepass")
+
+    @property
+    def nbytes(self) -> int:
+        return len(self._utf8) + self._ends.itemsize * len(self._ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +87,18 @@ class ScoreRows:
     Attributes:
         keys: column -> (N,) values; for mt-metrics-eval's segments `system` and the `segment`, from 0.
         scores: metric -> (N,) float64, nan if missing.
-        lines: (N,) where each row begins; () if every row is a line.
+        lines: (N,) where each row begins, 0 for a row of a request; () if every row is a line.
     """
 
     file: Path
     per: str
-    keys: dict[str, list[str]]
+    keys: Mapping[str, Sequence[str]]
     scores: dict[str, Floats]
-    lines: Sequence[int | None] = ()
+    lines: Sequence[int] = ()
     segments: Sequence[int] = ()
 
     def problem(self, row: int, column: str | None, actual: str, expected: str) -> ImportProblem:
-        line = self.lines[row] if len(self.lines) else row + 1
+        line = (self.lines[row] or None) if len(self.lines) else row + 1
         if line is None:  # rows of a request, numbered from 0 as by its other messages
             column = f"[{row}].{column}" if column else f"[{row}]"
         return ImportProblem(self.file, line, column, actual, expected)
@@ -130,20 +160,27 @@ def check_names(metrics: Iterable[str]) -> None:
 
 
 def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> ScoreRows:
-    """Return the scores of a table's records; all have the columns of the first."""
-    keys: dict[str, list[str]] = {}
+    """Return the scores of a table's records; all have the columns of the first.
+
+    Raises:
+        ImportProblem: a record that does not fit, or more than half of the memory that a file may take.
+    """
+    keys: dict[str, Texts] = {}
     score_columns: list[str] = []
-    cells, lines = array("d"), []
+    cells, lines = array("d"), array("q")
     for record in records:
         if not keys:
             per, columns = _columns(record)
             score_columns = _metric_columns(record, metrics)
-            keys = {name: [] for name in columns}
+            keys = {name: Texts() for name in columns}
         for name, column in keys.items():
             limit = read_name if name in ("image", "system", *ID_COLUMNS.values()) else read_text
             column.append(record.read(name, limit))
-        lines.append(record.line)
+        lines.append(record.line or 0)
         cells.extend(_read_scores_of_row(record, score_columns))
+        if not len(lines) % CHECKED_EACH:
+            numbers = cells.itemsize * len(cells) + lines.itemsize * len(lines)
+            _check_size(path, numbers + sum(column.nbytes for column in keys.values()))
     if not keys:
         raise ImportProblem(path, None, None, "no rows", "a score in each")
     scores = np.frombuffer(cells, dtype=np.float64).reshape(-1, len(metrics))
@@ -154,6 +191,15 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
         row, column = infinite[0].tolist()
         raise rows.problem(row, score_columns[column], "an infinite number", "a number")
     return rows
+
+
+def _check_size(path: Path, size: int) -> None:
+    most = limits().memory // 2
+    if size > most:
+        held = f"more than {thousands(most >> 20)} MiB of names, texts and scores"
+        raise ImportProblem(
+            path, None, None, held, "a smaller file; a file for each metric is imported by itself"
+        )
 
 
 def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
@@ -251,9 +297,9 @@ def _is_of_systems(file: Path) -> bool:
     return unpacked_name(file.name).endswith(SYSTEMS)
 
 
-def _number_segments(systems: Sequence[str]) -> list[int]:
+def _number_segments(systems: Sequence[str]) -> Sequence[int]:
     seen: Counter[str] = Counter()
-    segments = []
+    segments = array("q")
     for system in systems:
         segments.append(seen[system])
         seen[system] += 1
@@ -286,24 +332,33 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
                 return _read_by_line(file)
             systems += [names[code] for code in coded.indices.to_numpy().tolist()]
             scores.frombytes(numbers.tobytes())
+            _check_size(file, _size_of_lines(systems, once))
     except (pa.ArrowInvalid, OSError, BadValue, Excess, *DAMAGE):
         return _read_by_line(file)
     return systems, np.frombuffer(scores, dtype=np.float64)
 
 
 def _read_by_line(file: Path) -> tuple[list[str], Floats]:
-    systems, scores = [], []
+    systems, scores, once = list[str](), array("d"), dict[str, str]()
     for number, line in read_lines(file):
         system, tab, value = line.rstrip("\r\n").partition("\t")
         if not tab:
             raise ImportProblem(file, number, None, quoted(line.strip()), "a system, a tab, and its score")
         try:
-            systems.append(read_name(system, "the name of a system"))
+            name = read_name(system, "the name of a system")
+            systems.append(once.setdefault(name, name))
             scores.append(
                 np.nan if value.strip() in NO_SCORE else float(read_number(value, True, "a score, or None"))
             )
         except BadValue as unfit:
             raise ImportProblem(file, number, None, unfit.actual, unfit.expected) from None
+        if not len(systems) % CHECKED_EACH:
+            _check_size(file, _size_of_lines(systems, once))
     if not systems:
         raise ImportProblem(file, None, None, "no lines", "a system and its score in each")
-    return systems, np.array(scores, dtype=np.float64)
+    return systems, np.frombuffer(scores, dtype=np.float64)
+
+
+def _size_of_lines(systems: list[str], names: dict[str, str]) -> int:
+    """Return what lines take with their scores and segments, and each name once, in bytes."""
+    return 24 * len(systems) + 200 * len(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +37,7 @@ FIELD = "imported"  # of the signature, with what was scored
 DIGITS = 12  # of the hash in a signature
 UNKNOWN = ("refuse", "leave-out")
 NOTHING = 0  # in place of a row id
+MISSING = -1  # in place of the system of a row whose image, caption or system the dataset lacks
 
 Keys = dict[str, Ints]
 
@@ -256,14 +258,15 @@ class _RowMatcher:
             Per.SYSTEMS: self._of_systems,
             Per.PAIRS: self._of_pairs,
         }[Per(rows.per)](rows, leave_out)
-        numbers = np.array([entry for entry in entries if entry is not None], dtype=np.int64).reshape(-1, 3)
-        matched = np.array([row for row, entry in enumerate(entries) if entry is not None], dtype=np.int64)
+        numbers = np.frombuffer(entries, dtype=np.int64).reshape(-1, 3)
+        matched = np.flatnonzero(numbers[:, 2] != MISSING)
         if not len(matched):
             raise EvaluationError(
                 f"No row of {rows.file} is about dataset {self._dataset.name!r}; expected its images, captions or "
                 "systems."
             )
-        subject, item, system = numbers.T
+        missing = len(numbers) - len(matched)
+        subject, item, system = numbers[matched].T
         names = {pk: stable_number(name) for name, pk in self._systems.items()} if system.any() else {}
         named = np.array([names.get(pk, NOTHING) for pk in system.tolist()], dtype=np.int64)
         order = np.lexsort((named, subject))
@@ -275,13 +278,13 @@ class _RowMatcher:
         for column in (subject, named):
             digest.update(column[order].astype("<i8").tobytes())
         columns = {"place": subject[order], "item": item[order], "system": system[order]}
-        return columns, digest.hexdigest(), matched[order], len(entries) - len(matched)
+        return columns, digest.hexdigest(), matched[order], missing
 
-    def _of_captions(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
+    def _of_captions(self, rows: ScoreRows, leave_out: bool) -> array[int]:
         images = self._images(rows)
         texts = self._sides(rows, "caption")
         systems = rows.keys.get("system")
-        entries: list[tuple[int, int, int] | None] = []
+        entries = array("q")
         for row, image in enumerate(images):
             item = self._items.get(image)
             system = self._systems.get(systems[row]) if systems is not None else NOTHING
@@ -291,9 +294,9 @@ class _RowMatcher:
             if item is None or system is None or text is None:
                 if not leave_out:
                     raise self._mismatch(rows, row, image, item, systems, system)
-                entries.append(None)
+                entries.extend((NOTHING, NOTHING, MISSING))
             else:
-                entries.append((stable_number(image, text), item, system))
+                entries.extend((stable_number(image, text), item, system))
         return entries
 
     def _mismatch(
@@ -338,29 +341,31 @@ class _RowMatcher:
             return None
         return [text if text in self._texts else None for text in map(one_text, rows.keys[name])]
 
-    def _of_systems(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
-        entries: list[tuple[int, int, int] | None] = []
+    def _of_systems(self, rows: ScoreRows, leave_out: bool) -> array[int]:
+        entries = array("q")
         for row, name in enumerate(rows.keys["system"]):
             system = self._systems.get(name)
             if system is None and not leave_out:
                 expected = f"a system of dataset {self._dataset.name!r}"
                 raise rows.problem(row, "system", quoted(name), expected)
-            entries.append(None if system is None else (stable_number(name), NOTHING, system))
+            entries.extend(
+                (NOTHING, NOTHING, MISSING) if system is None else (stable_number(name), NOTHING, system)
+            )
         return entries
 
-    def _of_pairs(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
+    def _of_pairs(self, rows: ScoreRows, leave_out: bool) -> array[int]:
         images, first, second = self._images(rows), self._sides(rows, "first"), self._sides(rows, "second")
         assert first is not None
         assert second is not None
-        entries: list[tuple[int, int, int] | None] = []
+        entries = array("q")
         for row, (image, first_text, second_text) in enumerate(zip(images, first, second, strict=True)):
             item = self._items.get(image)
             if item is None or first_text is None or second_text is None:
                 if not leave_out:
                     raise self._unknown_pair(rows, row, image, item, first_text)
-                entries.append(None)
+                entries.extend((NOTHING, NOTHING, MISSING))
             else:
-                entries.append((stable_number(image, first_text, second_text), item, NOTHING))
+                entries.extend((stable_number(image, first_text, second_text), item, NOTHING))
         return entries
 
     def _unknown_pair(
