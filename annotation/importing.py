@@ -38,6 +38,7 @@ from judgments.datasets.importing import (
     store_candidates,
 )
 from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SIDES
 from judgments.drawing.material import content_key, text_key
 from judgments.importers import ColumnMapping, JudgmentSource, open_judgments
@@ -741,12 +742,13 @@ def inspect_judgments(
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
     bad_rows: Path | None = None,
+    design: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
 ) -> FileContent:
     """Read a file as ``import_judgments`` would, and report its content."""
     material = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
-    source = _opened(material, format, path, protocol, encoding, mapping)
+    source = _opened(material, format, path, protocol, encoding, mapping, design or {})
     left_out = BadRows(source, bad_rows) if bad_rows is not None else None
     content = FileContent(path)
     for row in source.judgments(items, _captions_of(material)):
@@ -796,7 +798,7 @@ def import_judgments(
         do not name one.
         mapping: of foreign columns.
         bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
-        design: keys of a study file for the new study, such as the weights of marked errors.
+        design: keys of a study file for the new study, such as the weights of marked errors, or a HIT template.
         dry_run: whether to take all back at the end, to learn what is refused.
     """
     material = find_dataset(dataset)
@@ -804,7 +806,7 @@ def import_judgments(
     references = set(
         Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
-    source = _opened(material, format, path, protocol, encoding, mapping)
+    source = _opened(material, format, path, protocol, encoding, mapping, design or {})
     left_out = BadRows(source, bad_rows) if bad_rows is not None else None
     existing = Study.objects.filter(slug=study).first()
     if existing is not None:
@@ -869,9 +871,20 @@ def _opened(
     protocol: str | None,
     encoding: str | None,
     mapping: ColumnMapping | None,
+    keys: Mapping[str, Any],
 ) -> JudgmentSource:
+    kind = KINDS.get(protocol or str(keys.get("protocol")))
+    own_page = None
+    if keys and kind is not None and kind.page.custom:
+        own_page = kind.for_design(_imported_design(path.stem, dataset.name, kind.name, keys))
     source = open_judgments(
-        format, path, protocol=protocol, encoding=encoding, mapping=mapping, worker_name=worker_name
+        format,
+        path,
+        protocol=protocol,
+        encoding=encoding,
+        mapping=mapping,
+        own_page=own_page,
+        worker_name=worker_name,
     )
     if isinstance(source, MappedJudgments):
         texts = cache(partial(_texts_of, dataset))
@@ -900,10 +913,16 @@ def _count_rows(study: Study) -> dict[str, int]:
     }
 
 
+def _imported_design(
+    name: str, dataset: str, protocol: str, keys: Mapping[str, Any], **more: str
+) -> StudyDesign:
+    required = {"dataset": dataset, "protocol": protocol, **more}
+    return make_design({"name": name, "controls": {"threshold": 0.0}, **keys, **required})
+
+
 def _create_imported_study(slug: str, dataset: str, protocol: str, keys: Mapping[str, Any]) -> Study:
-    required = {"slug": slug, "dataset": dataset, "protocol": protocol}
     try:
-        design = make_design({"name": slug, "controls": {"threshold": 0.0}, **keys, **required})
+        design = _imported_design(slug, dataset, protocol, keys, slug=slug)
     except DesignError as error:
         if keys:
             raise

@@ -105,7 +105,8 @@ class ImportJudgments(QuorumCommand):
             "--design",
             type=Path,
             metavar="FILE",
-            help="a TOML file with keys of a study file for the study, such as [[spans.weights]]",
+            help="a TOML file with keys of a study file for the study, such as [[spans.weights]]; "
+            "for a HIT template, the study's own file",
         )
         parser.add_argument(
             "--dry-run",
@@ -124,19 +125,17 @@ class ImportJudgments(QuorumCommand):
             name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
         }
         path = options["design"]
-        new = {
-            "study": options["study"],
-            "design": toml_values(read_whole(path), source=str(path)) if path else None,
-        }
+        source["design"] = toml_values(read_whole(path), source=str(path)) if path else None
+        study = options["study"]
         if options["dry_run"]:
             with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
                 inspection = inspect_judgments(**source, mapping=mapping, progress=progress)
-                import_judgments(**source, **new, mapping=mapping, dry_run=True)
+                import_judgments(**source, study=study, mapping=mapping, dry_run=True)
             for line in inspection.sentences():
                 self.say(line)
             return
         with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
-            summary = import_judgments(**source, **new, mapping=mapping, progress=progress)
+            summary = import_judgments(**source, study=study, mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Study")))
 
 

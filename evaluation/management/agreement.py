@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from evaluation.data.judgment_sets.files import (
     SOURCE_FORMATS,
     FileJudgments,
     checked_kind,
+    open_kind_of,
     read_judgment_table,
+    read_open_judgments,
     read_source,
 )
 from evaluation.data.judgment_sets.records import Source
@@ -25,10 +28,12 @@ from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, estimate_of, json_float, plain_table
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from evaluation.results.consensus import COEFFICIENTS, agreement_coefficients
-from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments
+from evaluation.statistics.agreement import LEVELS, Alpha, agreement, alpha_of_parts, ratings_of_judgments
 from evaluation.statistics.inference import NAIVE, RESAMPLES
 from evaluation.statistics.inputs import StatisticsError
-from judgments.kinds import KINDS
+from judgments.design.reading import make_design, toml_values
+from judgments.importers.textio import read_whole
+from judgments.kinds import KINDS, Kind
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
 STUDY = "study:"
@@ -40,7 +45,9 @@ OF_TWO = (
 
 HELP = f"""\
 Krippendorff's alpha of a judgments file, with a 95 % interval by unit and by worker. No database is
-needed. PATH is JSON lines or CSV with the columns unit, worker and value; others may be absent.
+needed. PATH is JSON lines, CSV, TSV, a JSON list, an Excel workbook or Parquet with the columns unit, worker
+and value; others may be absent. Of exports with open answers (column answer), the parts of the answers are
+compared as `aggregate` does; those of a HIT template need the study's file (--design).
 
 What counts: every row with a value, but rows whose "used" is false or whose "control" is true are left
 out where these columns exist. Units with fewer than two such rows cannot agree or disagree and drop out
@@ -69,7 +76,7 @@ class Agreement(QuorumCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("path", type=Path, metavar="PATH", help="judgments: JSON lines or CSV")
+        parser.add_argument("path", type=Path, metavar="PATH", help="judgments: a table of any format")
         parser.add_argument("--level", choices=LEVELS, help="how values are compared")
         parser.add_argument(
             "--coefficient",
@@ -87,6 +94,12 @@ class Agreement(QuorumCommand):
         )
         parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default %(default)s)")
         parser.add_argument("--encoding", help="of a file that is neither UTF-8 nor has a byte order mark")
+        parser.add_argument(
+            "--design",
+            type=Path,
+            metavar="FILE",
+            help="the study's file, for its HIT template or its weights of marked errors",
+        )
         parser.add_argument(
             "--with",
             dest="second",
@@ -131,6 +144,11 @@ class Agreement(QuorumCommand):
     def _measure(self, options: dict[str, Any]) -> None:
         chosen: str | None = options["level"]
         names = _coefficients(options["coefficient"])
+        if (kind := open_kind_of(options["path"], encoding=options["encoding"])) is not None:
+            self._measure_open(kind, options)
+            return
+        if options["design"] is not None:
+            raise EvaluationError("--design is about open answers, expected a file that has some.")
         table = self._read(options["path"], chosen, options["encoding"])
         level = chosen or table.level
         if level != "nominal" and table.values.dtype == object:
@@ -159,7 +177,47 @@ class Agreement(QuorumCommand):
                 **drawn,
                 clusters=clusters,
             )
-        self._say_aside(table, result.reason, result.note, math.isnan(result.value))
+        self._say_aside(table.left_out, result.reason, result.note, math.isnan(result.value))
+        self._tell(figures, options["output"])
+
+    def _measure_open(self, kind: Kind, options: dict[str, Any]) -> None:
+        if options["coefficient"]:
+            raise EvaluationError(
+                f"--coefficient is about answers of a scale, and those of protocol {kind.name} are open; "
+                "expected alpha alone."
+            )
+        path, file = options["path"], options["design"]
+        design = None if file is None else make_design(toml_values(read_whole(file), source=str(file)))
+        if design is not None and design.protocol != kind.name:
+            raise EvaluationError(f"{file} is of protocol {design.protocol}, and {path} of {kind.name}.")
+        with progress_bar() as progress:
+            table = read_open_judgments(
+                path,
+                kind,
+                design=design,
+                encoding=options["encoding"],
+                progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
+            )
+        level = options["level"] or kind.aggregation.level
+        result = alpha_of_parts(
+            table.units,
+            table.parts,
+            table.workers,
+            table.values,
+            level,
+            resamples=options["resamples"],
+            seed=options["seed"],
+            clusters=NAIVE if options["naive"] else "item" if table.anonymous else "both",
+        )
+        figures = {
+            "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
+            "level": level,
+            "units": result.units,
+            "workers": result.raters,
+            "judgments": table.judgments if kind.aggregation.no_alpha else result.judgments,
+        }
+        reason = kind.aggregation.no_alpha or result.reason
+        self._say_aside(table.left_out, reason, result.note, math.isnan(result.value))
         self._tell(figures, options["output"])
 
     def _read(self, path: Path, level: str | None, encoding: str | None) -> FileJudgments:
@@ -172,8 +230,8 @@ class Agreement(QuorumCommand):
                 progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
             )
 
-    def _say_aside(self, table: FileJudgments, reason: str, note: str, undefined: bool) -> None:
-        for why, count in table.left_out.items():
+    def _say_aside(self, left_out: Mapping[str, int], reason: str, note: str, undefined: bool) -> None:
+        for why, count in left_out.items():
             self.stderr.write(f"Left out: {count:,} ({why}).")
         if reason:
             self.stderr.write(f"{'Alpha' if undefined else 'Its interval'} is undefined: {reason}.")

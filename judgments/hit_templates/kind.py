@@ -49,6 +49,7 @@ from judgments.kinds.base import (
     Page,
     Rehearsal,
     Results,
+    Shown,
     by_count,
     or_none,
 )
@@ -270,6 +271,10 @@ class TemplateRehearsal(OfTemplate, Rehearsal):
         return True
 
 
+class ShownRow(Shown):
+    fields: dict[str, str]
+
+
 class HITTemplate(OpenKind):
     name = "template"
     title = "HIT template: a page of your own, with ${field} for the cells of a row"
@@ -296,6 +301,7 @@ class HITTemplate(OpenKind):
         "exports the answers themselves."
     )
     own_keys = ("template.html",)
+    content = ShownRow
 
     def __init__(self, source: str = "") -> None:
         self._source = source
@@ -309,6 +315,9 @@ class HITTemplate(OpenKind):
 
     def with_setting(self, setting: str) -> Kind:
         return HITTemplate(setting)
+
+    def setting_with(self, before: str | None, answer: Any) -> str:
+        return self._source
 
     @property
     def form(self) -> Template:

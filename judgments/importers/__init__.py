@@ -42,6 +42,7 @@ from judgments.importers.tables import (
 )
 from judgments.importers.textio import ImportProblem
 from judgments.importers.trec import read_runs
+from judgments.kinds import Kind
 
 __all__ = [
     "CANDIDATE_FORMATS",
@@ -162,6 +163,7 @@ def open_judgments(
     protocol: str | None = None,
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
+    own_page: Kind | None = None,
     worker_name: Callable[[str], str] = str,
 ) -> JudgmentSource:
     """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or of `read_layouts`, as `open_dataset` does.
@@ -169,6 +171,7 @@ def open_judgments(
     Args:
         protocol: chooses among a published set's judgments; else that of rows without one.
         mapping: of columns; in a layout, of those that it leaves open.
+        own_page: a researcher's own page with its design, if the answers are to its questions.
         worker_name: maps a worker's id in a file with foreign columns to the stored name.
     """
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
@@ -176,10 +179,12 @@ def open_judgments(
         how = read_layouts().get(format, ColumnMapping())
         how = how if mapping is None else how.joined(mapping)
         read = TABLE_FORMATS.get(format, read_table)
-        return MappedJudgments(path, how, read, protocol=protocol, encoding=encoding, worker_name=worker_name)
+        return MappedJudgments(
+            path, how, read, protocol=protocol, encoding=encoding, own_page=own_page, worker_name=worker_name
+        )
     if format in TABLE_FORMATS:
         read = TABLE_FORMATS[format] if mapping is None else mapping.reader(TABLE_FORMATS[format])
-        return TableJudgments(path, read, protocol=protocol, encoding=encoding)
+        return TableJudgments(path, read, protocol=protocol, encoding=encoding, own_page=own_page)
     if mapping is not None:
         raise _fixed_columns(format, path)
     readers = JUDGMENT_FORMATS[format]

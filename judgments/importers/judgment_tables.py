@@ -32,7 +32,6 @@ from judgments.importers.records import (
     RecordReader,
     Shape,
     json_cell,
-    parse_json,
     read_name,
     read_number,
     read_text,
@@ -102,15 +101,25 @@ class TableJudgments(JudgmentSource):
 
     Attributes:
         columns: of the rows that an import leaves out.
+        kinds: those that can be read; a researcher's own page only with its design.
     """
 
     columns: tuple[str, ...] = JUDGMENT_COLUMNS
 
     def __init__(
-        self, path: Path, records: RecordReader, *, protocol: str | None, encoding: str | None
+        self,
+        path: Path,
+        records: RecordReader,
+        *,
+        protocol: str | None,
+        encoding: str | None,
+        own_page: Kind | None = None,
     ) -> None:
         super().__init__(path, encoding)
         self.protocol = protocol
+        self.kinds = {name: kind for name, kind in KINDS.items() if not kind.page.custom}
+        if own_page is not None:
+            self.kinds[own_page.name] = own_page
         self._records = records
         self._rules: dict[str, AnswerRule] = {}
         self._lines: dict[int, int | None] = {}
@@ -118,8 +127,9 @@ class TableJudgments(JudgmentSource):
         self._contents: dict[int, int] = {}
         self._pairs: dict[int, int] = {}
         self._looked_back = False
-        if protocol is not None and protocol not in _readable():
-            raise ImportProblem(path, None, None, f"the unknown protocol {protocol!r}", _known_protocols())
+        if protocol is not None and protocol not in self.kinds:
+            which = "the protocol" if protocol in KINDS else "the unknown protocol"
+            raise ImportProblem(path, None, None, f"{which} {protocol!r}", self._readable(protocol))
 
     @property
     def setting(self) -> str:  # type: ignore[override]
@@ -191,7 +201,7 @@ class TableJudgments(JudgmentSource):
         record = _unguarded(record)
         protocol = self._protocol(record)
         if protocol is not None and protocol not in self._rules:
-            self._rules[protocol] = AnswerRule(KINDS[protocol])
+            self._rules[protocol] = AnswerRule(self.kinds[protocol])
         rule = None if protocol is None else self._rules[protocol]
         value, answer = _answered(record, rule)
         values = {
@@ -227,11 +237,17 @@ class TableJudgments(JudgmentSource):
         if record.get("protocol") is None:
             return self.protocol
         protocol = record.read("protocol", read_name)
-        if protocol not in self._rules and protocol not in _readable():
-            raise record.problem("protocol", quoted(protocol), _known_protocols())
+        if protocol not in self._rules and protocol not in self.kinds:
+            raise record.problem("protocol", quoted(protocol), self._readable(protocol))
         if self.protocol is not None and protocol != self.protocol:
             raise record.problem("protocol", quoted(protocol), f"{self.protocol!r}, the study's protocol")
         return protocol
+
+    def _readable(self, protocol: str) -> str:
+        """Say what was expected instead of a protocol."""
+        if protocol in KINDS:
+            return "the study's file beside it, which has the page (--design FILE)"
+        return f"one of {', '.join(self.kinds)}"
 
 
 def _caption_of(row: JudgmentRow, side: str) -> str | None:
@@ -291,15 +307,6 @@ def _unguarded(record: Record) -> Record:
         if isinstance(cell, str) and cell.startswith("'")
     }
     return replace(record, values={**record.values, **cells}) if cells else record
-
-
-def _readable() -> list[str]:
-    """Leave out a researcher's own page: its questions lie in the design, which no table holds."""
-    return [name for name, kind in KINDS.items() if not kind.page.custom]
-
-
-def _known_protocols() -> str:
-    return f"one of {', '.join(_readable())}"
 
 
 def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, object | None]:
@@ -373,11 +380,9 @@ def _value(record: Record) -> float | None:
 
 
 def _json_or_text(record: Record, column: str) -> object:
-    """In CSV, parse what is JSON."""
+    """In tables, parse what is JSON."""
     value = record.get(column)
-    if record.textual and isinstance(value, str) and value[0] in '[{"':
-        return parse_json(value, record.file, record.line)
-    return value
+    return json_cell(record, column) if isinstance(value, str) and value[:1] in tuple('[{"') else value
 
 
 def _expected(record: Record) -> object | None:

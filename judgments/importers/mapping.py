@@ -42,7 +42,7 @@ from judgments.importers.records import (
     parse_json,
 )
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
-from judgments.kinds.base import JUDGMENT_COLUMNS
+from judgments.kinds.base import JUDGMENT_COLUMNS, Kind
 
 LAYOUTS = Path(__file__).with_name("layouts")
 FIRST_ROWS = 5
@@ -415,10 +415,12 @@ class MappedJudgments(TableJudgments):
         *,
         protocol: str | None,
         encoding: str | None,
+        own_page: Kind | None = None,
         worker_name: Callable[[str], str] = str,
     ) -> None:
         how.check(path, NAMES)
-        super().__init__(path, self._counted, protocol=protocol or how.protocol or None, encoding=encoding)
+        protocol = protocol or how.protocol or None
+        super().__init__(path, self._counted, protocol=protocol, encoding=encoding, own_page=own_page)
         self.how, self._worker_name = how, worker_name
         of_mapping = tuple(name for name in NAMES if name in how.columns) + ("marks",) * how.merge
         self.columns = tuple(dict.fromkeys(JUDGMENT_COLUMNS + of_mapping))

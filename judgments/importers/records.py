@@ -79,6 +79,7 @@ class Record:
     Attributes:
         line: the 1-based first line; None if the format has no lines.
         textual: whether the format is untyped (CSV): empty cells are missing, numbers and flags are parsed.
+        json_texts: whether lists and objects are JSON in texts, as in all untyped formats.
         path: the record's path in a document, such as `annotations[3]`; several may be on one line.
         origins: column -> its name in the file, if that is another.
         renamed: whether problems name both.
@@ -88,6 +89,7 @@ class Record:
     line: int | None
     values: Mapping[str, Any]
     textual: bool = False
+    json_texts: bool = False
     path: str = ""
     origins: Mapping[str, str] = field(default_factory=dict)
     renamed: bool = False
@@ -690,7 +692,8 @@ def _json_problems(path: Path, line: int | None) -> Iterator[None]:
 
 def json_cell(record: Record, column: str) -> Any:
     value = record.get(column)
-    return parse_json(value, record.file, record.line) if record.textual and isinstance(value, str) else value
+    encoded = (record.textual or record.json_texts) and isinstance(value, str)
+    return parse_json(value, record.file, record.line) if encoded else value
 
 
 @dataclass(frozen=True, slots=True)

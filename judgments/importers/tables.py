@@ -559,7 +559,7 @@ def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str
         names = columns.names_of(next(rows))
         columns.check(names, path, None, notes)
         for number, values in enumerate(rows, 1):
-            yield Record(path, number, dict(zip(names, values, strict=True)))
+            yield Record(path, number, dict(zip(names, values, strict=True)), json_texts=True)
     except Excess as error:
         raise ImportProblem(path, number, None, error.actual, error.expected) from error
     except OSError as error:

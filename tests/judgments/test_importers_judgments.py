@@ -175,8 +175,7 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
         ),
         (  # a researcher's own questions lie in the design
             {"protocol": "template", "answer": {"tone": "good"}},
-            'protocol: found "template", expected one of triplet, pairwise, relevance, graded, caption, '
-            "best-worst, slider, spans, keywords, grounding.",
+            'protocol: found "template", expected the study\'s file beside it, which has the page (--design FILE).',
         ),
         (
             {"protocol": "triplet", "kind": "HH"},

@@ -71,7 +71,7 @@ class Texts(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
-            return [self[one] for one in range(len(self))[index]]
+            return [self[at] for at in range(len(self))[index]]
         index = range(len(self))[index]
         return self._utf8[self._ends[index] : self._ends[index + 1]].decode("utf-8", "surrogatepass")
 
@@ -196,9 +196,9 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
 def _check_size(path: Path, size: int) -> None:
     most = limits().memory // 2
     if size > most:
-        held = f"more than {thousands(most >> 20)} MiB of names, texts and scores"
+        actual = f"more than {thousands(most >> 20)} MiB of names, texts and scores"
         raise ImportProblem(
-            path, None, None, held, "a smaller file; a file for each metric is imported by itself"
+            path, None, None, actual, "a smaller file; a file for each metric is imported by itself"
         )
 
 

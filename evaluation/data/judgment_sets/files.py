@@ -1,6 +1,6 @@
 """Read judgments files as columns for agreement. Pure: no database, no Django.
 
-JSON lines or CSV with `unit`, `worker` and `value` (docs/exports.md). Rows with `used` false or `control`
+Tables with `unit`, `worker` and `value`, or `answer` (docs/exports.md). Rows with `used` false or `control`
 true, or without a value, are excluded.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,22 +21,22 @@ from django.utils import translation
 from numpy.typing import NDArray
 
 from common.files import unguard_formula
-from common.incoming import quoted
+from common.incoming import READ_AT_ONCE, quoted
 from common.texts import one_text
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Source
 from evaluation.statistics.aggregation.votes_and_means import MUCH
+from judgments.design.study_design import StudyDesign
 from judgments.importers import JUDGMENT_FORMATS, open_judgments
-from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused
+from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, refused
 from judgments.importers.records import (
     Columns,
     Record,
-    read_csv,
     read_flag,
-    read_json_lines,
     read_name,
     read_text,
 )
-from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
+from judgments.importers.tables import read_table
+from judgments.importers.textio import ImportNotes, ImportProblem, read_head
 from judgments.kinds import KINDS, Kind
 
 TEXT_TABLES = ("jsonl", "csv")
@@ -71,6 +72,22 @@ class FileJudgments:
     def level(self) -> str:
         kind = KINDS.get(self.protocol or "")
         return kind.aggregation.level if kind is not None else DEFAULT_LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJudgments:
+    """Included open answers as N codes of their parts (``Aggregation.codes``).
+
+    units, parts, workers, values: (N,). judgments: the number of answers. left_out: reason -> rows, if any.
+    """
+
+    units: list[str]
+    parts: list[str]
+    workers: list[str]
+    values: list[float]
+    judgments: int
+    anonymous: bool
+    left_out: dict[str, int]
 
 
 class _RequiredColumns(Columns):
@@ -149,6 +166,45 @@ def read_judgment_table(
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
     return table
+
+
+def open_kind_of(path: Path, *, encoding: str | None = None) -> Kind | None:
+    """Return the kind that a judgments file names, if its answers are open."""
+    record = next(_read_records(path, encoding), None)
+    kind = KINDS.get(str(record.get("protocol"))) if record is not None else None
+    return kind if kind is not None and kind.is_open else None
+
+
+def read_open_judgments(
+    path: Path,
+    kind: Kind,
+    *,
+    design: StudyDesign | None = None,
+    encoding: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> OpenJudgments:
+    """Read a judgments file of open answers, which are compared by the codes of their kind. Raise ImportProblem."""
+    own_page = None
+    if design is not None:
+        kind = kind.for_design(design)
+        own_page = kind if kind.page.custom else None
+    source = TableJudgments(path, read_table, protocol=kind.name, encoding=encoding, own_page=own_page)
+    codes: list[tuple[str, str, str, float]] = []
+    left_out: Counter[str] = Counter()
+    judgments, anonymous = 0, False
+    for number, row in enumerate(source.judgments(), 1):
+        if progress is not None and number % _STEP == 0:
+            progress(number)
+        if row.control or not row.used:
+            left_out[REASONS[1] if row.used else REASONS[0]] += 1
+            continue
+        judgments, anonymous = judgments + 1, anonymous or row.anonymous
+        unit = SimpleNamespace(content=row.content or {}, first=SimpleNamespace(text=row.first_text))
+        of_parts = kind.aggregation.codes(unit, row.stored).items()
+        codes += [(row.unit, part, row.worker, code) for part, code in of_parts]
+    units, parts, workers, values = map(list, zip(*codes, strict=True)) if codes else ([], [], [], [])
+    excluded = {why: left_out[why] for why in REASONS if left_out[why]}
+    return OpenJudgments(units, parts, workers, values, judgments, anonymous, excluded)
 
 
 def read_source(
@@ -249,13 +305,10 @@ def _strip_texts(*texts: str | None) -> Captions:
 
 
 def _read_records(path: Path, encoding: str | None) -> Iterator[Record]:
-    """Detect JSON lines or CSV by the first character."""
     columns = _RequiredColumns(("unit", "worker", "value"))
-    first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
-    if not first:
+    if not read_head(path, READ_AT_ONCE, encoding=encoding).strip():
         raise ImportProblem(path, None, None, "an empty file", "JSON lines or CSV")
-    reader = read_json_lines if first.lstrip()[0] in "{[" else read_csv
-    return reader(path, columns, ImportNotes(), encoding)
+    return read_table(path, columns, ImportNotes(), encoding)
 
 
 def _read_optional(record: Record, column: str, read: Callable[[Any], str]) -> str | None:

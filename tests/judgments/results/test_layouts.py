@@ -182,7 +182,7 @@ def workbook(path: Path, rows: list[list[Any]], *, entry: str = "") -> Path:
     shared: list[str] = []
 
     def cell(at: int, number: int, value: Any) -> str:
-        reference = f"{chr(65 + at)}{number}"
+        reference = f"{chr(64 + at // 26) if at >= 26 else ''}{chr(65 + at % 26)}{number}"
         if value is None:
             return ""
         if isinstance(value, bool):

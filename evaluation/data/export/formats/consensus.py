@@ -355,10 +355,11 @@ class Reliability(Encoding):
     counts = {"lines": 0, "units": 0, "values": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        side_of = KINDS[work.study.protocol].outcome_of  # without strength and confidence
         for some, answers in work.votes():
             units = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
             for pk, key in units.values_list("pk", "key"):
-                votes = answers.get(pk, [])
+                votes = [(worker, side_of(value)) for worker, value in answers.get(pk, [])]
                 file.write_text(f"{json.dumps([key, votes], separators=(',', ':'))}\n")
                 work.counts["units"] += 1
                 work.counts["values"] += len(votes)

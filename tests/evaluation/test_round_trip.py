@@ -1,0 +1,195 @@
+"""What goes out comes back: every kind, in every format that is written and read."""
+
+import csv
+import json
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.rehearsal import Crowd, rehearse
+from evaluation.data.export.exporting import export_judgments
+from evaluation.results.aggregation import compute_aggregation
+from judgments.kinds import KINDS
+from judgments.models import Dataset, Study
+from tests.evaluation.studies import StudyOf, make_dataset
+from tests.evaluation.test_credits_and_weights import without_systems
+from tests.evaluation.test_kinds_of_releases import drafted
+from tests.judgments.results.test_layouts import workbook
+
+pytestmark = pytest.mark.django_db
+TEXTS = (
+    "=SUM(A1)", "'=x", "'x", "NaN", "1.10", "007", 'say "hi", then\nleave', "x\ty", "null", "[1] list", '"quoted"',
+    "un café", "un cafe\u0301 noir", "true", "- dash", " blanks ", "one\r\nline", "😀", "e" * 2_000,
+)  # fmt: skip
+PEOPLE = ("=w", "'=w", "007", "1.10", "null")
+IMAGES = {"a.jpg": ["a dog"], "007": ["a cat"], "1.10": ["a car"]}
+
+
+def as_it_is(path: Path) -> None:
+    pass
+
+
+def cells(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def as_tsv(path: Path) -> None:
+    rows = cells(path)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter="\t").writerows(rows)
+
+
+def as_json(path: Path) -> None:
+    path.write_text(json.dumps(records(path)), "utf-8")
+
+
+def as_workbook(path: Path) -> None:
+    """What a spreadsheet program makes of the CSV: numbers and flags in cells of their types."""
+    header, *rows = cells(path)
+    workbook(path, [header, *([_cell(*cell) for cell in zip(header, row, strict=True)] for row in rows)])
+
+
+def _cell(column: str, text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    typed = column in ("value", "seconds", "wall_seconds", "revision") and text
+    return json.loads(text) if typed else escape(text, {"\r": "&#13;"})
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+
+
+# format -> what is exported, and how it becomes a file of the format
+FORMATS: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "jsonl": ("jsonl", as_it_is),
+    "csv": ("csv", as_it_is),
+    "parquet": ("parquet", as_it_is),
+    "tsv": ("csv", as_tsv),
+    "json": ("jsonl", as_json),
+    "xlsx": ("csv", as_workbook),
+}
+
+
+def figures(study: Study) -> dict[str, Any]:
+    """Consensus, agreement, systems and people, as `aggregate --output` has them."""
+    found = compute_aggregation(study=study).as_json()
+    sides = {"first", "second"}  # ids of captions, which are those of texts wherever no file gave others
+    pairs = [{name: pair[name] for name in pair.keys() - sides} for pair in found["pairs"]]
+    return {
+        "units": {row["unit"]: row for row in found["units"]},
+        "pairs": {pair["pair"]: pair for pair in pairs},
+        "workers": {row["worker"]: row["used_judgments"] for row in found["workers"]},
+        **{name: found.get(name) for name in ("agreement", "systems", "systems_verdict")},
+    }
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether figures are equal, but for the order in which floats were added."""
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)
+    if isinstance(first, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    return first == (pytest.approx(second, abs=1e-9) if isinstance(second, float) else second)
+
+
+def written(study: Study, form: str, folder: Path) -> Path:
+    exported, change = FORMATS[form]
+    path = folder / f"out.{form}"
+    export_judgments(study=study, format=exported, output=path)
+    change(path)
+    return path
+
+
+def empty_dataset(study: Study, form: str) -> Dataset:
+    """The images and references of a study's dataset, without systems and candidates."""
+    made = without_systems(study.dataset)
+    made.name = f"empty-{form}"
+    made.save()
+    return made
+
+
+def brought_back(study: Study, path: Path, form: str, design: Path) -> Study:
+    call_command(
+        "import_judgments", form, str(path), dataset=empty_dataset(study, form).name, study=f"again-{form}",
+        protocol=study.protocol, design=design, stdout=StringIO(),
+    )  # fmt: skip
+    return Study.objects.get(slug=f"again-{form}")
+
+
+@pytest.mark.parametrize("protocol", [*KINDS])
+def test_figures_come_back_from_each_format(protocol: str, tmp_path: Path) -> None:
+    study = drafted(protocol, tmp_path)
+    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))
+    study.refresh_from_db()
+    design = tmp_path / "design.toml"
+    call_command("export_study", study.slug, output=design, stdout=StringIO())
+    wanted = figures(study)
+    assert wanted["units"]
+    alpha = wanted["agreement"]["alpha"]
+    for form in FORMATS:
+        path = written(study, form, tmp_path)
+        assert same(figures(brought_back(study, path, form, design)), wanted), form
+        file = tmp_path / "agreement.json"
+        of_file = {} if not KINDS[protocol].is_open else {"design": design}
+        call_command("agreement", str(path), output=file, stdout=StringIO(), stderr=StringIO(), **of_file)
+        measured = json.loads(file.read_text())
+        assert measured["alpha"]["value"] == pytest.approx(alpha["value"]), form
+        assert {name: measured[name] for name in ("level", "units", "workers", "judgments")} == {
+            name: alpha[name] for name in ("level", "units", "workers", "judgments")
+        }, form
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("protocol", ["graded", "spans", "keywords"])
+def test_each_letter_comes_back(protocol: str, form: str, tmp_path: Path) -> None:
+    """Names and texts that look like formulas, numbers, JSON or nothing, and cells of several lines."""
+    made = StudyOf(make_dataset("toy", IMAGES), protocol)
+    shown: list[dict[str, Any]] = [{"first": text} for text in TEXTS]
+    answers: list[Any] = [1 + number % 4 for number in range(len(TEXTS))]
+    if protocol == "spans":
+        answers = [{"spans": [{"start": 0, "end": len(text), "severity": "minor"}]} for text in TEXTS]
+    elif protocol == "keywords":
+        shown = [{"content": {"text": f"{text} dog 1.10", "collocations": []}} for text in TEXTS]
+        answers = [["dog", "1.10"]] * len(TEXTS)
+    units = [made.unit(f"u{n}", [*IMAGES][n % 3], **what) for n, what in enumerate(shown)]
+    made.hit("h1", units, required=len(PEOPLE))
+    for name in PEOPLE:
+        made.answer(made.study.hits.get(), name, answers)
+    again = brought_back(made.study, written(made.study, form, tmp_path), form, None)  # type: ignore[arg-type]
+    assert same(figures(again), figures(made.study))
+    rows = [records(written(study, "jsonl", tmp_path)) for study in (made.study, again)]
+    changed = {"study": "", "first": ""}
+    assert [row | changed for row in rows[1]] == [row | changed for row in rows[0]]
+
+
+def test_answers_to_a_template_need_its_study_file(tmp_path: Path) -> None:
+    study = drafted("template", tmp_path)
+    rehearse(study=study, crowd=Crowd(workers=3, spammers=0.0, seed=5, drop_outs=0.0))
+    path = str(written(study, "jsonl", tmp_path))
+    wanted = r"""template["'], expected the study's file beside it, which has the page \(--design FILE\)"""
+    with pytest.raises(CommandError, match=wanted):
+        call_command("import_judgments", "jsonl", path, dataset="tone", study="again", stdout=StringIO())
+    with pytest.raises(CommandError, match=wanted):
+        call_command("agreement", path, stdout=StringIO())
+    assert not Study.objects.filter(slug="again").exists()
+
+
+def test_reliability_holds_sides_whatever_the_strength(tmp_path: Path) -> None:
+    made = StudyOf(
+        make_dataset("toy", IMAGES),
+        "pairwise",
+        answers={"strength": True, "confidence": True, "neither": True},
+    )
+    pairs = [made.pair(f"p{n}", "a.jpg", f"one {n}", f"two {n}") for n in range(4)]
+    hit = made.hit("h1", [made.unit(f"u{n}", pair=pair) for n, pair in enumerate(pairs)])
+    made.answer(hit, "ada", [211, 112, 301, 3])
+    path = tmp_path / "out.csv"
+    export_judgments(study=made.study, format="reliability", output=path)
+    assert path.read_text().splitlines() == ["worker,u0,u1,u2,u3", "ada,1,2,1,3"]
