@@ -115,7 +115,7 @@ def empty_dataset(study: Study, form: str) -> Dataset:
     return made
 
 
-def brought_back(study: Study, path: Path, form: str, design: Path) -> Study:
+def brought_back(study: Study, path: Path, form: str, design: Path | None = None) -> Study:
     call_command(
         "import_judgments", form, str(path), dataset=empty_dataset(study, form).name, study=f"again-{form}",
         protocol=study.protocol, design=design, stdout=StringIO(),
@@ -162,7 +162,7 @@ def test_each_letter_comes_back(protocol: str, form: str, tmp_path: Path) -> Non
     made.hit("h1", units, required=len(PEOPLE))
     for name in PEOPLE:
         made.answer(made.study.hits.get(), name, answers)
-    again = brought_back(made.study, written(made.study, form, tmp_path), form, None)  # type: ignore[arg-type]
+    again = brought_back(made.study, written(made.study, form, tmp_path), form)
     assert same(figures(again), figures(made.study))
     rows = [records(written(study, "jsonl", tmp_path)) for study in (made.study, again)]
     changed = {"study": "", "first": ""}
@@ -193,3 +193,85 @@ def test_reliability_holds_sides_whatever_the_strength(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     export_judgments(study=made.study, format="reliability", output=path)
     assert path.read_text().splitlines() == ["worker,u0,u1,u2,u3", "ada,1,2,1,3"]
+
+
+LABEL_STUDIO = [
+    {
+        "id": 10 * place + number,
+        "data": {"image": image, "text": text, "model": model},
+        "annotations": [
+            {
+                "id": 100 * place + 10 * number + rater,
+                "completed_by": {"id": rater, "email": f"r{rater}@x.org"},
+                "result": [
+                    {
+                        "from_name": "grade",
+                        "type": "rating",
+                        "value": {"rating": 1 + (place + number + rater) % 4},
+                    }
+                ],
+            }
+            for rater in range(3)
+        ],
+    }
+    for place, image in enumerate(IMAGES)
+    for number, (model, text) in enumerate((("s1", "same"), ("s2", "same"), ("s3", f"of {place}")))
+]
+
+
+def in_label_studio(folder: Path) -> tuple[Path, str]:
+    path = folder / "tasks.json"
+    path.write_text(json.dumps(LABEL_STUDIO))
+    return path, "image=data.image,first_text=data.text,system=data.model,value=grade"
+
+
+def in_potato(folder: Path) -> tuple[Path, str]:
+    for rater in range(3):
+        lines = [
+            {
+                "id": f"t{task['id']}", "displayed_text": task["data"]["text"], **task["data"],
+                "label_annotations": {"grade": {"scale": task["annotations"][rater]["result"][0]["value"]["rating"]}},
+            }
+            for task in LABEL_STUDIO
+        ]  # fmt: skip
+        (folder / "all" / f"r{rater}").mkdir(parents=True)
+        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        (folder / "all" / f"r{rater}" / "annotated_instances.jsonl").write_text(text)
+    return folder / "all", "image=image,system=model,value=grade.value"
+
+
+def in_prodigy(folder: Path) -> tuple[Path, str]:
+    lines = [
+        {
+            **task["data"], "_input_hash": task["id"], "_annotator_id": f"r{rater}",
+            "accept": [str(annotation["result"][0]["value"]["rating"])],
+        }
+        for task in LABEL_STUDIO
+        for rater, annotation in enumerate(task["annotations"])
+    ]  # fmt: skip
+    path = folder / "prodigy.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path, "unit=_input_hash,image=image,first_text=text,system=model,worker=_annotator_id,value=accept"
+
+
+LAYOUTS = {
+    "label-studio": ("label-studio", in_label_studio),
+    "potato": ("potato", in_potato),
+    "prodigy": ("jsonl", in_prodigy),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_other_platforms_export_comes_back(layout: str, tmp_path: Path) -> None:
+    """Each system's mean is that of its own grades, though two say the same."""
+    form, write = LAYOUTS[layout]
+    path, columns = write(tmp_path)
+    call_command("import_judgments", form, str(path), dataset=make_dataset("toy", IMAGES).name, study="came",
+                 protocol="graded", map=columns, stdout=StringIO())  # fmt: skip
+    study = Study.objects.get(slug="came")
+    wanted = figures(study)
+    means = {row["system"]: row["mean"]["value"] for row in wanted["systems"]}
+    assert means == pytest.approx({"s1": 23 / 9, "s2": 24 / 9, "s3": 21 / 9})
+    for exported in FORMATS:
+        file = written(study, exported, tmp_path)
+        assert same(figures(brought_back(study, file, exported)), wanted), exported
