@@ -7,7 +7,7 @@ Each writer writes the rows of one table, in batches, and holds their ids by nam
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from itertools import chain
@@ -41,7 +41,7 @@ from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SIDES
 from judgments.drawing.material import content_key, text_key
-from judgments.importers import ColumnMapping, JudgmentSource, open_judgments
+from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource, open_judgments
 from judgments.importers.judgment_tables import BadRows
 from judgments.importers.mapping import MappedJudgments
 from judgments.importers.records import (
@@ -813,8 +813,11 @@ def import_judgments(
         user = acting_person()
         if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
             raise DataConflict(f"There is a study {study!r} already; choose another name.")
-        digest = fingerprint_of(source.judgments(items, _captions_of(material)), source.winners(items))
-        if existing.source != Study.Source.IMPORTED or existing.fingerprint != digest:
+        readings = [source]
+        if isinstance(source, MappedJudgments):
+            readings.append(_opened(material, format, path, protocol, encoding, mapping, design or {}, True))
+            readings[1].refusals.bad_rows = source.refusals.bad_rows
+        if existing.source != Study.Source.IMPORTED or not _is_of(existing, readings, items):
             raise DataConflict(f"There is a study {study!r} with other judgments; choose another name.")
         return ImportSummary(study, False, _count_rows(existing))
     fingerprint = Fingerprint()
@@ -872,6 +875,7 @@ def _opened(
     encoding: str | None,
     mapping: ColumnMapping | None,
     keys: Mapping[str, Any],
+    as_before: bool = False,
 ) -> JudgmentSource:
     kind = KINDS.get(protocol or str(keys.get("protocol")))
     own_page = None
@@ -889,7 +893,25 @@ def _opened(
     if isinstance(source, MappedJudgments):
         texts = cache(partial(_texts_of, dataset))
         source.text_of = lambda system, image: texts(system).get(image)
+        source.as_before = as_before
     return source
+
+
+def _is_of(study: Study, readings: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
+    """Return whether one of the readings of a file gives a study's judgments; the first may be refused."""
+    refusal = None
+    for reading in readings:
+        captions = _captions_of(study.dataset)
+        try:
+            digest = fingerprint_of(reading.judgments(items, captions), reading.winners(items))
+        except ImportProblem as problem:
+            refusal = problem if reading is readings[0] else refusal
+        else:
+            if digest == study.fingerprint:
+                return True
+    if refusal is not None:
+        raise refusal
+    return False
 
 
 def _texts_of(dataset: Dataset, system: str) -> dict[str, str]:

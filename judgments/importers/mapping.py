@@ -28,7 +28,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from common.files import unguard_formula
 from common.incoming import load_json, quoted
 from common.texts import one_text
-from judgments.drawing.material import content_key, text_key
+from judgments.drawing.material import candidate_key, content_key, text_key
 from judgments.importers import foreign
 from judgments.importers.foreign import TIME_EXPECTED, parse_time
 from judgments.importers.judgment_tables import TableJudgments
@@ -403,9 +403,11 @@ class MappedJudgments(TableJudgments):
 
     Attributes:
         text_of: (system, image) -> what the system wrote, for files without texts.
+        as_before: whether units and captions are named as before texts had one form, to know a stored file again.
     """
 
     text_of: Callable[[str, str], str | None] | None = None
+    as_before = False
 
     def __init__(
         self,
@@ -476,7 +478,8 @@ class MappedJudgments(TableJudgments):
             values["unit"] = content_key("unit", values["unit"])  # joined from columns
         if "unit" not in values:
             systems = [values[name] for name in SYSTEMS if name in values]
-            shown = values | {name: one_text(str(values[name])) for name in TEXTS if name in values}
+            form = str if self.as_before else one_text
+            shown = values | {name: form(str(values[name])) for name in TEXTS if name in values}
             values["unit"] = content_key("unit", *(shown.get(name) for name in WHAT), *systems)
         ours = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
         return super()._row(replace(record, values=ours, textual=True), captions)
@@ -488,7 +491,7 @@ class MappedJudgments(TableJudgments):
             return None
         answers = self.how.values.get("value" if name == "expected" else name)
         if name in TEXTS and not answers:
-            return value  # as it was written
+            return text if self.as_before else value  # as it was written
         if answers and name in ("value", "expected"):
             if str(text) not in answers:
                 raise _problem(record, name, text, f"one of {', '.join(answers)}")
@@ -527,18 +530,21 @@ class MappedJudgments(TableJudgments):
                 text = self.text_of(str(system), str(values.get("image")))
                 values |= {} if text is None else {f"{side}_text": text}
             if text := values.get(f"{side}_text"):
-                values.setdefault(side, text_key(text))
+                values.setdefault(side, candidate_key(text) if self.as_before else text_key(text))
                 credits[side] = [{"system": str(system), "rank": 1}]
         if not credits:
             if (
                 self._names_systems
+                and not self.as_before
                 and "first_text" in values
                 and not values.keys() & {"second_text", "content"}
             ):
                 values.setdefault("systems", {values.setdefault("first", text_key(values["first_text"])): []})
             return
-        if values.get("first") != values.get("second"):
-            credits = {values[side]: of_side for side, of_side in credits.items()}
+        if self.as_before or values.get("first") != values.get("second"):
+            of_sides, credits = credits, {}
+            for side, of_side in of_sides.items():
+                credits.setdefault(values[side], []).extend(of_side)
         values.setdefault("systems", credits)
 
     def _marks(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:

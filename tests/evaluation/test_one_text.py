@@ -14,7 +14,7 @@ from annotation.models import Judgment
 from common.errors import DataConflict
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation
-from judgments.datasets.importing import import_candidates, store_candidates
+from judgments.datasets.importing import ImportSummary, import_candidates, store_candidates
 from judgments.importers import ColumnMapping, ImportProblem
 from judgments.models import Caption, Dataset, Output, Study
 from tests.evaluation.studies import make_dataset
@@ -33,7 +33,7 @@ def brought(rows: list[tuple[Any, ...]], folder: Path, slug: str = "brought", **
     path = folder / f"{slug}.csv"
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(("image", "cap", "rater", "stars", "model"))
+        writer.writerow(("image", "cap", "rater", "stars", "model")[: len(rows[0])])
         writer.writerows(rows)
     of_columns = {"first_text": "cap", "worker": "rater", "value": "stars"} | columns
     mapping = ColumnMapping(columns={name: (source,) for name, source in of_columns.items()})
@@ -163,3 +163,66 @@ def test_a_refusal_quotes_where_two_texts_part(dataset: Dataset, tmp_path: Path)
     words = "(first_text is '…green forest today.' on line 2, and '…green forest tonight.' here)"
     assert words in str(refusal.value)
     assert "line 3, unit" in str(refusal.value)
+
+
+# Files, and the fingerprints that their studies got before texts had one form (0.5.0 to 0c367337).
+STORED: dict[str, tuple[list[tuple[Any, ...]], dict[str, str], str]] = {
+    "graded": (
+        [
+            ("image", "cap", "rater", "stars", "model"),
+            ("A.jpg", "un cafe\u0301", "w1", 4, "s1"),
+            ("A.jpg", " one\r\nline ", "w1", 2, ""),
+            ("B.jpg", "un thé", "w2", 3, "s1"),
+        ],
+        {"first_text": "cap", "worker": "rater", "value": "stars", "system": "model"},
+        "80ef1d7732fae8b650ba203fe6c7e26573422a0ce9b3f68345532f46b5e2aefa",
+    ),
+    "pairwise": (
+        [
+            ("image", "x", "y", "a", "b", "rater", "best"),
+            ("A.jpg", "un cafe\u0301 ", "same", "s1", "s2", "w1", 1),
+            ("A.jpg", "same", "same", "s2", "s3", "w1", 2),
+            ("B.jpg", " x", "y\r\nz", "s1", "", "w1", 1),
+        ],
+        {
+            "first_text": "x", "second_text": "y", "system": "a", "second_system": "b", "worker": "rater",
+            "value": "best",
+        },
+        "be0401f6c6897f37d595e542d0825daf01da52a087dc38fb01bdba15a8cb0864",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", STORED)
+def test_a_file_that_was_stored_before_is_known_again(
+    dataset: Dataset, tmp_path: Path, protocol: str
+) -> None:
+    rows, columns, fingerprint = STORED[protocol]
+    path = tmp_path / "file.csv"
+
+    def again() -> ImportSummary:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream).writerows(rows)
+        mapping = ColumnMapping(columns={name: (source,) for name, source in columns.items()})
+        return import_judgments(
+            format="csv", path=path, dataset="cafe", study="s", protocol=protocol, mapping=mapping
+        )
+
+    assert again().created
+    assert not again().created
+    Study.objects.filter(slug="s").update(fingerprint=fingerprint)
+    assert not again().created
+    rows = rows[:-1]
+    with pytest.raises(DataConflict, match="with other judgments"):
+        again()
+
+
+def test_a_file_that_is_refused_now_is_known_again(dataset: Dataset, tmp_path: Path) -> None:
+    """One person judged two writings of a text, which are one now."""
+    rows = [("A.jpg", "un café", "w1", 4), ("A.jpg", "un cafe\u0301", "w1", 4)]
+    study = brought(rows[:1], tmp_path, "two")
+    with pytest.raises(ImportProblem, match="a second answer"):
+        brought(rows, tmp_path, "two")
+    fingerprint = "47325b747d5ff1e2d086775cf10bd37f69ddfda6fd70b1cc128cd5d42854f713"  # as above
+    Study.objects.filter(pk=study.pk).update(fingerprint=fingerprint)
+    brought(rows, tmp_path, "two")
