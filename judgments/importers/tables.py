@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -21,7 +22,7 @@ from pydantic import PlainValidator
 from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, quoted
 from common.incoming.apart import parquet_rows
 from common.incoming.archives import DAMAGE_OF_WORKBOOKS, workbook_rows
-from common.texts import one_text
+from common.texts import one_text, parting
 from judgments.importers.records import (
     SHORT_NAME_LIMIT,
     Address,
@@ -447,7 +448,7 @@ class TableCandidates(CandidateSource):
         self._records = records
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
-        register = CandidateRegister(self.notes, images)
+        register = CandidateRegister(self.notes, images, self._text_of)
         system: str | None = None
 
         def new_row(record: Record) -> CandidateRow | None:
@@ -466,11 +467,29 @@ class TableCandidates(CandidateSource):
         yield from filter(None, self._read(self._records, CANDIDATE_COLUMNS, new_row))
         register.finish(self.path)
 
+    def _text_of(self, image: str, rank: int) -> str:
+        """Return the first caption that the file has there."""
+        for record in self._records(self.path, CANDIDATE_COLUMNS, ImportNotes(), self._encoding):
+            with suppress(ImportProblem):
+                row = self.shape.read(record)
+                if (row.image, row.rank or 1) == (image, rank):
+                    return row.text
+        return ""
+
 
 class CandidateRegister:
-    def __init__(self, notes: ImportNotes, images: Container[str] | None) -> None:
+    """Find a second caption of an image and rank. Memory holds a 64-bit digest for each.
+
+    ``text_of`` reads the first one again, which is done once a file.
+    """
+
+    def __init__(
+        self, notes: ImportNotes, images: Container[str] | None, text_of: Callable[[str, int], str]
+    ) -> None:
         self._notes = notes
         self._images = images
+        self._text_of = text_of
+        self._looked_back = False
         self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
 
     def add(self, record: Record, row: CandidateRow, column: str = "image") -> bool:
@@ -482,12 +501,20 @@ class CandidateRegister:
             line, before = self._seen[key]
             if before != content:
                 where = "" if line is None else f" (the first is on line {line})"
-                actual = f"a second caption of image {quoted(row.image)}{where}"
+                actual = f"a second caption of image {quoted(row.image)}{where}{self._parting(row)}"
                 raise record.problem(column, actual, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False
         self._seen[key] = (record.line, content)
         return True
+
+    def _parting(self, row: CandidateRow) -> str:
+        """Quote where a caption differs from the first one."""
+        if self._looked_back:
+            return ""
+        self._looked_back = True
+        first, second = parting(self._text_of(row.image, row.rank or 1), row.text)
+        return "" if first == second else f": {first} there and {second} here"
 
     def finish(self, path: Path) -> None:
         if not self._seen:

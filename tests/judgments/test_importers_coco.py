@@ -92,8 +92,8 @@ def test_a_broken_document_names_line_and_character(tmp_path):
 def test_a_second_caption_of_an_image_is_refused(tmp_path):
     text = json.dumps([{"image_id": 9, "caption": "A dog"}, {"image_id": 9, "caption": "A cat"}])
     assert refusal(open_candidates("coco", written(tmp_path, "r.json", text)).candidates()) == (
-        'r.json, line 1, [1].image_id: found a second caption of image "9" (the first is on line 1), expected one '
-        "caption an image, or ranks that differ."
+        "r.json, line 1, [1].image_id: found a second caption of image \"9\" (the first is on line 1): 'A dog' there "
+        "and 'A cat' here, expected one caption an image, or ranks that differ."
     )
 
 

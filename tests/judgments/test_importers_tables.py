@@ -239,8 +239,8 @@ def test_candidates_have_one_caption_an_image_or_ranks(tmp_path):
     [
         (
             "image,caption\na,One\nb,Two\na,Three\n",
-            'c.csv, line 4, image: found a second caption of image "a" (the first is on line 2), expected '
-            "one caption an image, or ranks that differ.",
+            "c.csv, line 4, image: found a second caption of image \"a\" (the first is on line 2): 'One' there and "
+            "'Three' here, expected one caption an image, or ranks that differ.",
         ),
         ("image,caption,score\na,One,nan\n", 'c.csv, line 2, score: found "nan", expected a number.'),
         ("image,caption,score\na,One,good\n", 'c.csv, line 2, score: found "good", expected a number.'),
