@@ -100,6 +100,7 @@ class SystemWriter:
         self.by_name = {compose_name(name): system for name, system in existing.items()} | existing
         self.partly_known = {task: set(names) for task, names in self.dataset.known_in_part.items()}
         self.seen: set[CreditedCaption] = set()
+        self.without_rank: dict[CreditedCaption, None] = {}
         self.systems_added = self.outputs_added = 0
 
     def add(self, rows: Iterable[CreditedRow]) -> None:
@@ -120,13 +121,15 @@ class SystemWriter:
         self.systems_added += len(new_systems)
 
     def add_outputs(self, credited: Iterable[CreditedCaption]) -> None:
-        """Add the outputs of credits; those without a rank are in no list."""
-        new = dict.fromkeys(
-            caption for caption in credited if caption.credit.rank is not None and caption not in self.seen
-        )
+        """Add the outputs of credits; those without a rank come last, when all others are known."""
+        new = dict.fromkeys(caption for caption in credited if caption not in self.seen)
         self.seen.update(new)
+        self.without_rank |= dict.fromkeys(caption for caption in new if caption.credit.rank is None)
+        self._add_ranked([caption for caption in new if caption.credit.rank is not None])
+
+    def _add_ranked(self, credited: Sequence[CreditedCaption]) -> None:
         for task in Output.Task:
-            of_task = [caption for caption in new if caption.credit.task == task]
+            of_task = [caption for caption in credited if caption.credit.task == task]
             if of_task:
                 self._add_outputs(task, of_task)
 
@@ -149,9 +152,11 @@ class SystemWriter:
         outputs = []
         for caption in credited:
             system, rank = self.by_name[caption.credit.system], caption.credit.rank
-            assert rank is not None
             answer = one_text(texts[caption.caption]) if task == Output.Task.ANNOTATION else caption.item
             ranking = lists[system.pk, _query_id(task, caption)]
+            if rank is None and answer in ranking.values():
+                continue
+            rank = rank or max(ranking, default=0) + 1
             if ranking.get(rank) == answer:
                 continue
             if rank in ranking or answer in ranking.values() or system.name not in partly_known:
@@ -167,13 +172,14 @@ class SystemWriter:
         self, task: Output.Task, caption: CreditedCaption, text: str, ranking: Mapping[int, str | int]
     ) -> DataConflict:
         image = Item.objects.get(pk=caption.item).name
-        rank, answer = caption.credit.rank, ranking.get(caption.credit.rank or 0)
+        answer = ranking.get(caption.credit.rank or 0)
+        where = f"at rank {caption.credit.rank}" if caption.credit.rank else "at some rank"
         if task == Output.Task.ANNOTATION:
             ours, theirs = parting(text, str(answer or ""))
-            claim = f"caption {ours} at rank {rank} for image {image!r}"
+            claim = f"caption {ours} {where} for image {image!r}"
             other = None if answer is None else theirs
         else:
-            claim = f"image {image!r} at rank {rank} for caption {text[:80]!r}"
+            claim = f"image {image!r} {where} for caption {text[:80]!r}"
             other = None if answer is None else repr(Item.objects.get(pk=answer).name)
         knows = f"has {other} there" if other else "does not have it there"
         return DataConflict(
@@ -182,6 +188,13 @@ class SystemWriter:
         )
 
     def finish(self) -> None:
+        texts: dict[int, str] = {}
+        for some in batched({caption.caption for caption in self.without_rank}, 500):
+            texts.update(Caption.objects.filter(pk__in=some).values_list("pk", "text"))
+        # in an order that does not depend on that of the rows
+        in_order = sorted(self.without_rank, key=lambda caption: texts[caption.caption])
+        for batch in batched(in_order, ROWS_AT_ONCE):
+            self._add_ranked(batch)
         known = {str(task): sorted(names) for task, names in sorted(self.partly_known.items()) if names}
         if known != self.dataset.known_in_part:
             self.dataset.notes = {**self.dataset.notes, "known_in_part": known}
@@ -224,18 +237,14 @@ class CaptionWriter:
         self.ids.update({key: stored[text] for text, key in new.items()})
 
     def add_options(self, rows: Iterable[CreditedRow]) -> None:
-        """Add the texts of options that the file credits to systems."""
-        options = {
-            option["key"]: option["text"]
-            for row in rows
-            for option in _credited_options(row)
-            if option["key"] not in self.ids
-        }
-        stored = store_candidates(
-            self.dataset, {text for key, text in options.items() if key not in self.references}
-        )
-        self.load(options.keys() & self.references)
-        self.ids.update({key: stored[text] for key, text in options.items() if text in stored})
+        """Add the texts of options that the file credits to systems; the same ids may stand in several units."""
+        options = [option for row in rows for option in _credited_options(row)]
+        self.add_texts(option["text"] for option in options if option["key"] not in self.references)
+        self.load({option["key"] for option in options} & self.references - self.ids.keys())
+
+    def reference(self, key: str) -> str | None:
+        """Return the id if it is that of a reference."""
+        return key if key in self.references else None
 
     def load(self, keys: Iterable[str]) -> None:
         for batch in batched(sorted(keys), 500):
@@ -626,10 +635,13 @@ class JudgmentWriter:
                 (row.of_side(side), getattr(row, side), getattr(row, f"{side}_text")) for side in SIDES
             ]
             credited += [
-                (row.credits[option["key"]], option["key"], None) for option in _credited_options(row)
+                (row.credits[option["key"]], self.captions.reference(option["key"]), option["text"])
+                for option in _credited_options(row)
             ]
             for credits, key, text in credited:
                 for credit in credits:
+                    if credit.rank is None and not (row.second is None and row.second_text is None):
+                        continue  # its pair says whose it is
                     yield CreditedCaption(credit, item, self.captions.id_of(key, text, row.unit) or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
@@ -649,12 +661,7 @@ class JudgmentWriter:
         stored = self.captions.texts[self.captions.id_of(row.first, row.first_text, row.unit) or 0]
         if stored == row.first_text:
             return answer
-        ends = ("start", "end")
-        spans = [
-            span | {end: moved(span[end], row.first_text, stored) for end in ends if span[end] is not None}
-            for span in answer["spans"]
-        ]
-        return answer | {"spans": spans}
+        return answer | {"spans": [_moved_span(span, row.first_text, stored) for span in answer["spans"]]}
 
     def _values(self, row: JudgmentRow) -> tuple[Any, ...]:
         """Return the values of ``JUDGMENT_FIELDS``."""
@@ -669,6 +676,15 @@ class JudgmentWriter:
             row.comment,
             not row.used,
         )
+
+
+def _moved_span(span: Mapping[str, Any], written: str, stored: str) -> dict[str, Any]:
+    """Return a mark where it is in the writing that is kept; one of outer blanks alone marks the letter beside."""
+    if span["start"] is None or span["end"] is None:
+        return dict(span)
+    start, end = (moved(span[name], written, stored) for name in ("start", "end"))
+    start = min(start, len(stored.rstrip()) - 1)
+    return {**span, "start": start, "end": max(end, start + 1)}
 
 
 def _assignment_key(row: JudgmentRow) -> tuple[str, str]:

@@ -611,6 +611,7 @@ class CaptionConsensus:
     text: str
     score: float | None
     ratings: Sequence[tuple[int, float]] = ()
+    systems: tuple[int, ...] = ()
 
 
 def value_of_unit(consensus: StudyConsensus, pk: int) -> float | None:
@@ -640,7 +641,9 @@ def judged_captions(
         ]
     else:
         captions = [
-            CaptionConsensus(None, score.item, score.key, score.text, score.score, score.ratings)
+            CaptionConsensus(
+                None, score.item, score.key, score.text, score.score, score.ratings, score.systems
+            )
             for score in scores
         ]
     return caption_texts(study, captions, references, without_own=without_own)
@@ -677,7 +680,9 @@ def caption_texts(
             counts["no_reference"] += 1
             continue
         captions.append(
-            CaptionTexts(row.unit, row.item, row.key, row.text, texts, float(row.score), row.ratings)
+            CaptionTexts(
+                row.unit, row.item, row.key, row.text, texts, float(row.score), row.ratings, row.systems
+            )
         )
     if not captions:
         raise EvaluationError(

@@ -89,7 +89,7 @@ class CaptionTexts:
     """A judged caption of an image; ``unit`` is None if several units judged it.
 
     ``people`` is the share of yes, the mean grade, or a score; ``ratings`` are what makes up the score if several
-    units did.
+    units did, and ``systems`` those that a file credits then.
     """
 
     unit: int | None
@@ -99,6 +99,7 @@ class CaptionTexts:
     references: References
     people: float
     ratings: Sequence[tuple[int, float]] = ()
+    systems: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

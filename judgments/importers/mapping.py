@@ -471,7 +471,7 @@ class MappedJudgments(TableJudgments):
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
         if self.how.empty:
             values.setdefault("first_text", self.how.empty)
-        self._credit(values)
+        self._credit(record, values)
         if self.how.spans:
             values["answer"] = self._marks(record, values)
         if "{" in record.origins.get("unit", "") and len(str(values.get("unit"))) > SHORT_NAME_LIMIT:
@@ -520,7 +520,7 @@ class MappedJudgments(TableJudgments):
             return text
         return unquote(address.path).rpartition("/")[2] or text
 
-    def _credit(self, values: dict[str, Any]) -> None:
+    def _credit(self, record: Record, values: dict[str, Any]) -> None:
         """Credit the systems that the row names with its texts, by caption id; by side where both have one."""
         credits: dict[str, list[dict[str, Any]]] = {}
         for name, side in SYSTEMS.items():
@@ -528,6 +528,11 @@ class MappedJudgments(TableJudgments):
                 continue
             if f"{side}_text" not in values and side not in values and self.text_of is not None:
                 text = self.text_of(str(system), str(values.get("image")))
+                if text is None and f"{side}_text" not in self.how.columns:
+                    expected = (
+                        f"a system with an output for this item, or a column of texts ({side}_text=COLUMN)"
+                    )
+                    raise _problem(record, name, system, expected)
                 values |= {} if text is None else {f"{side}_text": text}
             if text := values.get(f"{side}_text"):
                 values.setdefault(side, candidate_key(text) if self.as_before else text_key(text))

@@ -179,7 +179,8 @@ class KindResults:
 class CaptionScore:
     """A human score of a caption; ``item`` is a row id, ``key`` the caption's id.
 
-    The score is the mean of ``ratings``, each a worker's row id with what the answer says of the caption.
+    The score is the mean of ``ratings``, each a worker's row id with what the answer says of the caption. ``systems``
+    are those that a file credits (``judgments.models.studies.credited``).
     """
 
     item: int
@@ -187,6 +188,7 @@ class CaptionScore:
     text: str
     score: float
     ratings: tuple[tuple[int, float], ...]
+    systems: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

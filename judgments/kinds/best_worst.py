@@ -73,12 +73,13 @@ MOST_OPTIONS = 8  # of a list; its numbers are keys
 
 @dataclass(frozen=True, slots=True)
 class ShownCaption:
-    """A caption of an image, whose row id is ``item``."""
+    """A caption of an image, whose row id is ``item``; ``systems`` if those of a file are told apart."""
 
     item: int
     image: str
     key: str
     text: str
+    systems: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +96,27 @@ class Answers:
     worst: list[int] | None
 
 
-def read_answers(judged: Sequence[IncludedJudgment]) -> Answers:
-    places: dict[tuple[int, str], int] = {}
-    captions: list[ShownCaption] = []
+def read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False) -> Answers:
+    """Return answers as columns; ``by_system`` takes a text of other credited systems for another caption."""
+    places: dict[ShownCaption, int] = {}
     units = {judgment.unit.pk: judgment.unit for judgment in judged}
+    captions_of: dict[int, list[ShownCaption]] = {}
     for unit in sorted(units.values(), key=lambda unit: (unit.item.position, unit.item_id, unit.position)):
-        for option in unit.content["options"]:
-            if (unit.item_id, option["key"]) not in places:
-                places[unit.item_id, option["key"]] = len(captions)
-                captions.append(ShownCaption(unit.item_id, unit.item.name, option["key"], option["text"]))
-    shown = [
-        [places[judgment.unit.item_id, option["key"]] for option in judgment.unit.content["options"]]
-        for judgment in judged
-    ]
+        options = unit.content["options"]
+        systems = (unit.systems if by_system else []) or [()] * len(options)
+        captions_of[unit.pk] = [
+            ShownCaption(unit.item_id, unit.item.name, option["key"], option["text"], tuple(credited))
+            for option, credited in zip(options, systems, strict=True)
+        ]
+        for caption in captions_of[unit.pk]:
+            places.setdefault(caption, len(places))
+    shown = [[places[caption] for caption in captions_of[judgment.unit.pk]] for judgment in judged]
 
     def places_of(end: str) -> list[int]:
         return [row[judgment.answer[end] - 1] for row, judgment in zip(shown, judged, strict=True)]
 
     return Answers(
-        captions=captions,
+        captions=list(places),
         units=[judgment.unit.key for judgment in judged],
         shown=shown,
         best=places_of(BEST),
@@ -277,14 +280,14 @@ class BestWorstScores(Results):
         """Return the best-worst score of each caption of each image, or its share of best."""
         if not judged:
             return []
-        answers = read_answers(judged)
+        answers = read_answers(judged, by_system=True)
         ratings: list[list[tuple[int, float]]] = [[] for _ in answers.captions]
         worst: Sequence[int | None] = answers.worst or [None] * len(judged)
         for judgment, shown, best, least in zip(judged, answers.shown, answers.best, worst, strict=True):
             for caption in shown:
                 ratings[caption].append((judgment.worker, float(caption == best) - (caption == least)))
         return [
-            CaptionScore(caption.item, caption.key, caption.text, score, tuple(rows))
+            CaptionScore(caption.item, caption.key, caption.text, score, tuple(rows), caption.systems)
             for caption, score, rows in zip(answers.captions, scores_of(answers), ratings, strict=True)
         ]
 

@@ -12,20 +12,26 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import call_command
 from django.test import Client
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from annotation.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
+from evaluation.metrics import score
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
+from evaluation.results.comparing.metrics import compare_metrics
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.error_spans.scores import segments_of, system_scores
+from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.strengths.computing import strengths_of
+from judgments.drawing.material import content_key
 from judgments.importers import ColumnMapping, ImportProblem
-from judgments.models import CandidatePair, Dataset, Study, Unit
+from judgments.models import CandidatePair, Caption, Dataset, Item, Output, Study, Unit
 from tests.evaluation.studies import make_dataset
 from tests.evaluation.test_kinds_of_releases import released
 from tests.judgments.desk import page
@@ -99,9 +105,13 @@ def means(study: Study) -> dict[str, float]:
     }
 
 
+def verdict_rows(study: Study) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = compute_aggregation(study=study).as_json()["systems_verdict"]["systems"]
+    return rows
+
+
 def verdict(study: Study) -> dict[str, float]:
-    found = compute_aggregation(study=study).as_json()["systems_verdict"]
-    return {row["system"]: row["value"] for row in found["systems"]}
+    return {row["system"]: row["value"] for row in verdict_rows(study)}
 
 
 def archived(study: Study, folder: Path) -> dict[str, float]:
@@ -218,6 +228,8 @@ def test_the_best_of_a_list_is_that_of_its_system(dataset: Dataset, tmp_path: Pa
         scores = archived(study, tmp_path)
         assert scores == pytest.approx({"s1": 0.5, "s2": 0.0, "s3": -0.5})
     assert archived(again(study, tmp_path), tmp_path) == scores
+    assert evaluate_study(study=study, metrics=["bleu-1"])["counts"]["units"] == 6
+    assert verify_bundle(released(study, tmp_path / "release.zip")).differences == ()
 
 
 def test_a_text_judged_in_several_units_counts_all_its_judgments(dataset: Dataset, tmp_path: Path) -> None:
@@ -284,6 +296,7 @@ def test_a_release_is_verified_by_its_rows_alone(dataset: Dataset, tmp_path: Pat
         mark = {"start": 0, "end": 4, "severity": "minor"}
         rows = [row | {"stars": json.dumps({"spans": [mark] * (row["model"] == "s2")})} for row in rows]
     study = brought(rows, protocol, columns, tmp_path)
+    evaluate_study(study=study, metrics=["bleu-1"])
     bundle = released(study, tmp_path / "release.zip")
     assert verify_bundle(bundle).differences == ()
     with zipfile.ZipFile(bundle) as archive:
@@ -303,6 +316,120 @@ def test_every_door_says_the_same_figure(dataset: Dataset, tmp_path: Path, admin
     shown = admin_client.get(page(study, "results")).content.decode()
     assert "1.50" in shown
     assert "3.00" not in shown
+
+
+def test_the_page_the_call_and_the_command_say_one_strength(
+    dataset: Dataset, tmp_path: Path, admin_client: Client
+) -> None:
+    brought(rows_of(PAIRS), "pairwise", OF_PAIRS, tmp_path)
+    output = tmp_path / "strengths.json"
+    call_command("strengths", "brought", "--output", str(output), stdout=StringIO())
+    printed = {row["system"]: row["strength"] for row in json.loads(output.read_text())["systems"]}
+    called = admin_client.get("/api/studies/brought/strengths/").json()
+    assert printed == {row["system"]: row["strength"] for row in called["systems"]}
+    assert {name: round(value, 2) for name, value in printed.items()} == {"s1": 0.69, "s2": 0.0, "s3": -0.69}
+
+
+def test_board_page_call_and_command_say_one_agreement_and_one_tau(
+    dataset: Dataset, tmp_path: Path, admin_client: Client
+) -> None:
+    """Two units of one text agree apart: 4 and 3 of s1, 1 and 2 of s2."""
+    rows = [row | {"out": row["model"] if row["image"] == "B.jpg" else "same"} for row in rows_of(GRADES)]
+    seconds = {"4": "3", "2": "1", "1": "2"}
+    rows += [row | {"rater": "w2", "stars": seconds[row["stars"]]} for row in rows]
+    study = brought(rows, "graded", OF_GRADES, tmp_path)
+    output = tmp_path / "figures.json"
+    call_command("aggregate", "brought", "--output", str(output), stdout=StringIO())
+    printed = json.loads(output.read_text())["agreement"]["alpha"]
+    call_command("evaluate", "brought", "--metrics", "bleu-1", "--output", str(output), stdout=StringIO())
+    tau = json.loads(output.read_text())["metrics"]["bleu-1"]["kendall_tau_b"]
+    board = store_snapshot(compute_snapshot(study=study)).result
+    grown, told = board["growth"][-1], board["evaluation"]["kinds"]["all"]["metrics"]["bleu-1"]
+    assert (grown["value"], grown["n"]) == (printed["value"], printed["n"]) == (pytest.approx(0.65), 4)
+    assert (told["value"], told["n"]) == (tau["value"], tau["n"])
+    aggregate_study(study=study)
+    called = admin_client.get("/api/studies/brought/agreement/").json()
+    assert called["result"]["agreement"]["alpha"]["value"] == printed["value"]
+    assert f"{printed['value']:.2f}"[1:] in admin_client.get(page(study, "results")).content.decode()
+
+
+def test_a_credit_without_a_rank_is_an_output(dataset: Dataset, tmp_path: Path) -> None:
+    """Outputs are listed behind those with ranks, by their texts, in any order of rows."""
+    rows = [
+        {"unit": f"u{number}", "worker": "w", "image": "A.jpg", "value": value, "first": text, "first_text": text,
+         "systems": {text: [{"system": system} | ({"rank": rank} if rank else {})]}}
+        for number, (text, system, rank, value) in enumerate(
+            [("one", "s1", None, 4), ("two", "s1", 1, 2), ("also", "s1", None, 3), ("one", "s2", None, 1)]
+        )
+    ]  # fmt: skip
+    path = tmp_path / "rows.jsonl"
+    for name, some in (("ahead", rows), ("back", rows[::-1])):
+        made = make_dataset(name, IMAGES)
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in some), encoding="utf-8")
+        import_judgments(format="jsonl", path=path, dataset=name, study=name, protocol="graded")
+        assert means(Study.objects.get(slug=name)) == {"s1": 3.0, "s2": 1.0}
+        outputs = Output.objects.filter(system__dataset=made).order_by("system__name", "rank")
+        assert list(outputs.values_list("system__name", "rank", "caption__text")) == [
+            ("s1", 1, "two"), ("s1", 2, "also"), ("s1", 3, "one"), ("s2", 1, "one"),
+        ]  # fmt: skip
+
+
+def test_a_system_whose_text_nobody_says_is_refused_by_line(dataset: Dataset, tmp_path: Path) -> None:
+    columns = {name: source for name, source in OF_GRADES.items() if name != "first_text"}
+    rows = [{name: cell for name, cell in row.items() if name != "out"} for row in rows_of(GRADES)]
+    with pytest.raises(ImportProblem, match=r'line 2, model: found "s1", expected a system with an output'):
+        brought(rows, "graded", columns, tmp_path)
+    assert not Study.objects.exists()
+    brought(rows_of(GRADES), "graded", OF_GRADES, tmp_path, "texts")
+    assert means(brought(rows, "graded", columns, tmp_path)) == {"s1": 4.0, "s2": 1.5}
+
+
+THREE = [
+    {"image": image, "out": text, "model": model, "rater": rater, "stars": str(count)}
+    for image, outputs in (
+        ("A.jpg", [("s1", "A.jpg by people", 0), ("s2", "A.jpg by people", 4), ("s3", "A.jpg by nobody", 1)]),
+        ("B.jpg", [("s1", "some people", 1), ("s2", "B.jpg by people", 3), ("s3", "nobody", 2)]),
+    )
+    for model, text, count in outputs
+    for rater in ("w1", "w2")
+]
+OF_MARKS = {"first_text": "out", "system": "model", "worker": "rater", "answer": "stars"}
+
+
+@pytest.mark.parametrize("protocol", ["graded", "spans"])
+def test_metrics_are_compared_with_what_people_say_of_each_system(
+    dataset: Dataset, tmp_path: Path, protocol: str
+) -> None:
+    """r of metrics' and people's means of three systems, of which two say the same of A.jpg."""
+    Caption.objects.create(dataset=dataset, item=Item.objects.get(name="A.jpg"), key="more", text="A.jpg and more",
+                           role="reference")  # fmt: skip
+    Caption.objects.create(dataset=dataset, item=Item.objects.get(name="B.jpg"), key="else", text="B.jpg by some",
+                           role="reference")  # fmt: skip
+    rows = [row | {"stars": str(4 - int(row["stars"]) or 1)} for row in THREE]
+    if protocol == "spans":
+        marks = [{"start": 0, "end": 1 + number, "severity": "minor"} for number in range(4)]
+        rows = [row | {"stars": json.dumps({"spans": marks[: int(row["stars"])]})} for row in THREE]
+    study = brought(rows, protocol, OF_MARKS if protocol == "spans" else OF_GRADES, tmp_path)
+    scores = {row["system"]: row["value"] for row in verdict_rows(study)}
+    compared = compare_metrics(study=study, first="bleu-1", second="rouge-l")
+    assert compared["systems"]["number"] == 3
+    cells = evaluate_study(study=study, metrics=["bleu-1"])
+    assert cells["counts"]["units"] == 6
+    texts = {(row["model"], row["image"]): row["out"] for row in THREE}
+    references = {
+        "A.jpg": ["A.jpg by people", "A.jpg and more"],
+        "B.jpg": ["B.jpg by people", "B.jpg by some"],
+    }
+    own = {
+        key: score([text], [[one for one in references[key[1]] if one != text]], ["bleu-1"])
+        .scores["bleu-1"]
+        .images[0]
+        for key, text in texts.items()
+    }
+    by_system = [mean(own[name, image] for image in IMAGES) for name in ("s1", "s2", "s3")]
+    people = [scores[name] for name in ("s1", "s2", "s3")]
+    wanted = float(np.corrcoef(by_system, people)[0, 1])
+    assert compared["systems"]["own"][0]["pearson"]["value"] == pytest.approx(wanted)
 
 
 GRADED = {"graded": (1, 4), "slider": (0, 100), "relevance": (0, 1)}
@@ -329,6 +456,7 @@ FORMS: list[Callable[[str], str]] = [
 ]
 EXAMPLES = settings(
     max_examples=10,
+    phases=[Phase.generate],  # a smaller example of studies takes minutes
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -382,6 +510,149 @@ def test_order_names_and_writing_change_no_figure(
         assert archived(study, tmp_path) == pytest.approx(expected)
         if len(expected) > 1:
             assert verdict(study) == pytest.approx(expected)
+
+
+@given(cells=CELLS, texts=TEXTS, data=st.data())
+@EXAMPLES
+def test_order_names_and_writing_change_no_score_of_errors(
+    cells: dict[tuple[str, str, str], int], texts: Any, data: Any, tmp_path: Path
+) -> None:
+    """A system's score is the mean over its outputs of minus the mean number of minor errors."""
+    marks = [{"start": 0, "end": 1 + number, "severity": "minor"} for number in range(4)]
+    rows = [
+        {"image": image, "out": texts[image, system], "model": system, "rater": f"w-{rater}",
+         "stars": json.dumps({"spans": marks[: value % 5]})}
+        for (image, system, rater), value in cells.items()
+    ]  # fmt: skip
+    of_outputs: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for (image, system, _), value in cells.items():
+        of_outputs[system, image].append(-(value % 5))
+    of_systems: defaultdict[str, list[float]] = defaultdict(list)
+    for (system, _), counts in of_outputs.items():
+        of_systems[system].append(mean(counts))
+    right = {system: mean(values) for system, values in of_systems.items()}
+    names, others = told_otherwise(rows, data, ("model",), ("out",))
+    for row in others:  # marks are about the words, behind a blank too
+        row["stars"] = json.dumps(
+            {
+                "spans": [
+                    {**mark, "start": blanks, "end": mark["end"] + blanks}
+                    for mark in json.loads(row["stars"])["spans"]
+                    for blanks in [len(row["out"]) - len(row["out"].lstrip())]
+                ]
+            }
+        )
+    for some, expected in ((rows, right), (others, renamed(right, names))):
+        study = in_a_data_set_of_its_own(some, "spans", OF_MARKS, tmp_path)
+        scores = {row.system: row.score for row in system_scores(segments_of(study))}
+        assert scores == archived(study, tmp_path) == pytest.approx(expected)
+        if len(expected) > 1:
+            assert verdict(study) == pytest.approx(expected)
+
+
+OF_TRIPLETS = OF_PAIRS | {"reference_text": "by_people"}
+
+
+@given(votes=VOTES, texts=TEXTS, data=st.data())
+@EXAMPLES
+def test_order_names_and_writing_change_no_winner_of_triplets(
+    votes: list[tuple[str, list[str], int]], texts: Any, data: Any, tmp_path: Path
+) -> None:
+    """A system's score is the mean over items of the share of votes that its own side won."""
+    rows = [
+        {"image": image, "by_people": f"{image} by people", "x": texts[image, one], "y": texts[image, other],
+         "a": one, "b": other, "rater": f"w{number}", "best": str(value)}
+        for number, (image, (one, other, _), value) in enumerate(votes)
+    ]  # fmt: skip
+    won: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        won[row["a"]][row["image"]].append(int(row["best"] == "1"))
+        won[row["b"]][row["image"]].append(int(row["best"] == "2"))
+    right = {system: mean(map(mean, values.values())) for system, values in won.items()}
+    names, others = told_otherwise(rows, data, ("a", "b"), ("x", "y", "by_people"))
+    strengths_found = []
+    for some, expected in ((rows, right), (others, renamed(right, names))):
+        study = in_a_data_set_of_its_own(some, "triplet", OF_TRIPLETS, tmp_path)
+        strengths_found.append({row["system"]: row["strength"] for row in strengths_of(study)["systems"]})
+        assert archived(study, tmp_path) == pytest.approx(expected)
+    if None not in strengths_found[0].values():
+        assert strengths_found[1] == pytest.approx(renamed(strengths_found[0], names), abs=1e-6)
+
+
+@given(votes=VOTES, texts=TEXTS, data=st.data())
+@EXAMPLES
+def test_order_names_and_writing_change_no_share_of_best(
+    votes: list[tuple[str, list[str], int]], texts: Any, data: Any, tmp_path: Path
+) -> None:
+    """A system's share of best is that of its own options, and its score the best less the worst."""
+    lists = [
+        (image, systems, f"w{number}", (value, 3 - value))
+        for number, (image, systems, value) in enumerate(votes)
+    ]
+    names = dict(zip(["s1", "s2", "s3"], data.draw(NAMES), strict=True))
+    points: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for image, systems, _, (best, worst) in lists:
+        for place, system in enumerate(systems, start=1):
+            points[system][image].append((place == best) - (place == worst))
+    right = {system: mean(map(mean, values.values())) for system, values in points.items()}
+    best_of = {
+        system: mean(int(point > 0) for of_image in values.values() for point in of_image)
+        for system, values in points.items()
+    }
+    again = [
+        (image, [names[system] for system in systems], f"p-{rater}", ends)
+        for image, systems, rater, ends in data.draw(st.permutations(lists))
+    ]
+    for some, back in (
+        (lists, {name: name for name in names}),
+        (again, {new: old for old, new in names.items()}),
+    ):
+        own = f"own-{Dataset.objects.count()}"
+        dataset = make_dataset(own, IMAGES)
+        path = tmp_path / f"{own}.jsonl"
+        path.write_text("".join(map(line_of(texts, back), some)), encoding="utf-8")
+        import_judgments(format="jsonl", path=path, dataset=dataset.name, study=own, protocol="best-worst")
+        study = Study.objects.get(slug=own)
+        forward = {old: new for new, old in back.items()}
+        assert archived(study, tmp_path) == pytest.approx(renamed(right, forward))
+        shares = {row["system"]: row["best"] for row in strengths_of(study)["systems"]}
+        assert shares == pytest.approx(renamed(best_of, forward))
+
+
+def line_of(texts: dict[tuple[str, str], str], back: dict[str, str]) -> Callable[[Any], str]:
+    """A list of options with their systems, a line each; ``back`` has the systems' names in ``texts``."""
+
+    def line(row: tuple[str, list[str], str, tuple[int, int]]) -> str:
+        image, systems, rater, (best, worst) = row
+        options = [
+            {"key": f"o{place}", "text": texts[image, back[system]]} for place, system in enumerate(systems)
+        ]
+        return json.dumps(
+            {
+                "unit": content_key(rater[-3:], image, *systems), "worker": rater, "image": image,
+                "content": {"options": options},
+                "systems": {f"o{place}": [{"system": system, "rank": 1}] for place, system in enumerate(systems)},
+                "answer": {"best": f"o{best - 1}", "worst": f"o{worst - 1}"},
+            }
+        ) + "\n"  # fmt: skip
+
+    return line
+
+
+def told_otherwise(
+    rows: list[Row], data: Any, systems: tuple[str, ...], texts: tuple[str, ...]
+) -> tuple[dict[str, str], list[Row]]:
+    """The rows in another order, with other people, exchanged systems and texts in other writings."""
+    names = dict(zip(["s1", "s2", "s3"], data.draw(NAMES), strict=True))
+    people = sorted({row["rater"] for row in rows})
+    others = dict(zip(people, data.draw(st.permutations([f"p-{name}" for name in people])), strict=True))
+    return names, [
+        row
+        | {"rater": others[row["rater"]]}
+        | {column: names[row[column]] for column in systems}
+        | {column: data.draw(st.sampled_from(FORMS))(row[column]) for column in texts}
+        for row in data.draw(st.permutations(rows))
+    ]
 
 
 @given(votes=VOTES, texts=TEXTS, data=st.data())

@@ -195,7 +195,7 @@ def test_reliability_holds_sides_whatever_the_strength(tmp_path: Path) -> None:
     assert path.read_text().splitlines() == ["worker,u0,u1,u2,u3", "ada,1,2,1,3"]
 
 
-LABEL_STUDIO = [
+LABEL_STUDIO: list[dict[str, Any]] = [
     {
         "id": 10 * place + number,
         "data": {"image": image, "text": text, "model": model},

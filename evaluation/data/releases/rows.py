@@ -6,7 +6,7 @@ Units, pairs and people are numbered by bundle order, independent of the databas
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -311,7 +311,7 @@ class ReleasedRows:
         counted = table.counted
         images: dict[str, int] = {}
         units = [
-            _unit_of(number, row, images.setdefault(row["image"], len(images)))
+            _unit_of(number, row, images.setdefault(row["image"], len(images)), self.credits.get(number, ()))
             for number, row in enumerate(self.units)
         ]
         rows = zip(
@@ -356,7 +356,7 @@ class ReleasedRows:
         )
 
 
-def _unit_of(number: int, row: Row, image: int) -> SimpleNamespace:
+def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any]) -> SimpleNamespace:
     """Return a unit with the attributes of ``judgments.models.Unit``."""
 
     def caption(name: str) -> SimpleNamespace | None:
@@ -365,7 +365,7 @@ def _unit_of(number: int, row: Row, image: int) -> SimpleNamespace:
     return SimpleNamespace(
         pk=number, key=row["unit"], kind=row["kind"] or "", content=row["content"] or {}, position=number,
         item=SimpleNamespace(pk=image, name=row["image"], position=image), item_id=image,
-        reference=caption("reference"), first=caption("first"), second=caption("second"),
+        reference=caption("reference"), first=caption("first"), second=caption("second"), systems=systems,
     )  # fmt: skip
 
 

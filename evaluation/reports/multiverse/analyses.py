@@ -279,9 +279,9 @@ class StudyVotes:
         if None in {caption.unit for caption in captions}:
             assert results is not None
             scores = results.caption_scores(loaders.judged_answers(self.study, table)) or []
-            score_of = {(score.item, score.key): score.score for score in scores}
+            score_of = {(score.item, score.key, score.systems): score.score for score in scores}
             return np.array(
-                [score_of.get((caption.item, caption.key), np.nan) for caption in captions], dtype=np.float64
+                [score_of.get((row.item, row.key, row.systems), np.nan) for row in captions], dtype=np.float64
             )
         pks = np.array([caption.unit for caption in captions], dtype=np.int64)
         if rule in ("", "share", "mean"):
@@ -456,7 +456,10 @@ class CaptionMetrics(_Metrics):
         rated = (
             self._of_units()
             if scores is None
-            else [CaptionConsensus(None, score.item, score.key, score.text, score.score) for score in scores]
+            else [
+                CaptionConsensus(None, row.item, row.key, row.text, row.score, systems=row.systems)
+                for row in scores
+            ]
         )
         self._by_unit = scores is None
         self._captions, counts = caption_texts(study, rated, self._references)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -77,7 +78,7 @@ from evaluation.statistics.inference import NAIVE
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import kinds_of
 from judgments.design.tables import Plan
-from judgments.kinds import IncludedJudgment
+from judgments.kinds import CaptionScore, IncludedJudgment
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 
@@ -330,10 +331,14 @@ def _caption_inputs(
         pks = None
         images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
         rated = (kind.results and kind.results.caption_scores(judged)) or []
-        score_of = {(images[score.item], score.key): score for score in rated}
+        # one text of several systems has a score for each, in the order of their units
+        scores_of: defaultdict[tuple[str, str], list[CaptionScore]] = defaultdict(list)
+        for score in rated:
+            scores_of[images[score.item], score.key].append(score)
         captions = [(row["image"], row["caption"]) for row in first]
-        people = np.array([score_of[caption].score for caption in captions], dtype=np.float64)
-        ratings = [score_of[caption].ratings for caption in captions]
+        of_rows = [scores_of[caption].pop(0) for caption in captions]
+        people = np.array([score.score for score in of_rows], dtype=np.float64)
+        ratings = [score.ratings for score in of_rows]
     numbers: dict[str, int] = {}
     groups = [numbers.setdefault(image, len(numbers)) for image, _ in captions]
     keys = [key for _, key in captions]

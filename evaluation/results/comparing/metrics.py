@@ -360,7 +360,7 @@ def _compare_on_systems(
         (system, row)
         for row, caption in enumerate(captions)
         for system in dict.fromkeys(
-            credited(of_file.get(caption.unit, ()), gave.get((caption.item, caption.key), ()))
+            credited(of_file.get(caption.unit, caption.systems), gave.get((caption.item, caption.key), ()))
         )
     ]
     systems = [system for system, _row in cells]

@@ -54,6 +54,7 @@ from evaluation.statistics.judges import (
     prediction_powered_mean,
     savings_curve,
 )
+from judgments.drawing.material import text_key
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.best_worst import BEST
 from judgments.kinds.spans.answers import f1
@@ -240,7 +241,7 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
         sides = max((len(content["options"]) for content in contents), default=sides)
     lengths = np.full((len(pks), sides), np.nan)
     by_system: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), sides), dtype=np.bool_))
-    names = ("pk", "item_id", "content", "systems", "first__key", "first__text", "second__text")
+    names = ("pk", "item_id", "content", "systems", "first__text_key", "first__text", "second__text")
     of_pairs = ("pair__first_system__name", "pair__second_system__name")
     by_caption: dict[tuple[int, str], list[tuple[int, int, Sequence[int]]]] = defaultdict(list)
     index_of = {pk: index for index, pk in enumerate(pks.tolist())}
@@ -256,7 +257,7 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
             if name:
                 by_system[name][index, side] = True
         if not kind.two_sided:
-            captions = [option["key"] for option in options] or [key]
+            captions = [text_key(option["text"]) for option in options] or [key]
             of_file = (systems_of_file or [()] * len(captions)) if options else [systems_of_file]
             for side, (caption, by_file) in enumerate(zip(captions, of_file, strict=True)):
                 by_caption[item, caption].append((index, side, by_file))
@@ -264,7 +265,7 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
         outputs = Output.objects.of_study(study).annotations().order_by()
         if len(by_caption) < ROWS_AT_ONCE:
             outputs = outputs.filter(item__in={item for item, _ in by_caption})
-        rows_of_systems = outputs.values_list("item_id", "caption__key", "system", "system__name")
+        rows_of_systems = outputs.values_list("item_id", "caption__text_key", "system", "system__name")
         for item, caption, system, name in rows_of_systems.iterator(ROWS_AT_ONCE):
             for index, side, by_file in by_caption.get((item, caption), ()):
                 if system in credited(by_file, (system,)):

@@ -130,15 +130,17 @@ class SpanResults(Results):
         return figures_of(judged, self.mqm, seed=seed)
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
-        """Return each text's mean score per item."""
-        ratings: defaultdict[tuple[int, str, str], list[tuple[int, float]]] = defaultdict(list)
+        """Return the mean score of each text, item and credited systems."""
+        ratings: defaultdict[tuple[int, str, str, tuple[Any, ...]], list[tuple[int, float]]] = defaultdict(
+            list
+        )
         for judgment in judged:
-            ratings[judgment.unit.item_id, judgment.unit.first.key, judgment.unit.first.text].append(
-                (judgment.worker, value_of(judgment.answer, self.mqm))
-            )
+            unit = judgment.unit
+            of = (unit.item_id, unit.first.key, unit.first.text, tuple(unit.systems))
+            ratings[of].append((judgment.worker, value_of(judgment.answer, self.mqm)))
         return [
-            CaptionScore(*of, score=float(np.mean([value for _, value in rows])), ratings=tuple(rows))
-            for of, rows in ratings.items()
+            CaptionScore(item, key, text, float(np.mean([value for _, value in rows])), tuple(rows), systems)
+            for (item, key, text, systems), rows in ratings.items()
         ]
 
 

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,6 +31,7 @@ from evaluation.metrics import score
 from evaluation.models import DEFAULT_METRICS
 from evaluation.numeric.packing import declare
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from judgments.design.tables import SIDES
 from judgments.drawing.material import text_key
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import MQM, Mqm
@@ -39,7 +41,6 @@ from judgments.studies.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
 CELLS, SCORES = "cells", "scores"  # file suffixes of the two stages' parts
-NO_CAPTION = -1  # of a text that no system wrote
 NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
 SOURCE_ERROR = "source issue"
 
@@ -51,33 +52,44 @@ class JudgedSystems:
 
     Attributes:
         systems, segments: row id -> number from 0.
-        caption: (systems, segments) int64 row ids, 0 for none.
+        caption, text: (systems, segments) int64 row ids and numbers of texts (``numbers``), 0 for none.
         total, votes: (systems, segments) float64; sum and number of answers.
     """
 
     systems: dict[int, int]
     segments: dict[int, int]
+    numbers: dict[str, int] = field(default_factory=dict)
     caption: Ints = field(init=False)
+    text: Ints = field(init=False)
     total: Floats = field(init=False)
     votes: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         shape = (len(self.systems), len(self.segments))
-        self.caption = np.zeros(shape, dtype=np.int64)
+        self.caption, self.text = np.zeros((2, *shape), dtype=np.int64)
         self.total, self.votes = np.zeros(shape), np.zeros(shape)
 
     def judged(self) -> JudgedSystems:
         """Drop systems without judgments, then images without captions."""
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))
-        judged = JudgedSystems(_keep_numbers(self.systems, rows), _keep_numbers(self.segments, columns))
-        for name in ("caption", "total", "votes"):
+        systems, segments = _keep_numbers(self.systems, rows), _keep_numbers(self.segments, columns)
+        judged = JudgedSystems(systems, segments, self.numbers)
+        for name in ("caption", "text", "total", "votes"):
             setattr(judged, name, getattr(self, name)[np.ix_(rows, columns)])
         return judged
 
-    def systems_with(self, segment: int, caption: int, of_file: Sequence[int]) -> list[int]:
-        """Return the systems of a text; ``of_file`` are those that its file credits."""
-        rows = np.flatnonzero(self.caption[:, segment] == caption).tolist()
+    def show(self, system: int, segment: int, caption: int, key: str) -> None:
+        """Give a system a caption with this ``text_key``."""
+        self.caption[system, segment] = caption
+        self.text[system, segment] = self.numbers.setdefault(key, len(self.numbers) + 1)
+
+    def has(self, system: int, segment: int, key: str) -> bool:
+        return bool(self.text[system, segment] == self.numbers.get(key, -1))
+
+    def systems_with(self, segment: int, key: str, of_file: Sequence[int]) -> list[int]:
+        """Return the systems of a text by its ``text_key``; ``of_file`` are those that its file credits."""
+        rows = np.flatnonzero(self.text[:, segment] == self.numbers.get(key, -1)).tolist()
         pks = list(self.systems)
         return [row for row in rows if pks[row] in credited(of_file, (pks[row],))]
 
@@ -240,9 +252,10 @@ def _collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
     )
     # Of several captions of an image, take the one the system ranks first.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
-    for system, item, caption in outputs.values_list("system", "item", "caption").iterator(ROWS_AT_ONCE):
+    fields = ("system", "item", "caption", "caption__text_key")
+    for system, item, *caption in outputs.values_list(*fields).iterator(ROWS_AT_ONCE):
         if item in board.segments:
-            board.caption[board.systems[system], board.segments[item]] = caption
+            board.show(board.systems[system], board.segments[item], *caption)
     if KINDS[study.protocol].compares_pairs:
         _add_systems_of_pairs(study, board)
     return board
@@ -250,13 +263,13 @@ def _collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
 
 def _add_systems_of_pairs(study: Study, board: JudgedSystems) -> None:
     rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
-    fields = ("item", "first", "second", "first_system", "second_system")
+    of_sides = [(f"{side}_system", side, f"{side}__text_key") for side in SIDES]
     missing = board.caption == 0
-    for item, first, second, *systems in rows.values_list(*fields).iterator(ROWS_AT_ONCE):
-        for system, caption in zip(systems, (first, second), strict=True):
-            cell = board.systems.get(system), board.segments.get(item)
-            if None not in cell and missing[cell]:
-                board.caption[cell] = caption  # the first pair's, which comes last
+    for item, *sides in rows.values_list("item", *chain(*of_sides)).iterator(ROWS_AT_ONCE):
+        for system, caption, key in batched(sides, 3):
+            row, segment = board.systems.get(system), board.segments.get(item)
+            if row is not None and segment is not None and missing[row, segment]:
+                board.show(row, segment, caption, key)  # the first pair's, which comes last
 
 
 # (system, segment, sum, number), and the number of omitted answers.
@@ -266,7 +279,7 @@ Cells = tuple[list[tuple[float, ...]], int]
 def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
     cells: list[tuple[float, ...]] = []
     left_out = 0
-    units = Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first", "systems")
+    units = Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first__text_key", "systems")
     for pk, item, caption, of_file in units:
         segment, votes = board.segments[item], answers[pk]
         systems = board.systems_with(segment, caption, of_file)
@@ -280,13 +293,14 @@ def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = Unit.objects.filter(pk__in=answers).values_list(
-        "pk", "pair__item", "pair__first", "pair__second", "pair__first_system", "pair__second_system"
-    )
+        "pk", "pair__item", "pair__first__text_key", "pair__second__text_key", "pair__first_system",
+        "pair__second_system",
+    )  # fmt: skip
     for pk, item, first, second, *systems in units:
         segment, votes = board.segments[item], answers[pk]
         for system, caption, side in zip(systems, (first, second), (FIRST, SECOND), strict=True):
             row = board.systems.get(system)
-            if row is None or board.caption[row, segment] != caption:
+            if row is None or not board.has(row, segment, caption):
                 left_out += len(votes)
             else:
                 sides = [vote % MUCH for vote in votes]
@@ -300,21 +314,13 @@ def _cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = list(Unit.objects.filter(pk__in=answers).select_related("item", "study"))
-    options = [option for unit in units for option in unit.content["options"]]
-    # an import may have ids of its own, and texts that no system wrote
-    of_datasets = Caption.objects.filter(dataset__in={unit.study.dataset_id for unit in units})
-    by_key = dict(of_datasets.filter(key__in={option["key"] for option in options}).values_list("key", "pk"))
-    written = of_datasets.filter(text_key__in={text_key(option["text"]) for option in options})
-    candidates = written.filter(role=Caption.Role.CANDIDATE).order_by("-pk")  # as imports find them
-    by_text = dict(candidates.values_list("text_key", "pk"))
     for unit in units:
         segment = board.segments[unit.item_id]
         codes = [KINDS[unit.study.protocol].aggregation.codes(unit, answer) for answer in answers[unit.pk]]
         options = unit.content["options"]
         for option, of_file in zip(options, unit.systems or [()] * len(options), strict=True):
             points = [code[option["key"]] for code in codes]
-            caption = by_key.get(option["key"], by_text.get(text_key(option["text"]), NO_CAPTION))
-            systems = board.systems_with(segment, caption, of_file)
+            systems = board.systems_with(segment, text_key(option["text"]), of_file)
             cells += [(system, segment, sum(points), len(points)) for system in systems]
             left_out += 0 if systems else len(points)
     return cells, left_out
@@ -370,8 +376,8 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
     mqm = MQM.with_weights(design_of(work.study).spans.weights_by_category)
     cells: dict[tuple[int, int], list[Any]] = {}
     units = Unit.objects.filter(pk__in=answers).order_by("position", "pk")
-    rows = units.values_list("pk", "item", "first", "first__text", "systems").iterator(ROWS_AT_ONCE)
-    for pk, item, caption, text, of_file in rows:
+    fields = ("pk", "item", "first__text_key", "first__text", "systems")
+    for pk, item, caption, text, of_file in units.values_list(*fields).iterator(ROWS_AT_ONCE):
         segment = board.segments.get(item)
         if segment is None:
             continue
