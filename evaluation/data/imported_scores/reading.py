@@ -198,7 +198,7 @@ def _check_size(path: Path, size: int) -> None:
     if size > most:
         actual = f"more than {thousands(most >> 20)} MiB of names, texts and scores"
         raise ImportProblem(
-            path, None, None, held, "a smaller file; a file for each metric is imported by itself"
+            path, None, None, actual, "a smaller file; a file for each metric is imported by itself"
         )
 
 
