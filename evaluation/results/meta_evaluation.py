@@ -517,7 +517,7 @@ def compute_evaluation(
 def texts_of_pairs(
     study: Study, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
-    """Return ``find_references_of_pairs`` of the study.
+    """Return ``find_references_of_pairs`` of the study, with the systems of each pair.
 
     If every pair uses the same number of leading references (PASCAL-50S: 48 of 50), so do documents.
 
@@ -527,7 +527,10 @@ def texts_of_pairs(
     texts = find_references_of_pairs(loaders.pair_texts(study), references.of_item)
     if texts is None:
         raise EvaluationError(f"An item of study {study.slug!r} has no reference captions to score against.")
-    return texts
+    pairs, documents, used = texts
+    of_key = loaders.systems_of_pairs(study)
+    systems = {pair.pk: of_key[pair.key] for pair in loaders.pair_rows(study)}
+    return [replace(pair, systems=systems[pair.pk]) for pair in pairs], documents, used
 
 
 def pair_texts(
@@ -535,12 +538,10 @@ def pair_texts(
 ) -> tuple[list[PairTexts], list[References], int]:
     """Return ``texts_of_pairs`` with the winners of the consensus, at least one."""
     texts, documents, used = texts_of_pairs(study, references)
-    of_key = loaders.systems_of_pairs(study)
-    systems = {pair.pk: of_key[pair.key] for pair in consensus.pairs}
     pairs = []
     for pair in texts:
         outcome = consensus.of_pair[pair.pk]
-        pairs.append(replace(pair, winner=outcome.value or 0, tied=outcome.tie, systems=systems[pair.pk]))
+        pairs.append(replace(pair, winner=outcome.value or 0, tied=outcome.tie))
     if not any(pair.winner for pair in pairs):
         raise EvaluationError(
             f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
@@ -664,6 +665,7 @@ def caption_texts(
     counts = {"units": len(judged), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
     if without_own:
         counts["own_left_out"] = 0
+    of_file = loaders.systems_of_units(study)
     captions = []
     for row in judged:
         if row.score is None:
@@ -679,10 +681,10 @@ def caption_texts(
         if not texts:
             counts["no_reference"] += 1
             continue
+        systems = tuple(of_file.get(row.unit, row.systems))
+        score = float(row.score)
         captions.append(
-            CaptionTexts(
-                row.unit, row.item, row.key, row.text, texts, float(row.score), row.ratings, row.systems
-            )
+            CaptionTexts(row.unit, row.item, row.key, row.text, texts, score, row.ratings, systems)
         )
     if not captions:
         raise EvaluationError(

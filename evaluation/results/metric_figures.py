@@ -89,7 +89,7 @@ class CaptionTexts:
     """A judged caption of an image; ``unit`` is None if several units judged it.
 
     ``people`` is the share of yes, the mean grade, or a score; ``ratings`` are what makes up the score if several
-    units did, and ``systems`` those that a file credits then.
+    units did. ``systems`` are those that a file credits.
     """
 
     unit: int | None
@@ -198,8 +198,9 @@ def score_pairs(
 ) -> tuple[Scores, dict[str, Floats]]:
     """Score both candidates of each pair; return also metric -> (N, 2) float64."""
     named = [(pair.image, pair.first, pair.second) for pair in pairs]
+    systems = [pair.systems for pair in pairs]
     known = {
-        name: (imported.of_pairs(name, named).T.ravel(), imported.signature(name))
+        name: (imported.of_pairs(name, named, systems).T.ravel(), imported.signature(name))
         for name in metrics
         if name in imported.names
     }
@@ -218,6 +219,7 @@ def score_captions(
     imported: ImportedScores = NO_SCORES,
 ) -> Scores:
     named = [(caption.item, caption.text) for caption in captions]
+    systems = [caption.systems for caption in captions]
     return score_texts(
         [caption.text for caption in captions],
         [caption.references for caption in captions],
@@ -225,7 +227,7 @@ def score_captions(
         metrics=metrics,
         tokenizer=tokenizer,
         imported={
-            name: (imported.of_captions(name, named), imported.signature(name))
+            name: (imported.of_captions(name, named, systems), imported.signature(name))
             for name in metrics
             if name in imported.names
         },

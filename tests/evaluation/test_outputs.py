@@ -21,7 +21,10 @@ from hypothesis import strategies as st
 
 from annotation.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
+from evaluation.data.imported_scores.reading import read_scores
+from evaluation.data.imported_scores.storing import import_scores
 from evaluation.metrics import score
+from evaluation.models import MetricScore
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.results.comparing.metrics import compare_metrics
@@ -351,6 +354,34 @@ def test_board_page_call_and_command_say_one_agreement_and_one_tau(
     called = admin_client.get("/api/studies/brought/agreement/").json()
     assert called["result"]["agreement"]["alpha"]["value"] == printed["value"]
     assert f"{printed['value']:.2f}"[1:] in admin_client.get(page(study, "results")).content.decode()
+
+
+@pytest.mark.parametrize("protocol", ["graded", "pairwise"])
+def test_imported_scores_are_those_of_the_system_that_was_judged(
+    dataset: Dataset, tmp_path: Path, protocol: str
+) -> None:
+    """A metric that knows the systems scores one text of two of them .9 and .1."""
+    rows, columns = (rows_of(GRADES), OF_GRADES) if protocol == "graded" else (rows_of(PAIRS)[:2], OF_PAIRS)
+    study = brought(rows, protocol, columns, tmp_path)
+    texts = {"s1": "same", "s2": "loser" if protocol == "pairwise" else "same", "s3": "same"}
+    path = tmp_path / "scores.jsonl"
+    lines = [
+        {"image": image, "system": system, "caption": text, "score": points}
+        for image in IMAGES
+        for system, text, points in zip(texts, texts.values(), (0.9, 0.1, 0.3), strict=True)
+        if image == "A.jpg" and (protocol == "pairwise" or system != "s3")
+    ]
+    if protocol == "graded":
+        lines += [{"image": "B.jpg", "system": "s1", "caption": "other", "score": 0.5}]
+        lines += [{"image": "B.jpg", "system": "s2", "caption": "another", "score": 0.6}]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    import_scores(dataset=dataset, files=read_scores(path, ["comet"]))
+    evaluate_study(study=study, metrics=["comet"])
+    stored = list(MetricScore.objects.order_by("pk").values_list("first", "second"))
+    if protocol == "graded":
+        assert stored == [(0.9, None), (0.1, None), (0.5, None), (0.6, None)]
+    else:
+        assert stored == [(0.9, 0.1), (0.3, 0.1)]
 
 
 def test_a_credit_without_a_rank_is_an_output(dataset: Dataset, tmp_path: Path) -> None:

@@ -398,8 +398,11 @@ class Column:
         scores = np.frombuffer(metric.scores, dtype="<f8")
         return cls(metric, keys, -scores if metric.better == ImportedMetric.Better.LOWER else scores)
 
-    def at(self, subjects: Ints) -> Floats:
-        """Return (P,) scores, the mean over several systems; nan if missing."""
+    def at(self, subjects: Ints, systems: Sequence[Sequence[int]] = ()) -> Floats:
+        """Return (P,) scores; nan if missing.
+
+        The score of a text is that of its credited ``systems`` (P,), as row ids, or the mean over all that have one.
+        """
         known = ~np.isnan(self.scores)
         scored, starts = np.unique(self.keys["place"][known], return_index=True)
         if not len(scored):
@@ -407,7 +410,14 @@ class Column:
         counts = np.diff(np.append(starts, known.sum()))
         means = np.add.reduceat(self.scores[known], starts) / counts
         positions = np.minimum(np.searchsorted(scored, subjects), len(scored) - 1)
-        return np.where(scored[positions] == subjects, means[positions], np.nan)
+        scores = np.where(scored[positions] == subjects, means[positions], np.nan)
+        ends = np.append(starts, known.sum())
+        for row in (row for row, of_row in enumerate(systems) if len(of_row) and not np.isnan(scores[row])):
+            here = slice(ends[positions[row]], ends[positions[row] + 1])
+            own = np.isin(self.keys["system"][known][here], systems[row])
+            if own.any():
+                scores[row] = self.scores[known][here][own].mean()
+        return scores
 
 
 class ImportedScores:
@@ -429,12 +439,19 @@ class ImportedScores:
     def _images(self) -> dict[int, str]:
         return dict(Item.objects.filter(dataset=self._dataset).values_list("pk", "name"))
 
-    def of_captions(self, name: str, captions: Sequence[tuple[int, str]]) -> Floats:
-        """Return (N,) scores of (image row id, text). Raise EvaluationError."""
+    @cached_property
+    def _systems(self) -> dict[str, int]:
+        return dict(System.objects.filter(dataset=self._dataset).values_list("name", "pk"))
+
+    def of_captions(
+        self, name: str, captions: Sequence[tuple[int, str]], systems: Sequence[Sequence[int]] = ()
+    ) -> Floats:
+        """Return (N,) scores of (image row id, text), as ``Column.at`` has them. Raise EvaluationError."""
         column = self.columns[name].get(Per.CAPTIONS)
         if column is None:
             raise self._refusal(name, "captions one by one")
-        return self._whole(name, self._scores_of(column, captions), lambda row: captions[row])
+        scores = self._scores_of(column, captions, systems)
+        return self._whole(name, scores, lambda row: captions[row])
 
     def have(self, captions: Sequence[tuple[int, str]]) -> Flags:
         """Return (N,) whether all metrics by caption have a score."""
@@ -444,11 +461,15 @@ class ImportedScores:
             scored = np.all([~np.isnan(self._scores_of(column, captions)) for column in columns], axis=0)
         return scored
 
-    def _scores_of(self, column: Column, captions: Sequence[tuple[int, str]]) -> Floats:
-        return self._by_names(column, [(self._images[item], text) for item, text in captions])
+    def _scores_of(
+        self, column: Column, captions: Sequence[tuple[int, str]], systems: Sequence[Sequence[int]] = ()
+    ) -> Floats:
+        return self._by_names(column, [(self._images[item], text) for item, text in captions], systems)
 
     @staticmethod
-    def _by_names(column: Column, named: Sequence[tuple[str, ...]]) -> Floats:
+    def _by_names(
+        column: Column, named: Sequence[tuple[str, ...]], systems: Sequence[Sequence[int]] = ()
+    ) -> Floats:
         """Return (N,) scores of (image, text, ...), nan if missing.
 
         Scores that were stored by an earlier version are those of texts as they were written.
@@ -458,12 +479,15 @@ class ImportedScores:
             missing = np.flatnonzero(np.isnan(scores))
             rows = [named[row] for row in missing.tolist()]
             scores[missing] = column.at(
-                _stable_numbers([(image, *map(form, texts)) for image, *texts in rows])
+                _stable_numbers([(image, *map(form, texts)) for image, *texts in rows]),
+                [systems[row] for row in missing.tolist()] if systems else (),
             )
         return scores
 
-    def of_pairs(self, name: str, pairs: Sequence[tuple[int, str, str]]) -> Floats:
-        """Return (N, 2) scores of (image, first, second). Raise EvaluationError.
+    def of_pairs(
+        self, name: str, pairs: Sequence[tuple[int, str, str]], systems: Sequence[tuple[str, str]]
+    ) -> Floats:
+        """Return (N, 2) scores of (image, first, second), whose systems have these names. Raise EvaluationError.
 
         A preference p becomes p / 2 for the first and -p / 2 for the second, in whichever order the file has
         them; if it has both, their mean.
@@ -471,7 +495,8 @@ class ImportedScores:
         by_per = self.columns[name]
         if Per.CAPTIONS in by_per:
             texts = [(item, side) for item, *sides in pairs for side in sides]
-            return self.of_captions(name, texts).reshape(-1, 2)
+            credits = [[self._systems[of]] if of in self._systems else [] for pair in systems for of in pair]
+            return self.of_captions(name, texts, credits).reshape(-1, 2)
         if Per.PAIRS not in by_per:
             raise self._refusal(name, "pairs")
         named = [(self._images[item], first, second) for item, first, second in pairs]

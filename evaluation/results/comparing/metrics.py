@@ -355,13 +355,10 @@ def _compare_on_systems(
         Output.objects.of_study(study).annotations().values_list("system_id", "item_id", "caption__key")
     ):
         gave.setdefault((item, key), []).append(system)
-    of_file = loaders.systems_of_units(study)
     cells = [
         (system, row)
         for row, caption in enumerate(captions)
-        for system in dict.fromkeys(
-            credited(of_file.get(caption.unit, caption.systems), gave.get((caption.item, caption.key), ()))
-        )
+        for system in dict.fromkeys(credited(caption.systems, gave.get((caption.item, caption.key), ())))
     ]
     systems = [system for system, _row in cells]
     if len(set(systems)) < FEWEST_SYSTEMS:
