@@ -28,6 +28,7 @@ from evaluation.models import MetricScore
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.results.comparing.metrics import compare_metrics
+from evaluation.results.comparing.studies import compare_studies
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.error_spans.scores import segments_of, system_scores
 from evaluation.results.meta_evaluation import evaluate_study
@@ -382,6 +383,30 @@ def test_imported_scores_are_those_of_the_system_that_was_judged(
         assert stored == [(0.9, None), (0.1, None), (0.5, None), (0.6, None)]
     else:
         assert stored == [(0.9, 0.1), (0.3, 0.1)]
+
+
+@pytest.mark.parametrize("protocol", ["graded", "pairwise"])
+def test_studies_and_files_are_compared_by_systems(dataset: Dataset, tmp_path: Path, protocol: str) -> None:
+    """r of the grades 4, 2, 4, 1 with 3, 1, 3, 2 is .754 (numpy); of one text of two systems each has its own."""
+    if protocol == "graded":
+        rows, columns, turned = rows_of(GRADES), OF_GRADES, {"4": "3", "2": "1", "1": "2"}
+    else:
+        rows = [row | {"x": "same", "y": "same"} for row in rows_of(PAIRS)[:2]]
+        columns, turned = OF_PAIRS, {"1": "1", "2": "2"}
+    value = columns["value"]
+    others = [row | {value: turned[row[value]], "rater": "w9"} for row in rows[::-1]]
+    study = brought(rows, protocol, columns, tmp_path, "first")
+    second = brought(others, protocol, columns, tmp_path, "second")
+    compared = compare_studies(first=study, second=second)
+    path = tmp_path / "second.jsonl"
+    export_judgments(study=second, format="jsonl", output=path)
+    call_command("agreement", "study:first", second=path, output=tmp_path / "said.json", stdout=StringIO(),
+                 stderr=StringIO())  # fmt: skip
+    for found in (compared, json.loads((tmp_path / "said.json").read_text())):
+        assert found["units"] == found["units"] | {"shared": len(rows), "first_only": 0, "second_only": 0}
+        assert found["correlation"]["pearson"]["value"] == pytest.approx(
+            0.7543365 if protocol == "graded" else 1.0
+        )
 
 
 def test_a_credit_without_a_rank_is_an_output(dataset: Dataset, tmp_path: Path) -> None:

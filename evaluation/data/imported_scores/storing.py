@@ -414,9 +414,9 @@ class Column:
         ends = np.append(starts, known.sum())
         for row in (row for row, of_row in enumerate(systems) if len(of_row) and not np.isnan(scores[row])):
             here = slice(ends[positions[row]], ends[positions[row] + 1])
-            own = np.isin(self.keys["system"][known][here], systems[row])
-            if own.any():
-                scores[row] = self.scores[known][here][own].mean()
+            credited = np.isin(self.keys["system"][known][here], systems[row])
+            if credited.any():
+                scores[row] = self.scores[known][here][credited].mean()
         return scores
 
 

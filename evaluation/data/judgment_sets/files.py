@@ -23,14 +23,17 @@ from numpy.typing import NDArray
 from common.files import unguard_formula
 from common.incoming import READ_AT_ONCE, quoted
 from common.texts import one_text
-from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Source
+from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Sides, Source
 from evaluation.statistics.aggregation.votes_and_means import MUCH
 from judgments.design.study_design import StudyDesign
+from judgments.design.tables import SIDES
 from judgments.importers import JUDGMENT_FORMATS, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, refused
 from judgments.importers.records import (
     Columns,
+    CreditedRow,
     Record,
+    json_cell,
     read_flag,
     read_name,
     read_output,
@@ -235,7 +238,12 @@ def read_source(
         if row.unit not in unit_index:
             ids = (row.reference, row.first, row.second)
             contents.append(
-                Content(row.image, ids, _strip_texts(row.reference_text, row.first_text, row.second_text))
+                Content(
+                    row.image,
+                    ids,
+                    _strip_texts(row.reference_text, row.first_text, row.second_text),
+                    row.systems()[:2] if isinstance(row, CreditedRow) else ((), ()),  # type: ignore[arg-type]
+                )
             )
         units.append(unit_index.setdefault(row.unit, len(unit_index)))
         raters.append(rater_index.setdefault(row.worker, len(rater_index)))
@@ -299,7 +307,29 @@ def _read_content(record: Record) -> Content:
     if record.textual:
         ids = [identifier and unguard_formula(identifier) for identifier in ids]
         texts = [text and unguard_formula(text) for text in texts]
-    return Content(_read_optional(record, "image", read_name), (ids[0], ids[1], ids[2]), _strip_texts(*texts))
+    return Content(
+        _read_optional(record, "image", read_name),
+        (ids[0], ids[1], ids[2]),
+        _strip_texts(*texts),
+        _systems(record),
+    )
+
+
+def _systems(record: Record) -> Sides:
+    """Return the names of the systems that a row credits with its sides, by the ids of these or as sides."""
+    credits = json_cell(record, "systems")
+    if not isinstance(credits, dict):
+        return (), ()
+    alike = record.get("first") == record.get("second")
+    first, second = (
+        credits.get(side if alike and side in credits else record.get(side)) or () for side in SIDES
+    )
+    return _names_of(first), _names_of(second)
+
+
+def _names_of(credits: Any) -> tuple[str, ...]:
+    rows = credits if isinstance(credits, list) else []
+    return tuple(sorted({str(row["system"]) for row in rows if isinstance(row, dict) and "system" in row}))
 
 
 def _strip_texts(*texts: str | None) -> Captions:

@@ -467,16 +467,25 @@ Captions = tuple[str | None, str | None, str | None]
 NONE: Captions = (None, None, None)
 
 
+Sides = tuple[tuple[str, ...], tuple[str, ...]]  # names of systems
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A unit's reference, first and second caption, by id and by text as far as known."""
+    """A unit's reference, first and second caption, by id and by text as far as known.
+
+    ``systems`` are the names of those that a file credits with the first and the second.
+    """
 
     image: str | None = None
     ids: Captions = NONE
     texts: Captions = NONE
+    systems: Sides = ((), ())
 
-    def keys(self, *, reference: bool, two_sided: bool) -> Iterator[tuple[Hashable, bool]]:
-        """Yield (key, whether candidates are swapped), by ids and by texts."""
+    def keys(
+        self, *, reference: bool, two_sided: bool, by_system: bool = False
+    ) -> Iterator[tuple[Hashable, bool]]:
+        """Yield (key, whether candidates are swapped), by ids and by texts, also of each system."""
         for name, captions in (("ids", self.ids), ("texts", self.texts)):
             shown, first, second = captions
             if self.image is None or first is None or (two_sided and second is None):
@@ -484,9 +493,14 @@ class Content:
             # The other ids may be known although this one is not.
             if reference and shown is None and (self.ids[0] is not None or self.texts[0] is not None):
                 continue
-            turned = two_sided and second is not None and first > second
-            pair = (second, first) if turned else (first, second)
-            yield (name, self.image, shown if reference else None, *pair), turned
+            sides = [(first, self.systems[0]), (second, self.systems[1])]
+            if not by_system:
+                sides = [(caption, ()) for caption, _ in sides]
+            turned = two_sided and second is not None and sides[0] > sides[1]
+            yield (
+                (name, self.image, shown if reference else None, *(sides[::-1] if turned else sides)),
+                turned,
+            )
 
 
 @dataclass(frozen=True, slots=True)

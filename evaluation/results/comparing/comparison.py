@@ -84,10 +84,11 @@ def match_sources(first: Source, second: Source) -> Matched:
     references = [_has_references(source) for source in (first, second)]
     split = len(first.units)
     groups = _Groups(split + len(second.units))
-    two_sided = first.two_sided and second.two_sided
+    how = {"reference": all(references), "two_sided": first.two_sided and second.two_sided}
+    how["by_system"] = all(_judges_by_system(source, **how) for source in (first, second))
     known: dict[Hashable, tuple[int, bool]] = {}
     for index, content in enumerate(chain(_contents(first), _contents(second))):
-        for key, turned in content.keys(reference=all(references), two_sided=two_sided):
+        for key, turned in content.keys(**how):
             earlier, earlier_turned = known.setdefault(key, (index, turned))
             groups.join(earlier, index, odd=turned != earlier_turned)
     # Contents go first: they also determine the sides.
@@ -120,6 +121,15 @@ def _mark_occurring(groups: Ints, count: int) -> Flags:
 
 def _contents(source: Source) -> Sequence[Content]:
     return source.contents or [Content()] * len(source.units)
+
+
+def _judges_by_system(source: Source, **how: bool) -> bool:
+    """Return whether units differ by the systems that they credit alone."""
+    plain, credited = (
+        {key for content in _contents(source) for key, _ in content.keys(**how, by_system=by_system)}
+        for by_system in (False, True)
+    )
+    return len(credited) > len(plain)
 
 
 def _has_references(source: Source) -> bool:

@@ -14,7 +14,7 @@ from common.errors import NotThere
 from common.rows import plain_rows
 from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import Content, JudgmentTable, Source
+from evaluation.data.judgment_sets.records import Content, JudgmentTable, Sides, Source
 from evaluation.errors import EvaluationError
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from judgments.cached_figures import (
@@ -25,7 +25,8 @@ from judgments.cached_figures import (
     version_of,
 )
 from judgments.kinds import KINDS
-from judgments.models import Caption, Study, Unit
+from judgments.models import Caption, Study, System, Unit
+from judgments.models.studies import credited
 from judgments.studies.studies import design_of, kind_of
 
 PREFIX = "comparison"
@@ -78,6 +79,7 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
     units = Unit.objects.filter(study=study, control=False).order_by()
     columns = ("pk", "key", "item__name", "reference_id", "first_id", "second_id")
     rows = [row for row in plain_rows(units.values_list(*columns)) if row[0] in wanted]
+    systems = _systems_of(study)
     captions = {caption for _pk, _key, _image, *three in rows for caption in three}
     keys: dict[int | None, str | None] = {None: None}
     texts: dict[int | None, str | None] = {None: None}
@@ -91,10 +93,29 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
             image,
             ids=(keys[reference], keys[first], keys[second]),
             texts=(texts[reference], texts[first], texts[second]),
+            systems=systems.get(pk, ((), ())),
         )
         for pk, _key, image, reference, first, second in rows
     }
     return names, contents
+
+
+def _systems_of(study: Study) -> dict[int, Sides]:
+    """Return unit row id -> names of the systems that a file credits with each side."""
+    names = dict(System.objects.of_study(study).values_list("pk", "name"))
+    systems: dict[int, Sides] = {}
+    for pk, of_file in loaders.systems_of_units(study).items():
+        if pk is not None:
+            systems[pk] = (
+                tuple(sorted(names[number] for number in credited(of_file, ()) if number in names)),
+                (),
+            )
+    pairs = Unit.objects.filter(study=study, pair__isnull=False).order_by()
+    for pk, first, second in pairs.values_list(
+        "pk", "pair__first_system__name", "pair__second_system__name"
+    ).iterator(loaders.ROWS_AT_ONCE):
+        systems[pk] = (first,) if first else (), (second,) if second else ()
+    return systems
 
 
 def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
