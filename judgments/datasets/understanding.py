@@ -87,6 +87,8 @@ def table_of(
     known = dict(offered) if offered and set(offered.values()) <= set(names) else guessed(names, wanted)
     if use != "import_judgments" and OF_A_SYSTEM.fullmatch(known.get("system", "")):
         del known["system"]  # what it wrote, not which it is
+    if use == "import_judgments" and "image" in known:
+        known.pop("text", None)  # which names an item where nothing else does
     cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
     return Table(names, cells, known)
 

@@ -18,6 +18,7 @@ from common.files import as_cell, check_place, csv_line, guard_formula, unguard_
 from common.incoming import quoted
 from common.texts import one_text, parting
 from judgments.design.tables import SIDES
+from judgments.importers.names import unknown_image
 from judgments.importers.records import (
     ANNOTATION,
     SEARCH,
@@ -77,10 +78,13 @@ class AnswerRule:
         return stored
 
     def check_number(self, value: object, *, more: bool) -> None:
-        """Check each value once; ``more`` says whether the file has other answers than the kind's plain ones."""
+        """Check each value once; ``more`` says whether the file has other answers than the kind's plain ones.
+
+        That neither side is better, 0, says so by itself.
+        """
         if type(value) is int and (value, more) in self._numbers:
             return
-        if more or not self.kind.two_sided:
+        if more or value == 0 or not self.kind.two_sided:
             self.clean(value)
         else:
             self.plain.clean_answer(value, unit=None, design=None)
@@ -143,7 +147,7 @@ class TableJudgments(JudgmentSource):
         self, record: Record, row: JudgmentRow, images: Container[str] | None, captions: Captions | None
     ) -> None:
         if images is not None and row.image is not None and row.image not in images:
-            raise record.problem("image", quoted(row.image), "an image of the dataset")
+            raise record.problem("image", quoted(row.image), unknown_image(row.image, images))
         for column in ("reference", "first", "second"):
             name = getattr(row, column)
             if captions is None or name is None or getattr(row, f"{column}_text") is not None:
