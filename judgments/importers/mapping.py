@@ -616,7 +616,16 @@ class MappedJudgments(TableJudgments):
                 continue
             yield record
 
+    def records(self) -> Iterator[Record]:
+        """Yield the rows in our columns, as they are before they are checked."""
+        rows = self._counted(self.path, Columns(()), self.notes, self._encoding)
+        yield from self.refusals.rows(rows, self._named)
+
     def _row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
+        return super()._row(self._named(record), captions)
+
+    def _named(self, record: Record) -> Record:
+        """Return a record in our columns, with its unit, its person and the systems that it credits."""
         values = {name: self._typed(record, name, value) for name, value in record.values.items()}
         values = {name: value for name, value in values.items() if value is not None}
         for name, labels in self._labels.items():
@@ -652,7 +661,7 @@ class MappedJudgments(TableJudgments):
             self._raters[unit := hash(values["unit"])] += 1
             values["worker"] = f"anon-{self._raters[unit]}"
         ours = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
-        return super()._row(replace(record, values=ours, textual=True), captions)
+        return replace(record, values=ours, textual=True)
 
     def _typed(self, record: Record, name: str, value: Any) -> Any:
         value = value if name in STRUCTURED else foreign.plain(value)
