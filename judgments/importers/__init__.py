@@ -48,6 +48,7 @@ __all__ = [
     "DATASET_FORMATS",
     "JUDGMENT_FORMATS",
     "TABLE_FORMATS",
+    "WITH_HEADER",
     "CandidateSource",
     "ColumnMapping",
     "DatasetSource",

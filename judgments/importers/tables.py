@@ -7,12 +7,13 @@ read in a request.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from common.incoming.archives import DAMAGE_OF_WORKBOOKS, workbook_rows
 from common.texts import one_text
 from judgments.importers.names import NamesOfImages, unknown_image
 from judgments.importers.records import (
+    SEPARATORS,
     SHORT_NAME_LIMIT,
     Address,
     BadValue,
@@ -605,6 +607,19 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         raise ImportProblem(path, None, None, f"damaged data ({why})", "an Excel workbook (.xlsx)") from error
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def first_lines(
+    path: Path, encoding: str | None, *, workbook: bool, most: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first rows of CSV or of a workbook with their lines, whatever they hold."""
+    if workbook:
+        for number, cells in islice(_rows(path), most):
+            yield number, [cells.get(at, "") for at in range(max(cells, default=-1) + 1)]
+        return
+    lines = [text for _, text in islice(read_lines(path, encoding=encoding, newline=""), most)]
+    separator = max(SEPARATORS, key="".join(lines).count)
+    yield from enumerate(csv.reader(lines, delimiter=separator), 1)
 
 
 def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
