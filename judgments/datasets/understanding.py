@@ -21,7 +21,7 @@ from judgments.importers import (
     ColumnMapping,
     ImportProblem,
     read_layouts,
-    read_table,
+    reader_of,
 )
 from judgments.importers.mapping import LEFT_OUT as NOT_USED
 from judgments.importers.mapping import NAMES, first_rows, guessed
@@ -129,8 +129,8 @@ def table_of(
     how = read_layouts().get(format, ColumnMapping())
     how = how.model_copy(update={"header_row": header_row})
     if path.is_dir() and not how.files:
-        how = how.model_copy(update={"files": f"**/*.{format}"})
-    rows = first_rows(how, TABLE_FORMATS.get(format, read_table), path, encoding or None)
+        how = how.model_copy(update={"files": (f"**/*.{format}",)})
+    rows = first_rows(how, reader_of(format), path, encoding or None)
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
     wanted = [name for name in WANTED[use] if name not in how.columns]
     used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}

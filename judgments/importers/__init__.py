@@ -8,6 +8,7 @@ from pathlib import Path
 
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mapping import ColumnMapping, MappedJudgments, criteria_of, read_layouts
+from judgments.importers.potato import read_potato
 from judgments.importers.published_sets import (
     CocoDataset,
     FiftyDataset,
@@ -61,6 +62,7 @@ __all__ = [
     "read_layouts",
     "read_pairs",
     "read_runs",
+    "reader_of",
     "table_reader",
 ]
 
@@ -206,10 +208,15 @@ def _layout(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[Col
     how = read_layouts().get(format, ColumnMapping())
     how = how if mapping is None else how.joined(mapping)
     if path.is_dir() and not how.files:
-        how = how.model_copy(update={"files": f"**/*.{format}"})
+        how = how.model_copy(update={"files": (f"**/*.{format}",)})
     if how.header_row and format not in WITH_HEADER:
         raise _without_header(format, path)
-    return how, TABLE_FORMATS.get(format, read_table)
+    return how, reader_of(format)
+
+
+def reader_of(format: str) -> RecordReader:
+    """Return the reader of a table's format, or of a layout."""
+    return TABLE_FORMATS.get(format) or (read_potato if format == "potato" else read_table)
 
 
 def by_criterion(

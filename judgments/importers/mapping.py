@@ -6,7 +6,8 @@ that columns have elsewhere, by which they are guessed.
 A source of a column is a column of the file, a path into nested records (``data.image``; ``*`` is the only member),
 or a text that names columns in braces. Where a row holds several judgments, ``{n}`` stands for their numbers in the
 names of columns, for places of a list or for keys of an object; the worker ``{n}`` is called as these are. ``{folder}``
-and ``{file}`` are the file's folder and its name without the ending. The source ``-`` leaves a column out.
+and ``{file}`` are the file's folder and its name without the ending. A text in quotation marks (``'GPT-4'``) is that of
+all rows. The source ``-`` leaves a column out.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from judgments.importers import foreign
 from judgments.importers.foreign import TIME_EXPECTED, parse_time
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.names import Lookalikes, NamesOfImages
+from judgments.importers.potato import is_letter_shown
 from judgments.importers.records import (
     MOST_SHOWN,
     SHORT_NAME_LIMIT,
@@ -79,6 +81,7 @@ LACKING = (
     (ANSWERS, "no value", "value=COLUMN, or answer=COLUMN for open answers"),
 )
 _IN_BRACES = re.compile(r"\{([^{}]+)\}")
+_CONSTANT = re.compile(r"""(['"])(.+)\1""")
 _ADDRESS = re.compile(r"https?://")
 
 
@@ -124,7 +127,7 @@ class ColumnMapping(BaseModel):
         empty: what stands for an empty text.
         latest: whether of several answers of a worker on a unit the one with the latest `submitted_at` counts.
         dataset: column of a dataset -> its sources, for the items that the file is about.
-        files: pattern of the files of a folder.
+        files: patterns of the files of a folder, of which the first counts that fits any.
         protocol: of all rows.
         people: columns with the answers of the person that each is named after.
         workers: "anonymous" in a file that does not say who answered: each row is another person.
@@ -161,7 +164,7 @@ class ColumnMapping(BaseModel):
     empty: str = ""
     latest: bool = False
     dataset: Mapping[str, Sources] = Field(default_factory=dict)
-    files: str = ""
+    files: Sources = ()
     protocol: str = ""
     people: tuple[str, ...] = ()
     workers: Literal["", "anonymous"] = ""
@@ -291,7 +294,11 @@ class _Reading:
         self.columns = replace(columns, loose=True, strict=False)
         required = how.asked or (() if how.title else how.single())
         needed = chain.from_iterable(self.sources.get(name, ()) for name in required)
-        self.unseen = {source for source in needed if "{" not in source.replace(NUMBER, "")} - {NUMBER}
+        self.unseen = {
+            source
+            for source in needed
+            if "{" not in source.replace(NUMBER, "") and source != NUMBER and not _CONSTANT.fullmatch(source)
+        }
         self.unseen |= {*how.where, *self._columns_of_people()}
         names = dict.fromkeys((*chain.from_iterable(self.sources.values()), *ours, *how.json_in))
         self.raw = Columns(
@@ -320,9 +327,11 @@ class _Reading:
 
     def files(self) -> list[Path]:
         how, path = self.how, self.path
-        files = sorted(path.glob(how.files)) if how.files and path.is_dir() else [path]
+        if not (how.files and path.is_dir()):
+            return [path]
+        files = next(filter(None, (sorted(path.glob(pattern)) for pattern in how.files)), [])
         if not files:
-            raise ImportProblem(path, None, None, "no such files", f"some as {how.files}")
+            raise ImportProblem(path, None, None, "no such files", f"some as {' or '.join(how.files)}")
         return files
 
     def _fits(self, values: Mapping[str, Any]) -> bool:
@@ -390,13 +399,23 @@ class _Reading:
         for name in DECIDING if self.alone and not (self.how.title or is_export) else ():
             if self.sources.get(name) == (name,) and name not in self.how.columns and name in values:
                 self.notes.count("acting-column", detail=name)
+        for source in self.sources.get("value", ()) if self.alone else ():
+            if is_letter_shown(values, source):
+                expected = (
+                    "the folder of the annotators, whose user_state.json says which text it was (potato)"
+                )
+                raise ImportProblem(self.path, record.line, source, "letters of places", expected)
         if not self.alone:
             self.columns.check({*self.sources, *values}, self.path, record.line, self.notes)
         if not record.textual:
             return
         there = {*values, *(self.groups or ())}
         workers = self.sources.get("worker", ())
-        if self.alone and workers and not any("{" in source or source in there for source in workers):
+        if (
+            self.alone
+            and workers
+            and not any("{" in source or source in there or _CONSTANT.fullmatch(source) for source in workers)
+        ):
             raise self.unknown(workers[0])
         for source in sorted(self.unseen):
             top = source.partition(".")[0]
@@ -508,6 +527,8 @@ class _Reading:
         return replace(record, values=ours, origins=origins, renamed=self.alone)
 
     def _cell(self, record: Record, source: str) -> Any:
+        if (constant := _CONSTANT.fullmatch(source)) and source not in record.values:
+            return constant.group(2)
         if "{" not in source or source in record.values:
             return foreign.look_up(record.values, source)
         cells = {name: _in_braces(record, name) for name in _IN_BRACES.findall(source)}
