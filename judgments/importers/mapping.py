@@ -35,7 +35,7 @@ from common.texts import one_text
 from judgments.drawing.material import content_key, text_key
 from judgments.importers import foreign
 from judgments.importers.foreign import TIME_EXPECTED, parse_time
-from judgments.importers.judgment_tables import TableJudgments
+from judgments.importers.judgment_tables import TableJudgments, output_columns
 from judgments.importers.names import Lookalikes, NamesOfImages
 from judgments.importers.potato import is_letter_shown
 from judgments.importers.records import (
@@ -45,9 +45,11 @@ from judgments.importers.records import (
     JudgmentRow,
     Record,
     RecordReader,
+    is_blank,
     parse_json,
 )
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
+from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
 LAYOUTS = Path(__file__).with_name("layouts")
@@ -63,7 +65,8 @@ WHAT = (
     "content"
 )  # fmt: skip
 ANSWERS = ("value", "answer")
-TEXTS = ("reference_text", "first_text", "second_text")
+OUTPUTS = ("first_text", "second_text")
+TEXTS = ("reference_text", *OUTPUTS)
 MARKS = ("severity", "category", "first_text")
 SYSTEMS = {"system": "first", "second_system": "second"}
 TIMES = ("accepted_at", "submitted_at")
@@ -124,7 +127,6 @@ class ColumnMapping(BaseModel):
         spans: the keys of marked errors: `start`, `end`, `severity`, `category`, and whether `end` is `inclusive`;
             `marked` is a column whose text has ``<v>`` and ``</v>`` around an error.
         merge: whether each row is an error, and those of a unit and a worker are one judgment.
-        empty: what stands for an empty text.
         latest: whether of several answers of a worker on a unit the one with the latest `submitted_at` counts.
         dataset: column of a dataset -> its sources, for the items that the file is about.
         files: patterns of the files of a folder, of which the first counts that fits any.
@@ -161,7 +163,6 @@ class ColumnMapping(BaseModel):
     factor: Mapping[str, float] = Field(default_factory=dict)
     spans: Mapping[str, str | bool] = Field(default_factory=dict)
     merge: bool = False
-    empty: str = ""
     latest: bool = False
     dataset: Mapping[str, Sources] = Field(default_factory=dict)
     files: Sources = ()
@@ -520,6 +521,8 @@ class _Reading:
                 if value is not None and value != "":
                     ours[name], origins[name] = value, origin
                     break
+                if name in OUTPUTS and is_blank(value) and origin.partition(".")[0] in record.values:
+                    ours[name] = ""  # unless a later source has it
                 origins.setdefault(name, origin)
         if not self.alone:
             others = record.values.keys() - taken - ours.keys() - self.dropped
@@ -648,7 +651,12 @@ class MappedJudgments(TableJudgments):
     def _named(self, record: Record) -> Record:
         """Return a record in our columns, with its unit, its person and the systems that it credits."""
         values = {name: self._typed(record, name, value) for name, value in record.values.items()}
-        values = {name: value for name, value in values.items() if value is not None}
+        outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
+        values = {
+            name: value
+            for name, value in values.items()
+            if value is not None and (value != "" or name not in OUTPUTS or name in outputs)
+        }
         for name, labels in self._labels.items():
             label = values.get(name)
             if isinstance(label, str) and (first := labels.earlier(label)) is not None:
@@ -667,8 +675,6 @@ class MappedJudgments(TableJudgments):
         if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
             text = foreign.marked(str(values["first_text"]))[0]
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
-        if self.how.empty:
-            values.setdefault("first_text", self.how.empty)
         self._credit(values)
         if self.how.spans:
             values["answer"] = self._marks(record, values)
@@ -688,7 +694,7 @@ class MappedJudgments(TableJudgments):
         value = value if name in STRUCTURED else foreign.plain(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
-            return None
+            return "" if name in OUTPUTS else None
         answers = self.how.values.get("value" if name == "expected" else name)
         if name in TEXTS and not answers:
             return value  # as it was written
@@ -740,7 +746,7 @@ class MappedJudgments(TableJudgments):
             if f"{side}_text" not in values and side not in values and self.text_of is not None:
                 text = self.text_of(str(system), str(values.get("image")))
                 values |= {} if text is None else {f"{side}_text": text}
-            if text := values.get(f"{side}_text"):
+            if (text := values.get(f"{side}_text")) is not None:
                 values.setdefault(side, text_key(text))
                 credits[side] = [{"system": str(system), "rank": 1}]
         if not credits:

@@ -73,6 +73,7 @@ function setUpSide(step, place) {
       at = end;
     });
     appendMarked(parts, at, signs.length);
+    if (!quoted(0, signs.length).trim()) parts.append(text.dataset.empty);
     text.replaceChildren(parts);
     if (here >= 0) text.setAttribute("aria-activedescendant", `w${position}-${here}`);
     else text.removeAttribute("aria-activedescendant");
