@@ -185,8 +185,16 @@ class ColumnMapping(BaseModel):
     @property
     def reads_rows(self) -> bool:
         """Return whether it says more of a table than what is to stand in some cells."""
-        said = self.columns, self.values, self.zone, self.where, self.missing, self.workers, self.criterion
-        return any((*said, self.match_names, self.header_row))
+        settings = (
+            self.columns,
+            self.values,
+            self.zone,
+            self.where,
+            self.missing,
+            self.workers,
+            self.criterion,
+        )
+        return any((*settings, self.match_names, self.header_row))
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -287,11 +295,11 @@ class _Reading:
     ) -> None:
         self.how, self.path, self.notes, self.alone = how, path, notes, alone
         ours = () if how.title else columns.required + columns.optional
-        self.dropped = {name for name, sources in how.columns.items() if sources == (LEFT_OUT,)}
-        self.dropped |= {"worker"} if how.workers == ANONYMOUS else set()
+        self.excluded_columns = {name for name, sources in how.columns.items() if sources == (LEFT_OUT,)}
+        self.excluded_columns |= {"worker"} if how.workers == ANONYMOUS else set()
         # columns that are named as ours need no mapping
         sources = {name: (name,) for name in ours if alone} | dict(how.columns)
-        self.sources = {name: places for name, places in sources.items() if name not in self.dropped}
+        self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
         self.columns = replace(columns, loose=True, strict=False)
         required = how.asked or (() if how.title else how.single())
         needed = chain.from_iterable(self.sources.get(name, ()) for name in required)
@@ -308,18 +316,20 @@ class _Reading:
         )  # fmt: skip
         self.groups: Mapping[str, Any] | None = None
         self.example: Mapping[str, Any] = {}
-        self.matches = not how.where
-        listed = [name for name, places in self.sources.items() if any(NUMBER in place for place in places)]
-        self.numbered = [
-            place
-            for name in listed
-            for place in self.sources[name]
-            if NUMBER in place and (name, place) != ("worker", NUMBER)
+        self.has_match = not how.where
+        with_numbers = [
+            name for name, sources in self.sources.items() if any(NUMBER in source for source in sources)
+        ]
+        self.numbered_sources = [
+            source
+            for name in with_numbers
+            for source in self.sources[name]
+            if NUMBER in source and (name, source) != ("worker", NUMBER)
         ]
         # a list of answers, where nothing else says that a row holds several
-        self.listed = ""
-        if not self.numbered and ("worker" in listed or how.workers):
-            self.listed = self.sources.get("value", ("",))[0]
+        self.list_source = ""
+        if not self.numbered_sources and ("worker" in with_numbers or how.workers):
+            self.list_source = self.sources.get("value", ("",))[0]
         self.keys_of: dict[tuple[str, ...], list[str]] = {}
 
     def _columns_of_people(self) -> list[str]:
@@ -340,7 +350,7 @@ class _Reading:
         cells = {column: foreign.look_up(values, column) for column in self.how.where}
         self.unseen -= {column for column, cell in cells.items() if cell is not None}
         fits = all(as_cell(cells[column]).strip() == wanted for column, wanted in self.how.where.items())
-        self.matches = self.matches or fits
+        self.has_match = self.has_match or fits
         return fits
 
     def rows(self, read: RecordReader, encoding: str | None) -> Iterator[Record]:
@@ -433,9 +443,9 @@ class _Reading:
 
     def finish(self) -> None:
         """Refuse columns that no row has, and a part of the rows that is empty."""
-        if self.example and (never := self.unseen & set(self.how.where) or (self.matches and self.unseen)):
+        if self.example and (never := self.unseen & set(self.how.where) or (self.has_match and self.unseen)):
             raise self.unknown(min(never))
-        if self.example and not self.matches:
+        if self.example and not self.has_match:
             wanted = ", ".join(f"{column}={cell}" for column, cell in self.how.where.items())
             raise ImportProblem(self.path, None, "--where", f"no row with {wanted}", "at least one")
 
@@ -459,23 +469,27 @@ class _Reading:
         """Return what ``{n}`` stands for in a row, each with the values for it; once if there is no ``{n}``."""
         if self.how.people:
             return [(person, values) for person in self.how.people]
-        if self.numbered:
-            keys = dict.fromkeys(key for source in self.numbered for key in self._keys(source, values))
+        if self.numbered_sources:
+            keys = dict.fromkeys(
+                key for source in self.numbered_sources for key in self._keys(source, values)
+            )
             whole = {
                 f"{path}.{key}": member  # whose key may have dots
                 for path in {
-                    source[: -len(NUMBER) - 1] for source in self.numbered if source.endswith(f".{NUMBER}")
+                    source[: -len(NUMBER) - 1]
+                    for source in self.numbered_sources
+                    if source.endswith(f".{NUMBER}")
                 }
                 for key, member in foreign.members_of(foreign.look_up(values, path))
             }
             return [(key, values | whole) for key in sorted(keys, key=_in_order)]
-        if self.listed:
-            cell = foreign.look_up(values, self.listed)
+        if self.list_source:
+            cell = foreign.look_up(values, self.list_source)
             if isinstance(cell, str) and cell.lstrip().startswith("["):
                 with suppress(ValueError):
                     cell = load_json(cell)
             if isinstance(cell, list):
-                return [(str(at), {**values, self.listed: member}) for at, member in enumerate(cell)]
+                return [(str(at), {**values, self.list_source: member}) for at, member in enumerate(cell)]
         return [("", values)]
 
     def _keys(self, source: str, values: Mapping[str, Any]) -> list[str]:
@@ -525,7 +539,7 @@ class _Reading:
                     ours[name] = ""  # unless a later source has it
                 origins.setdefault(name, origin)
         if not self.alone:
-            others = record.values.keys() - taken - ours.keys() - self.dropped
+            others = record.values.keys() - taken - ours.keys() - self.excluded_columns
             ours = {name: value for name, value in record.values.items() if name in others} | ours
         return replace(record, values=ours, origins=origins, renamed=self.alone)
 

@@ -37,12 +37,12 @@ OPTIONS = {**COLUMNS, **OF_JUDGMENTS}
 def add_options(parser: ArgumentParser, *names: str) -> None:
     """Add options of a command, and ``--mapping`` for a file with all of them."""
     for name in names:
-        metavar, words = OPTIONS[name]
+        metavar, help_text = OPTIONS[name]
         options = [f"--{name.replace('_', '-')}", *(["--columns"] if name == "map" else [])]
         if metavar:
-            parser.add_argument(*options, metavar=metavar, help=words)
+            parser.add_argument(*options, metavar=metavar, help=help_text)
         else:
-            parser.add_argument(*options, action="store_true", help=words)
+            parser.add_argument(*options, action="store_true", help=help_text)
     parser.add_argument(
         "--mapping", type=Path, metavar="FILE", help="a TOML file with these and others (docs/imports.md)"
     )
@@ -54,29 +54,29 @@ def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
     Raises:
         ImportProblem: an option that cannot be read, or one beside a file of a mapping.
     """
-    said = {name: options[name] for name in OPTIONS if options.get(name)}
+    texts = {name: options[name] for name in OPTIONS if options.get(name)}
     if (file := options.get("mapping")) is not None:
-        if said:
+        if texts:
             raise ImportProblem(file, None, "--mapping", "other options beside it", "the file alone")
         return read_mapping(file)
-    if not said:
+    if not texts:
         return None
     values: dict[str, Any] = {
-        name: said[name] for name in ("zone", "criterion", "match_names") if name in said
+        name: texts[name] for name in ("zone", "criterion", "match_names") if name in texts
     }
-    values["columns"] = parse_pairs(said["map"], path, "--map") if "map" in said else {}
-    if "values" in said:
-        values["values"] = parse_pairs(said["values"], path, "--values", "pairs such as left=1,right=2")
-    if "where" in said:
-        values["where"] = parse_pairs(said["where"], path, "--where", "pairs such as language=de")
+    values["columns"] = parse_pairs(texts["map"], path, "--map") if "map" in texts else {}
+    if "values" in texts:
+        values["values"] = parse_pairs(texts["values"], path, "--values", "pairs such as left=1,right=2")
+    if "where" in texts:
+        values["where"] = parse_pairs(texts["where"], path, "--where", "pairs such as language=de")
     for name in ("people", "missing"):
-        if name in said:
-            values[name] = _names(said[name], path, f"--{name}")
-    if "header_row" in said:
-        values["header_row"] = _line(said["header_row"], path)
-    if "workers" in said:
-        if said["workers"] != ANONYMOUS:
-            raise ImportProblem(path, None, "--workers", quoted(said["workers"]), ANONYMOUS)
+        if name in texts:
+            values[name] = _names(texts[name], path, f"--{name}")
+    if "header_row" in texts:
+        values["header_row"] = _line(texts["header_row"], path)
+    if "workers" in texts:
+        if texts["workers"] != ANONYMOUS:
+            raise ImportProblem(path, None, "--workers", quoted(texts["workers"]), ANONYMOUS)
         values["workers"] = ANONYMOUS
     return ColumnMapping(**values)
 

@@ -79,7 +79,7 @@ def _by_scheme(record: Record, labels: object, orders: Mapping[str, Any]) -> dic
 
 def _unshuffled(record: Record, value: Any, label: str, order: object) -> Any:
     """Return an answer about places as one about the item's own texts."""
-    if not isinstance(order, list) or not all(type(place) is int for place in order):
+    if not isinstance(order, list) or not all(type(position) is int for position in order):
         return value
     if sorted(order) != list(range(len(order))):
         raise record.problem(None, f"the order {json.dumps(order)}", "every text of the item once")

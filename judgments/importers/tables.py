@@ -270,10 +270,10 @@ def numbering_items(read: RecordReader) -> RecordReader:
         for record in read(path, several, notes, encoding):
             if "image" not in record.values and record.get("text") is not None:
                 text, system = one_text(str(record.get("text"))), str(record.get("system") or "")
-                said = ("caption",) if system else columns_of_systems
-                output = hash(tuple(str(record.get(name)) for name in said))
-                place = outputs[text, system].setdefault(output, len(outputs[text, system]))
-                name = numbers.setdefault((text, place), f"text-{len(numbers) + 1}")
+                names = ("caption",) if system else columns_of_systems
+                output = hash(tuple(str(record.get(name)) for name in names))
+                position = outputs[text, system].setdefault(output, len(outputs[text, system]))
+                name = numbers.setdefault((text, position), f"text-{len(numbers) + 1}")
                 record = replace(record, values={**record.values, "image": name})
             yield record
 
@@ -522,8 +522,8 @@ class TableCandidates(CandidateSource):
                 "text", quoted(record.get("text")), "the source text of an item of the dataset"
             )
         before = outputs[text]
-        place = before.setdefault(hash(str(record.get("caption"))), len(before))
-        image = items[min(place, len(items) - 1)]
+        position = before.setdefault(hash(str(record.get("caption"))), len(before))
+        image = items[min(position, len(items) - 1)]
         return replace(record, values={**record.values, "image": image})
 
 

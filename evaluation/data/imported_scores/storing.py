@@ -27,12 +27,11 @@ from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, BoardSnapshot, ImportedMetric, ScoreKeys
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.numeric.signatures import Signature
-from judgments.importers import ColumnMapping
-from judgments.importers.options import mapping_of
 from judgments.models import Caption, Dataset, Item, Output, System
 
 if TYPE_CHECKING:
     from evaluation.data.imported_scores.reading import ScoreRows
+    from judgments.importers import ColumnMapping
 
 Per = ScoreKeys.Per
 
@@ -588,5 +587,7 @@ class ScoresRequest(Parameters):
 
 def mapping_of_scores(values: dict[str, Any], path: Path) -> ColumnMapping | None:
     """Take what a request says of the columns out of its values."""
-    said = ("map", "where", "missing", "header_row")
-    return mapping_of({name: values.pop(name, None) for name in said}, path)
+    from judgments.importers.options import mapping_of  # lazily: commands start without the importers
+
+    names = ("map", "where", "missing", "header_row")
+    return mapping_of({name: values.pop(name, None) for name in names}, path)
