@@ -54,6 +54,7 @@ MOST_SECONDS = 1_000_000_000  # thirty years
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
+IF_TITLE = " (--header-row N, if rows of a title stand above it)"
 MISSING_WORDS = ("NA", "N/A", "n/a", "na", "None", "none", "null", "NULL", "nan", "NaN")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -745,7 +746,7 @@ def find_header(
         raise ImportProblem(path, line, None, f"the first line {quoted(text.strip())}", wanted)
     if names.count("") > 1:
         raise ImportProblem(
-            path, line, None, "columns without a name in the header", "a name for each column"
+            path, line, None, "columns without a name in the header", f"a name for each column{IF_TITLE}"
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -796,7 +797,8 @@ def named_cells(
 ) -> dict[str, str]:
     if len(cells) != len(names):
         actual = counted(len(cells), "cell")
-        expected = f"{len(names)} as in the header (a text that holds {separator!r} needs quotes)"
+        why = IF_TITLE if len(names) == 1 else f" (a text that holds {separator!r} needs quotes)"
+        expected = f"{len(names)} as in the header{why}"
         raise ImportProblem(path, line, None, actual, expected)
     return dict(zip(names, cells, strict=True))
 

@@ -25,6 +25,7 @@ from common.incoming.archives import DAMAGE_OF_WORKBOOKS, workbook_rows
 from common.texts import one_text
 from judgments.importers.names import NamesOfImages, unknown_image
 from judgments.importers.records import (
+    IF_TITLE,
     SEPARATORS,
     SHORT_NAME_LIMIT,
     Address,
@@ -591,7 +592,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
                 continue
         if beyond := [at for at, cell in cells.items() if cell and at not in names]:
             actual = f"{quoted(cells[beyond[0]])} in column {beyond[0] + 1}"
-            raise ImportProblem(path, number, None, actual, "cells below the header alone")
+            raise ImportProblem(path, number, None, actual, f"cells below the header alone{IF_TITLE}")
         if any(cells.values()):
             yield Record(path, number, {name: cells.get(at, "") for at, name in names.items()}, textual=True)
     if not names:
