@@ -52,7 +52,7 @@ def import_judgments(
             bad_rows=bad_rows,
             progress=run.progress,
         )
-        result |= {**asdict(summary), "study": study}
+        result |= {**asdict(summary), "study": summary.what.partition(",")[0]}
     if not good_rows:
         uploads.discard_upload(upload)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -18,6 +18,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
+from django.utils.text import slugify
 
 from annotation.crowds.people import worker_name
 from annotation.models import Assignment, Exclusion, Judgment, Worker
@@ -33,6 +34,7 @@ from judgments.datasets.importing import (
     ImportSummary,
     check_owner,
     known_lists,
+    names_by_text,
     remember_mapping,
     renumber_ranks,
     store_candidates,
@@ -40,7 +42,13 @@ from judgments.datasets.importing import (
 from judgments.design.reading import make_design
 from judgments.design.tables import SIDES
 from judgments.drawing.material import content_key, text_key
-from judgments.importers import ColumnMapping, JudgmentSource, open_judgments
+from judgments.importers import (
+    ColumnMapping,
+    ImportProblem,
+    JudgmentSource,
+    by_criterion,
+    open_judgments,
+)
 from judgments.importers.judgment_tables import BadRows
 from judgments.importers.mapping import MappedJudgments
 from judgments.importers.records import (
@@ -52,6 +60,7 @@ from judgments.importers.records import (
     WinnerRow,
     by_name,
 )
+from judgments.importers.textio import QUIRKS
 from judgments.kinds import KINDS, Kind
 from judgments.models import (
     HIT,
@@ -68,7 +77,7 @@ from judgments.models import (
 )
 from judgments.models.studies import NOBODY
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import create_study, find_dataset
+from judgments.studies.studies import create_study, find_dataset, find_study
 
 JUDGMENT_FIELDS = (
     "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "set_aside",
@@ -718,6 +727,7 @@ class FileContent:
     expected: int = 0
     unused: int = 0
     example: str = ""
+    setting: str = ""
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
@@ -731,8 +741,8 @@ class FileContent:
             f"  {self.controls:,} on control items, {self.expected:,} of them with a right answer; "
             f"{self.unused:,} are not to be used",
             f"  the first: {self.example}",
+            *([f"  options of the study by these values: {self.setting}"] if self.setting else []),
             *(f"  {note}" for note in self.notes),
-            "Nothing was stored (--dry-run).",
         ]
 
 
@@ -775,7 +785,7 @@ def inspect_judgments(
             )
     if left_out is not None:
         left_out.write()
-    content.notes = source.notes.sentences()
+    content.setting, content.notes = source.setting, source.notes.sentences()
     return content
 
 
@@ -799,12 +809,18 @@ def import_judgments(
     Args:
         protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose rows
         do not name one.
-        mapping: of foreign columns.
+        mapping: of foreign columns. Several criteria become studies named `study` and the criterion.
         bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
         design: keys of a study file for the new study, such as the weights of marked errors.
         dry_run: whether to take all back at the end, to learn what is refused.
     """
     material = find_dataset(dataset)
+    criteria = by_criterion(format, path, encoding=encoding, mapping=mapping)
+    if list(criteria) != [""]:
+        return _import_criteria(
+            criteria, format=format, path=path, dataset=dataset, study=study, protocol=protocol, encoding=encoding,
+            mapping=mapping, bad_rows=bad_rows, design=design, dry_run=dry_run, progress=progress,
+        )  # fmt: skip
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
     references = set(
         Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
@@ -867,6 +883,39 @@ def import_judgments(
     return ImportSummary(study, True, counts, source.notes.sentences())
 
 
+def _import_criteria(
+    criteria: Mapping[str, ColumnMapping | None],
+    *,
+    study: str,
+    mapping: ColumnMapping | None,
+    bad_rows: Path | None,
+    **values: Any,
+) -> ImportSummary:
+    """Import the answers about each criterion as a study of its own; their notes name the others."""
+    if bad_rows is not None:
+        raise ImportProblem(values["path"], None, "--bad-rows", "several criteria", "it for one of them")
+    slugs = {name: f"{study}-{slugify(name) or number}" for number, name in enumerate(criteria, start=1)}
+    if len(set(slugs.values())) < len(slugs):
+        raise DataConflict(
+            f"Two criteria of {', '.join(slugs)} would have the same name as a study; rename one."
+        )
+    sentence = QUIRKS["criteria"].format(detail=", ".join(slugs.values()))
+    whole = ImportSummary(", ".join(slugs.values()), False, {}, [sentence])
+    with transaction.atomic():
+        for name, how in criteria.items():
+            summary = import_judgments(study=slugs[name], mapping=how, **values)
+            whole = replace(whole, created=whole.created or summary.created)
+            whole.counts.update({f"{what}, {name}": count for what, count in summary.counts.items()})
+            whole.notes.extend(f"{name}: {note}" for note in summary.notes)
+            if summary.created:
+                row = find_study(slugs[name])
+                row.notes = {**row.notes, "sentences": [*row.notes.get("sentences", []), sentence]}
+                row.save(update_fields=["notes"])
+        remember_mapping(find_dataset(values["dataset"]), "import_judgments", mapping)
+        transaction.set_rollback(values["dry_run"])
+    return whole
+
+
 def _opened(
     dataset: Dataset,
     format: str,
@@ -879,6 +928,8 @@ def _opened(
         format, path, protocol=protocol, encoding=encoding, mapping=mapping, worker_name=worker_name
     )
     if isinstance(source, MappedJudgments):
+        names = SimpleLazyObject(partial(names_by_text, dataset))
+        source.items_of = lambda text: names.get(text, ())
         texts = cache(partial(_texts_of, dataset))
         source.text_of = lambda system, image: texts(system).get(image)
     return source
