@@ -96,6 +96,12 @@ class ImportJudgments(QuorumCommand):
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
         add_mapping(parser)
         parser.add_argument(
+            "--scale",
+            default="",
+            metavar="LOW:HIGH[:STEP]",
+            help="of graded or slider answers, such as 1:5:0.5 or (with =) --scale=-3:3; without it, they say it",
+        )
+        parser.add_argument(
             "--bad-rows",
             type=Path,
             metavar="PATH",
@@ -114,14 +120,15 @@ class ImportJudgments(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.importing import import_judgments, inspect_judgments
+        from annotation.importing import import_judgments, inspect_judgments, scale_of_design
         from judgments.design.reading import toml_values
         from judgments.importers.textio import read_whole
         from judgments.management.datasets import columns_offered, mapping_of
 
         mapping = mapping_of(options)
         source = {
-            name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
+            name: options[name]
+            for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows", "scale")
         }
         path = options["design"]
         new = {
@@ -129,6 +136,7 @@ class ImportJudgments(QuorumCommand):
             "design": toml_values(read_whole(path), source=str(path)) if path else None,
         }
         if options["dry_run"]:
+            source["scale"] = source["scale"] or scale_of_design(new["design"] or {})
             with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
                 inspection = inspect_judgments(**source, mapping=mapping, progress=progress)
                 import_judgments(**source, **new, mapping=mapping, dry_run=True)

@@ -104,7 +104,7 @@ class QuizSheet:
             return None
         if position in self.questions:
             return bool(answer["value"] == self.questions[position].expected)
-        page_unit, kind = self.page_units[position], KINDS[self.design.protocol]
+        page_unit, kind = self.page_units[position], KINDS[self.design.protocol].for_design(self.design)
         canonical = kind.sides.to_canonical(answer[answer_key(kind)], side=page_unit.side)
         return kind.is_right(canonical, page_unit.unit.expected)
 

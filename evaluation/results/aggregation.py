@@ -170,7 +170,7 @@ def _pair_dict(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
 
 
 def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
-    relevance, notes = KINDS[study.protocol].relevance, study.notes
+    relevance, notes = kind_of(study).relevance, study.notes
     if not notes.get("audited") or relevance is None:
         return {}, frozenset()
     passed, audited = loaders.units_by_filter(study)

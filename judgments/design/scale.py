@@ -16,7 +16,14 @@ from typing import Annotated, Any
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext
-from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from judgments.design.requirements import Part
 
@@ -59,7 +66,8 @@ def range_text(low: float, high: float) -> str:
     return f"{number_text(low)}-{number_text(high)}"
 
 
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST), AfterValidator(plain_number)]
+_Plain = Annotated[float, AfterValidator(plain_number), PlainSerializer(plain_number, return_type=Any)]
+Number = Annotated[_Plain, Field(ge=-LARGEST, le=LARGEST)]
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -68,7 +76,7 @@ class Scale(Part):
 
     low: Number = Field(title="Lowest answer", description="Such as 1, 0 or -3.")
     high: Number = Field(title="Highest answer", description="Such as 5, 100 or 3: the best one.")
-    step: Annotated[float, Field(ge=0.000001, le=LARGEST), AfterValidator(plain_number)] = Field(
+    step: Annotated[_Plain, Field(ge=0.000001, le=LARGEST)] = Field(
         1, title="Step", description="From one answer to the next, such as 1 or 0.5."
     )
     labels: dict[str, Label] = Field(
@@ -171,11 +179,11 @@ class Scale(Part):
     @property
     def lower_half(self) -> tuple[float, float]:
         """The points below the middle, which belongs to neither half."""
-        return self.low, max(point for point in self.points if point < self.middle)
+        return self.low, self.points[(len(self) // 2) - 1]
 
     @property
     def upper_half(self) -> tuple[float, float]:
-        return min(point for point in self.points if point > self.middle), self.high
+        return self.points[(len(self) + 1) // 2], self.high
 
     @property
     def in_words(self) -> str:
@@ -202,6 +210,7 @@ class Scale(Part):
         return str(self) == str(other)
 
 
+@lru_cache(maxsize=64)
 def scale_of(text: str) -> Scale:
     """Read LOW:HIGH or LOW:HIGH:STEP. Raise ValueError with a sentence."""
     limits = limits_of(text)
@@ -262,6 +271,10 @@ class Extent:
         step = Fraction(common, self.step.denominator * away.denominator)
         return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
 
+    def within(self, scale: Scale) -> bool:
+        """Return whether all numbers are points of a scale from a whole number on by steps of 1."""
+        return exact(scale.low) <= self.low and self.high <= exact(scale.high) and self.step == scale.step
+
     def usual_scale(self) -> Scale:
         """Return the smallest scale from 1, from 0, or as far below 0 as above it, up to a whole number.
 
@@ -283,7 +296,8 @@ class Extent:
 def _checked_scale(low: Fraction, high: Fraction, step: Fraction) -> Scale:
     if max(abs(low), abs(high)) > LARGEST:
         raise ValueError(
-            gettext("expected numbers from %(low)s to %(high)s") % {"low": -LARGEST, "high": LARGEST}
+            gettext("expected numbers from %(low)s to %(high)s")
+            % {"low": f"{-LARGEST:,}", "high": f"{LARGEST:,}"}
         )
     if (high - low) / step >= MOST_POINTS:
         raise ValueError(

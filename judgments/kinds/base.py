@@ -38,7 +38,7 @@ JUDGMENT_COLUMNS = (
     "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
     "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer", "control", "expected", "used",
     "presented", "simulated", "accepted_at", "submitted_at", "seconds", "wall_seconds", "comment", "revision",
-    "invalidated", "content", "systems", "answers", "chance",
+    "invalidated", "content", "systems", "answers", "chance", "scale",
 )  # fmt: skip
 
 
@@ -270,7 +270,7 @@ class Aggregation(ABC):
         Whole numbers may come as arrays, also of floats.
         """
 
-    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+    def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
         """Return the outcome bounds of a unit after up to ``remaining`` more answers.
 
         1 is the first answer, -1 the second, 0 a tie.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.utils.translation import gettext, pgettext
@@ -231,7 +231,7 @@ class TwoThirds(Aggregation):
             whole=True,
         )
 
-    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+    def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
         return relevance_range(values.count(1), values.count(0), remaining)
 
 
@@ -519,7 +519,9 @@ class Graded(ImageCaptionKind):
     def describe_answer(self, answer: Any) -> str:
         if self.own_scale is None or not isinstance(answer, int | float):
             return super().describe_answer(answer)
-        words = next((choice.label for choice in self.choices if choice.value == answer and choice.has_words), "")
+        words = next(
+            (choice.label for choice in self.choices if choice.value == answer and choice.has_words), ""
+        )
         return f"{shown_number(answer)}: {words}" if words else shown_number(answer)
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:

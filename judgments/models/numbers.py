@@ -8,7 +8,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
-class NumberField(models.FloatField):  # type: ignore[type-arg]
+class NumberField(models.FloatField):
     """A number that is read as an int where it is whole: 3, and not 3.0.
 
     A column of SQLite with numeric affinity does so itself, so that rows are read without a converter.
