@@ -226,10 +226,7 @@ def _expected_words(kind: Kind, page_unit: PageUnit) -> tuple[str, ...]:
     )
     if right:
         return right
-    expected = page_unit.unit.expected
-    if isinstance(expected, str):  # a range
-        return (expected,)
-    return (kind.describe_answer(kind.sides.from_canonical(expected, side=page_unit.side)),)
+    return (kind.describe_expected(kind.sides.from_canonical(page_unit.unit.expected, side=page_unit.side)),)
 
 
 # our choice: a question with so many answers and a lower accuracy is suspect

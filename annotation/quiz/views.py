@@ -502,4 +502,4 @@ def _right_answer(kind: Kind, expected: Any, texts: list[str], right: list[str])
     """Return the right answer; of two candidates, which have no fixed side, the text."""
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
-    return " / ".join(right) or (expected if isinstance(expected, str) else kind.describe_answer(expected))
+    return " / ".join(right) or kind.describe_expected(expected)

@@ -18,6 +18,7 @@ from django.utils.translation import get_language, get_language_bidi, gettext
 from annotation.work import worksheet
 from common.markup import render_inline
 from evaluation.statistics.aggregation.votes_and_means import SURE
+from judgments.design.scale import number_text, shown_number
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import normalise_phrase
 from judgments.hit_templates.filling import checked_answer, fill_page, filled_questions, first_answer
@@ -41,6 +42,18 @@ SCRIPT_LETTERS = 4
 def percent(share: float) -> str:
     """Return a share as an SVG length in any language: 0.25 is "25%"."""
     return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+@register.filter
+def digits(number: float | None) -> str:
+    """Return a number as forms hold it, whatever the language of the page; "" for None."""
+    return "" if number is None else number_text(number)
+
+
+@register.filter
+def reading(number: float) -> str:
+    """Return a number as people read it: 2,5 in German, and with a minus sign."""
+    return shown_number(number)
 
 
 @register.filter

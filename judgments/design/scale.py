@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Annotated, Any
 
 from django.utils.formats import number_format
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from pydantic import (
     AfterValidator,
     Field,
@@ -29,8 +29,9 @@ from judgments.design.requirements import Part
 
 MOST_POINTS = 100_001
 LARGEST = 1_000_000
-_NUMBER = r"-?\d{1,7}(?:\.\d{1,6})?"
-RANGE = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?")
+_DIGITS = r"-?\d{1,7}(?:\.\d{1,6})?"
+NUMBER = re.compile(_DIGITS)
+RANGE = re.compile(rf"({_DIGITS})(?:-({_DIGITS}))?")
 
 
 def plain_number(number: float) -> float:
@@ -97,15 +98,17 @@ class Scale(Part):
         for name, label in labels.items():
             if isinstance(label, Mapping):
                 raise ValueError(
-                    gettext(
+                    pgettext(
+                        "staff",
                         "labels.%(name)s is a table; expected a text, and quotation marks around a number with "
-                        'a point, such as "1.5"'
+                        'a point, such as "1.5"',
                     )
                     % {"name": name}
                 )
-            if not re.fullmatch(_NUMBER, str(name)):
+            if not NUMBER.fullmatch(str(name)):
                 raise ValueError(
-                    gettext("labels names %(name)r; expected a number of the scale") % {"name": name}
+                    pgettext("staff", "labels names %(name)r; expected a number of the scale")
+                    % {"name": name}
                 )
             named[number_text(float(name))] = label
         return {**values, "labels": {name: named[name] for name in sorted(named, key=float)}}
@@ -121,13 +124,15 @@ class Scale(Part):
     def _check_points(self) -> Scale:
         if self.high <= self.low:
             raise ValueError(
-                gettext("it goes from %(low)s to %(high)s; expected a higher end than the lower one")
+                pgettext(
+                    "staff", "it goes from %(low)s to %(high)s; expected a higher end than the lower one"
+                )
                 % {"low": number_text(self.low), "high": number_text(self.high)}
             )
         steps = (exact(self.high) - exact(self.low)) / exact(self.step)
         if steps.denominator != 1:
             raise ValueError(
-                gettext("step is %(step)s, by which %(high)s cannot be reached from %(low)s")
+                pgettext("staff", "step is %(step)s, by which %(high)s cannot be reached from %(low)s")
                 % {
                     "step": number_text(self.step),
                     "high": number_text(self.high),
@@ -136,13 +141,13 @@ class Scale(Part):
             )
         if steps >= MOST_POINTS:
             raise ValueError(
-                gettext("it has %(n)s points; expected %(most)s at most")
+                pgettext("staff", "it has %(n)s points; expected %(most)s at most")
                 % {"n": int(steps) + 1, "most": MOST_POINTS}
             )
         for name in self.labels:
             if float(name) not in self:
                 raise ValueError(
-                    gettext("labels names %(name)s; expected a number of the scale, %(scale)s")
+                    pgettext("staff", "labels names %(name)s; expected a number of the scale, %(scale)s")
                     % {"name": name, "scale": self.in_words}
                 )
         return self
@@ -192,6 +197,13 @@ class Scale(Part):
             return gettext("%(low)s to %(high)s") % ends
         return gettext("%(low)s to %(high)s by %(step)s") % {**ends, "step": shown_number(self.step)}
 
+    @property
+    def keypad(self) -> str:
+        """The value of ``inputmode``; "" for a keypad with a minus sign."""
+        if self.low < 0:
+            return ""
+        return "numeric" if self.step == 1 and self.low == int(self.low) else "decimal"
+
     def is_upper(self, mean: float) -> bool:
         """Return whether a mean lies in the upper half: so it says that a text describes its item."""
         return mean > self.middle
@@ -229,15 +241,15 @@ class Limits:
 def limits_of(text: str) -> Limits:
     """Read LOW:HIGH[:STEP]. Raise ValueError with what was expected."""
     parts = text.strip().split(":")
-    if len(parts) not in (2, 3) or not all(re.fullmatch(_NUMBER, part.strip()) for part in parts):
+    if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
         raise ValueError(
-            gettext("%(text)r is no scale; expected LOW:HIGH or LOW:HIGH:STEP, such as 1:5:0.5")
+            pgettext("staff", "%(text)r is no scale; expected LOW:HIGH or LOW:HIGH:STEP, such as 1:5:0.5")
             % {"text": text[:80]}
         )
     low, high, *step = (plain_number(float(part)) for part in parts)
     if high <= low or (step and step[0] <= 0):
         raise ValueError(
-            gettext("%(text)r is no scale; expected a lower end, a higher one, and a step above 0")
+            pgettext("staff", "%(text)r is no scale; expected a lower end, a higher one, and a step above 0")
             % {"text": text[:80]}
         )
     return Limits(low, high, step[0] if step else None)
@@ -296,12 +308,15 @@ class Extent:
 def _checked_scale(low: Fraction, high: Fraction, step: Fraction) -> Scale:
     if max(abs(low), abs(high)) > LARGEST:
         raise ValueError(
-            gettext("expected numbers from %(low)s to %(high)s")
+            pgettext("staff", "expected numbers from %(low)s to %(high)s")
             % {"low": f"{-LARGEST:,}", "high": f"{LARGEST:,}"}
         )
     if (high - low) / step >= MOST_POINTS:
         raise ValueError(
-            gettext("expected a scale of %(most)s points at most, and all answers are points of one of %(n)s")
+            pgettext(
+                "staff",
+                "expected a scale of %(most)s points at most, and all answers are points of one of %(n)s",
+            )
             % {"most": MOST_POINTS, "n": int((high - low) / step) + 1}
         )
     return Scale(low=float(low), high=float(high), step=float(step))

@@ -581,6 +581,10 @@ class Kind(ABC):
         labels = {choice.value: choice.text for choice in self.choices}
         return labels.get(answer, str(answer)) if isinstance(answer, int) else str(answer)
 
+    def describe_expected(self, expected: Any) -> str:
+        """Return what a control item expects, which is an answer or a range, as people read it."""
+        return expected if isinstance(expected, str) else self.describe_answer(expected)
+
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         """Return an open consensus as text, most frequent first."""
         return []

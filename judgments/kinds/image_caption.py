@@ -29,6 +29,7 @@ from evaluation.statistics.aggregation import (
 )
 from evaluation.statistics.choosing import relevance_range
 from judgments.design.scale import (
+    NUMBER,
     Scale,
     number_text,
     plain_number,
@@ -418,6 +419,10 @@ MOST_GRADES = 11  # that a page shows as choices
 KEYS = "1234567890x"
 
 
+def inner_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
+    return [name for name in names if float(name) not in (scale.low, scale.high)]
+
+
 def keys_of(points: Sequence[float]) -> list[str]:
     """Return a key for each of up to ``MOST_GRADES`` points: its own digit where it has one, else its place."""
     if all(point in range(10) for point in points):
@@ -448,6 +453,7 @@ class Graded(ImageCaptionKind):
     )
     rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
     own_scale: Scale | None = None  # of a study, which its page and its clients are told
+    point_names: Mapping[str, str] = {}  # of that scale
 
     def setting(self, design: StudyDesign) -> str:
         usual = type(self).scale
@@ -471,7 +477,9 @@ class Graded(ImageCaptionKind):
     def scale_problem(self, scale: Scale) -> str:
         if len(scale) <= MOST_GRADES:
             return ""
-        return gettext("expected %(most)d at most; slider asks for a place on a line") % {"most": MOST_GRADES}
+        return pgettext("staff", "expected %(most)d at most; slider asks for a place on a line") % {
+            "most": MOST_GRADES
+        }
 
     def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:
         """Return this kind with a study's own scale; ``labels`` names its points, or some of them."""
@@ -480,15 +488,15 @@ class Graded(ImageCaptionKind):
         changed.values = scale.points
         changed.good, changed.bad = range_text(*scale.upper_half), range_text(*scale.lower_half)
         changed.relevance = RelevanceScale(describes=scale.is_upper, grade=scale.steps_to, averaged=True)
-        named = dict(labels or scale.labels)
-        changed.labelled = tuple(map(float, named))
-        changed.answer_on(scale, named)
+        changed.point_names = dict(labels or scale.labels)
+        changed.labelled = tuple(map(float, changed.point_names))
+        changed.answer_on(scale)
         return changed
 
-    def answer_on(self, scale: Scale, labels: Mapping[str, str]) -> None:
+    def answer_on(self, scale: Scale) -> None:
         """Take the choices, the votes and the simulated answers from a scale."""
         self.choices = tuple(
-            Choice(point, labels.get(number_text(point), number_text(point)), key)
+            Choice(point, self.point_names.get(number_text(point), number_text(point)), key)
             for point, key in zip(scale.points, keys_of(scale.points), strict=True)
         )
         self.page = replace(self.page, template="annotation/kinds/scale.html", keys=())
@@ -498,16 +506,27 @@ class Graded(ImageCaptionKind):
 
     @property
     def poles(self) -> tuple[str, str]:
-        """The words of both ends of a study's own scale; built-in ones if it names no answer."""
-        named = {choice.value: choice.label for choice in self.choices if choice.has_words}
-        if named:
-            return named.get(self.scale.low, ""), named.get(self.scale.high, "")
-        assert self.wording is not None
-        return gettext(self.wording.poles[0]), gettext(self.wording.poles[1])
+        """The words of both ends; built-in ones if a study names no point of its scale."""
+        if self.point_names:
+            ends = (number_text(self.scale.low), number_text(self.scale.high))
+            return self.point_names.get(ends[0], ""), self.point_names.get(ends[1], "")
+        low, high = self.built_in_poles
+        return low, high
+
+    @property
+    def built_in_poles(self) -> list[str]:
+        judged = next(judged for judged, wording in self.wordings.items() if wording.title == self.title)
+        return WORDINGS["slider"][judged].ends
 
     @property
     def names_inner_points(self) -> bool:
-        return any(choice.has_words for choice in self.choices[1:-1])
+        return bool(inner_names(self.scale, self.point_names))
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
+        text = form.get(f"u{position}")
+        if self.own_scale is not None and isinstance(text, str) and NUMBER.fullmatch(text.strip()):
+            return plain_number(float(text))
+        return super().read_form(form, position, unit)
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> float:
         if self.own_scale is None:
@@ -519,10 +538,16 @@ class Graded(ImageCaptionKind):
     def describe_answer(self, answer: Any) -> str:
         if self.own_scale is None or not isinstance(answer, int | float):
             return super().describe_answer(answer)
-        words = next(
-            (choice.label for choice in self.choices if choice.value == answer and choice.has_words), ""
-        )
+        words = self.point_names.get(number_text(answer))
         return f"{shown_number(answer)}: {words}" if words else shown_number(answer)
+
+    def describe_expected(self, expected: Any) -> str:
+        if self.own_scale is None:
+            return super().describe_expected(expected)
+        low, high = range_of(str(expected))
+        if low == high:
+            return self.describe_answer(low)
+        return gettext("%(low)s to %(high)s") % {"low": shown_number(low), "high": shown_number(high)}
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         shown = super().present_unit(unit, side=side, picture_url=picture_url)
@@ -531,9 +556,8 @@ class Graded(ImageCaptionKind):
     def scale_shown(self) -> dict[str, Any]:
         """Return the scale as clients read it, with the words of the page's language."""
         assert self.own_scale is not None
-        labels = {choice.code: choice.label for choice in self.choices if choice.has_words}
         ends = {"low": self.scale.low, "high": self.scale.high, "step": self.scale.step}
-        return {**ends, "labels": labels}
+        return {**ends, "labels": dict(self.point_names)}
 
     def expected_on_repeat(self, answer: float) -> str:
         """Allow one grade of difference, as H13's mean grades differ by as much between judges."""
@@ -627,10 +651,21 @@ class Slider(Graded):
     rehearsal = SliderRehearsal(scale, SPREAD, matches)
 
     def scale_problem(self, scale: Scale) -> str:
-        return "" if len(scale) > 2 else gettext("expected 3 at least; name a smaller step")
+        return "" if len(scale) > 2 else pgettext("staff", "expected 3 at least; name a smaller step")
 
-    def answer_on(self, scale: Scale, labels: Mapping[str, str]) -> None:
-        self.ends = {point: labels.get(number_text(point), "") for point in (scale.low, scale.high)}
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        inner = inner_names(design.scale, design.scale.labels) if design.scale else []
+        if inner:
+            yield pgettext(
+                "staff", "scale.labels names %(name)s, but a slider has words for its two ends alone"
+            ) % {"name": inner[0]}
+
+    @property
+    def built_in_poles(self) -> list[str]:
+        assert self.wording is not None
+        return self.wording.ends
+
+    def answer_on(self, scale: Scale) -> None:
         self.page = replace(
             self.page,
             keys=(
