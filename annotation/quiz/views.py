@@ -63,7 +63,7 @@ from annotation.work.worksheet import (
 )
 from common.amounts import spell_number
 from common.errors import NotThere
-from common.parameters import Parameters
+from common.parameters import NumberField, Parameters
 from judgments.admin.base import picture_address
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.design.requirements import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
@@ -290,7 +290,7 @@ class QuizAnswer(work.Schema):
     """One answer: the option's number, or the answer of the kind."""
 
     position = serializers.IntegerField(min_value=1)
-    value = serializers.IntegerField(required=False)
+    value = NumberField(required=False)
     answer = serializers.JSONField(required=False)
 
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,11 @@ from judgments.datasets.understanding import (
     table_of,
     understand,
 )
+from judgments.design.scale import Extent, stated_scale
 from judgments.importers import TABLE_FORMATS, ImportProblem, read_layouts
 from judgments.importers.mapping import parse_pairs
 from judgments.importers.textio import ImportProblems
+from judgments.kinds import KINDS
 from judgments.models import Job
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import find_dataset
@@ -349,7 +352,25 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
         ],
         "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
         "zone": before.get("zone", ""),
+        "scale": args.get("scale", ""),
+        "scale_seen": _scale_seen(table, str(args.get("protocol") or ""))
+        if kind == "import_judgments"
+        else "",
     }
+
+
+def _scale_seen(table: Table, protocol: str) -> str:
+    """Return the scale that the first answers of a table fit, in words; "" if they are no numbers or need none."""
+    kind, column = KINDS.get(protocol), table.chosen.get("value")
+    if kind is None or kind.scale is None or column not in table.names:
+        return ""
+    cells = [row[table.names.index(column)].strip() for row in table.rows]
+    try:
+        numbers = [float(cell) for cell in cells if cell]
+        extent = reduce(Extent.joined, numbers[1:], Extent.of(numbers[0]))
+        return (kind.scale if extent.within(kind.scale) else extent.usual_scale()).in_words
+    except (ValueError, IndexError):
+        return ""
 
 
 def chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
@@ -387,6 +408,10 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
     }
     if waiting["kind"] == "import_judgments":
         args["good_rows"] = "good_rows" in values
+        try:
+            args["scale"] = stated_scale(values.get("scale", ""))
+        except ValueError as error:
+            raise UploadRefused(f"{gettext('Scale of the answers')}: {error}.") from None
     return args
 
 

@@ -21,6 +21,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     SerializerFunctionWrapHandler,
+    ValidationError,
     model_serializer,
     model_validator,
 )
@@ -226,7 +227,14 @@ class Scale(Part):
 def scale_of(text: str) -> Scale:
     """Read LOW:HIGH or LOW:HIGH:STEP. Raise ValueError with a sentence."""
     limits = limits_of(text)
-    return Scale(low=limits.low, high=limits.high, step=limits.step or 1)
+    try:
+        return Scale(low=limits.low, high=limits.high, step=limits.step or 1)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        raise ValueError(
+            pgettext("staff", "%(text)r is no scale: %(problem)s; expected LOW:HIGH:STEP, such as 1:5:0.5")
+            % {"text": text[:80], "problem": problem}
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +261,14 @@ def limits_of(text: str) -> Limits:
             % {"text": text[:80]}
         )
     return Limits(low, high, step[0] if step else None)
+
+
+def stated_scale(text: str) -> str:
+    """Return LOW:HIGH[:STEP] without blanks, or "". Raise ValueError with a sentence."""
+    text = text.strip()
+    if text and limits_of(text).step:
+        scale_of(text)
+    return text
 
 
 @dataclass(frozen=True, slots=True)

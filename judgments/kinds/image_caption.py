@@ -522,6 +522,11 @@ class Graded(ImageCaptionKind):
     def names_inner_points(self) -> bool:
         return bool(inner_names(self.scale, self.point_names))
 
+    @property
+    def shows_keys(self) -> bool:
+        """Whether keys stand beside the points of a study's own scale, as some are not their numbers."""
+        return any(choice.key != choice.code for choice in self.choices)
+
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         text = form.get(f"u{position}")
         if self.own_scale is not None and isinstance(text, str) and NUMBER.fullmatch(text.strip()):
