@@ -284,10 +284,15 @@ class PairWriter:
         """Return the pair's id; without one in the file, that of the two captions, and their systems, for the image."""
         if row.pair is not None or row.control or not self.compares_pairs:
             return row.pair
-        first, second = row.first or row.first_text, row.second or row.second_text
+        first, second = (
+            getattr(row, f"{side}_text") if getattr(row, side) is None else getattr(row, side)
+            for side in SIDES
+        )
         systems = row.systems()[: len(SIDES)] if isinstance(row, CreditedRow) else ()
         by_systems = systems if any(systems) else ()
-        return content_key("pair", row.image, first, second, *by_systems) if first and second else None
+        if first is None or second is None:
+            return None
+        return content_key("pair", row.image, first, second, *by_systems)
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
         """Add the pairs of rows whose units are new."""
@@ -693,7 +698,7 @@ def _credited_options(row: CreditedRow) -> list[Mapping[str, str]]:
 def _texts_without_system(row: JudgmentRow, sides: Collection[str]) -> frozenset[str]:
     """Return the candidates that people wrote."""
     texts = {"first": row.first_text, "second": row.second_text}
-    return frozenset(one_text(text) for side, text in texts.items() if text and side not in sides)
+    return frozenset(one_text(text) for side, text in texts.items() if text is not None and side not in sides)
 
 
 MOST_VALUES_LISTED = 12

@@ -86,7 +86,7 @@ class Limits:
     Attributes:
         bytes: of a file, and of all files of an archive, once unpacked.
         growth: how many times more bytes there are once unpacked; text packs to about a tenth.
-        lines: of a file, blank ones too.
+        lines: of a file, blank ones too, and entries of a list of JSON.
         line: characters of a line, of a table's record, and of an entry of a JSON document.
         files: of an archive.
         depth: lists and objects of JSON within each other; what reads them may take a step of the stack for each.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_right
 
+from django.utils.translation import gettext
+
 SHOWN_AROUND = 15  # characters on each side of where two texts part
 
 
@@ -17,6 +19,16 @@ def _with_one_form_of_letters(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def is_empty(text: str) -> bool:
+    """Return whether a text has no character that can be seen."""
+    return all(unicodedata.category(letter)[0] in "ZC" for letter in text)
+
+
+def readable(text: str) -> str:
+    """Return a text as people read it: an empty one says so, as an empty place looks like a fault."""
+    return gettext("(empty)") if is_empty(text) else text
 
 
 def parting(first: str, second: str) -> tuple[str, str]:

@@ -332,6 +332,7 @@ def main(folder: Path) -> None:
             sentences = json.loads(said.read() or "[]")
         path.unlink()
         result = {"name": name, "state": state, "said": sentences, "peak": usage.ru_maxrss / 1024}
+        result["seconds"] = round(usage.ru_utime + usage.ru_stime, 1)
         sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()
 

@@ -17,6 +17,7 @@ from django.utils.translation import get_language, get_language_bidi, gettext
 
 from annotation.work import worksheet
 from common.markup import render_inline
+from common.texts import is_empty, readable
 from evaluation.statistics.aggregation.votes_and_means import SURE
 from judgments.design.scale import number_text, shown_number
 from judgments.design.study_design import StudyDesign
@@ -157,22 +158,15 @@ def language_direction(text: str, language: str = "") -> str:
     return "rtl" if script in RTL_SCRIPTS or (not script and first in RTL_LANGUAGES) else "ltr"
 
 
-def is_blank(text: str) -> bool:
-    return all(unicodedata.category(letter)[0] in "ZC" for letter in text)
-
-
 @register.simple_tag(takes_context=True)
 def judged_text(context: Context, text: str) -> SafeString:
     """Show a judged sentence.
 
-    ``bdi`` keeps right-to-left text and direction marks within it. A sentence without visible characters is labelled:
-    an empty card looks like a bug.
+    ``bdi`` keeps right-to-left text and direction marks within it.
     """
     language = getattr(context.get("design"), "language", "")
-    if is_blank(text):
-        return format_html(
-            '<bdi class="said blank" dir="auto">{}</bdi>', gettext("(nothing to be seen in this sentence)")
-        )
+    if is_empty(text):
+        return format_html('<bdi class="said blank" dir="auto">{}</bdi>', readable(text))
     if language:
         return format_html('<bdi class="said" dir="auto" lang="{}">{}</bdi>', language, text)
     return format_html('<bdi class="said" dir="auto">{}</bdi>', text)

@@ -286,8 +286,10 @@ class JSONStream:
         if self._next(peek=True) == "]":
             self._next()
             return
-        number, mark = 0, ","
+        number, mark, most = 0, ",", limits().lines
         while mark == ",":
+            if number == most:
+                raise Excess(f"more than {most:,} entries of a list", "fewer (the setting INCOMING_LINES)")
             yield key, number, self._value()
             number, mark = number + 1, self._next()
         if mark != "]":

@@ -10,7 +10,7 @@ import numpy as np
 
 from evaluation.metrics.inputs import InvalidInput
 from evaluation.metrics.text.tokens import Numbers, TokenizedTexts, Tokenizer, changed, encode, ranges
-from evaluation.numeric.arrays import Ints, starts_of
+from evaluation.numeric.arrays import Flags, Ints, starts_of
 from evaluation.numeric.packing import declare
 
 T = TypeVar("T")
@@ -131,6 +131,22 @@ class Comparison:
         order = np.argsort(self.group_of, kind="stable")
         counts = np.bincount(self.group_of, minlength=self.weights.size)
         return order, starts_of(counts)
+
+    @cached_property
+    def empty(self) -> Flags:
+        """Return whether each of the n candidates is empty."""
+        return np.fromiter((not text.strip() for text in self.texts[: self.size]), bool, self.size)
+
+    def without_empty(self) -> "Comparison":
+        """Return the comparison of the other candidates, with the same documents."""
+        others = np.flatnonzero(~self.empty)
+        return Comparison(
+            [*(self.texts[index] for index in others.tolist()), *self.texts[self.size :]],
+            self.group_of[others],
+            self.group_starts - (self.size - others.size),
+            self.weights,
+            self.documents,
+        )
 
     def distinct_documents(self, enough: int) -> int:
         seen: set[tuple[str, ...]] = set()

@@ -408,7 +408,25 @@ def metric_named(text: str) -> Metric:
         raise PackageFailed(
             f"the entry point {name!r} of package {_package_of(point)} is {point.value}, expected a Metric of that name"
         )
-    return replace(metric, shown={**metric.shown, "package": _package_of(point)})
+    shown = {**metric.shown, "package": _package_of(point)}
+    return replace(metric, compute=_zero_if_empty(metric), shown=shown)
+
+
+def _zero_if_empty(metric: Metric) -> Compute:
+    """Return a computation that scores 0 for empty candidates, which a package need not expect, and others by it."""
+
+    def scores(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
+        if not comparison.empty.any():
+            return metric.compute(comparison, view, settings)
+        images = np.zeros(comparison.size)
+        if comparison.empty.all():
+            return ComputedScores(0.0, images)
+        of_others = metric.compute(comparison.without_empty(), view, settings)
+        images[~comparison.empty] = of_others.images
+        is_mean = metric.statistics == Metric.statistics
+        return replace(of_others, corpus=float(images.mean()) if is_mean else of_others.corpus, images=images)
+
+    return scores
 
 
 FEW_DOCUMENTS = 10
@@ -530,7 +548,8 @@ def _scores(
         signature = _signature(metric, fields, used, comparison, corpus_name)
         results[key] = MetricScore(figures.corpus, figures.images, signature)
     weighed = dict.fromkeys(metric.name for metric, _ in chosen.values() if metric.weighs_by_documents)
-    return Scores(results, tokenizer, VERSION, _warnings(list(weighed), comparison))
+    warnings = (*_empty_captions(comparison), *_few_documents(list(weighed), comparison))
+    return Scores(results, tokenizer, VERSION, warnings)
 
 
 def _chosen(
@@ -640,7 +659,14 @@ def call_of(signature: str) -> MetricCall:
     return MetricCall(metric.name, tokenizer.name, metric.settings(options), signature)
 
 
-def _warnings(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
+def _empty_captions(comparison: Comparison) -> tuple[str, ...]:
+    empty = int(comparison.empty.sum())
+    if not empty:
+        return ()
+    return ("1 empty caption scores 0" if empty == 1 else f"{empty} empty captions score 0",)
+
+
+def _few_documents(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
     documents = comparison.distinct_documents(FEW_DOCUMENTS)
     if not affected or documents == FEW_DOCUMENTS:
         return ()

@@ -28,6 +28,7 @@ from annotation.models.assignments import FINISHED_STATES
 from annotation.snapshots import has_many_assignments
 from common.amounts import thousands
 from common.errors import NotThere, WrongState
+from common.texts import readable
 from evaluation.data.adoption import adopt
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.ranked_lists import outputs_of
@@ -225,7 +226,7 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
             {
                 "picture": picture_address(unit.item),
                 "image": unit.item.name,
-                "text": unit.first.text if unit.first else unit.content.get("text", ""),
+                "text": readable(unit.first.text) if unit.first else unit.content.get("text", ""),
                 "said": pieces[:PIECES_SHOWN],
                 "left": max(len(pieces) - PIECES_SHOWN, 0),
                 "n": consensus.n,

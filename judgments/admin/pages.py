@@ -20,6 +20,7 @@ from django.utils.translation import gettext
 from unfold.decorators import display
 
 from common.errors import QuorumError
+from common.texts import readable
 from judgments.access import views as access_views
 from judgments.access.permissions import may_cancel, may_retry
 from judgments.access.roles import Person, visible_rows
@@ -154,11 +155,11 @@ class UnitAdmin(ReadOnlyAdmin):
 
     @display(description="first")
     def first_text(self, unit: Unit) -> str:
-        return unit.first.text if unit.first else "–"
+        return readable(unit.first.text) if unit.first else "–"
 
     @display(description="second")
     def second_text(self, unit: Unit) -> str:
-        return unit.second.text if unit.second else "–"
+        return readable(unit.second.text) if unit.second else "–"
 
     @display(description="role", label={"control": "info", "withdrawn": "danger", "filtered": "warning"})
     def role(self, unit: Unit) -> tuple[str, str] | str:

@@ -18,7 +18,7 @@ from common.incoming import unpacked_name
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts, read_table
 from judgments.importers.mapping import NAMES, first_rows, guessed
 from judgments.importers.published_sets import TOKEN_FILE
-from judgments.importers.records import Columns, Record
+from judgments.importers.records import Columns, Record, is_blank
 from judgments.importers.tables import CANDIDATE_COLUMNS, DATASET_COLUMNS, Taken, numbering_items
 from judgments.importers.textio import ImportNotes, likely_encoding, read_head
 from judgments.studies.generation import Progress, no_progress
@@ -209,7 +209,7 @@ class Part:
 
     @property
     def taken(self) -> Taken:
-        return Taken(self.only, tuple(self.columns), self.role == IMAGES)
+        return Taken(self.only, tuple(self.columns), self.role == IMAGES, self.role == SYSTEM)
 
     @property
     def nouns(self) -> tuple[str, str]:
@@ -410,11 +410,13 @@ def _table_of(file: Path, part: Part, maps: Mapping[str, Mapping[str, str]]) -> 
 class _Tally:
     images: set[str] = field(default_factory=set)
     captions: int = 0
+    empty: int = 0
     rows: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, image: str, caption: str) -> None:
         self.images.add(image)
         self.captions += 1
+        self.empty += not caption.strip()
         if len(self.rows) < SHOWN:
             self.rows.append((image, caption[:300]))
         elif not caption.isascii() and self.rows[-1][1].isascii():  # shows whether the encoding is right
@@ -433,7 +435,7 @@ def _table_parts(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[li
     if table.mapping is not None:
         records = table.mapping.reader(records)
     records = numbering_items(records)
-    tallies: defaultdict[tuple[str, str], _Tally] = defaultdict(_Tally)
+    tallies: dict[tuple[str, str], _Tally] = defaultdict(_Tally)
     images: set[str] = set()
     columns: list[str] = []
     wanted = Columns(("image",), tuple(ABOUT - {"image"}), loose=True)
@@ -445,6 +447,8 @@ def _table_parts(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[li
         columns = columns or list(record.values)
         images.add(str(record.get("image") or ""))
         _tally(record, columns, tallies)
+    # a column of empty cells alone is nobody's
+    tallies = {key: tally for key, tally in tallies.items() if key[0] or tally.empty < tally.captions}
     if not tallies:
         expected = "a column caption, or a column for each system" if columns else "at least one row"
         raise ImportProblem(file, None, None, "no captions", expected)
@@ -491,15 +495,22 @@ def _is_wide(columns: Sequence[str]) -> bool:
 def _tally(record: Record, columns: Sequence[str], tallies: dict[tuple[str, str], _Tally]) -> None:
     image, text = str(record.get("image") or ""), record.get("text")
     if not _is_wide(columns):
-        caption = record.get("caption") or text
+        caption, system = record.get("caption") or text, str(record.get("system") or "").strip()
+        if system and "caption" in columns and is_blank(record.get("caption")):
+            caption = ""
         if caption is not None:
-            tallies[str(record.get("system") or "").strip(), ""].add(image, str(caption))
+            tallies[system, ""].add(image, str(caption))
         return
     if text is not None:
         tallies["", ""].add(image, str(text))
     for column in columns:
-        if column not in ABOUT and isinstance(record.get(column), str):
-            tallies["", column].add(image, record.values[column])
+        cell = record.values.get(column)
+        if (
+            column not in ABOUT
+            and isinstance(cell, str)
+            and (cell.strip() or not OF_PEOPLE.fullmatch(column))
+        ):
+            tallies["", column].add(image, cell)
 
 
 def _joined(tallies: Sequence[_Tally]) -> _Tally:

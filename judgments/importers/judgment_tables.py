@@ -19,6 +19,7 @@ from common.incoming import quoted
 from common.texts import one_text, parting
 from judgments.design.scale import Extent, Limits, Scale, limits_of, number_text, range_of, scale_of
 from judgments.design.tables import SIDES
+from judgments.drawing.material import text_key
 from judgments.importers.records import (
     ANNOTATION,
     SEARCH,
@@ -49,6 +50,8 @@ MOST_RANK = 100_000  # deeper than any run is kept
 _READ_HERE = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
 JUDGMENT = Shape(JudgmentRow, passed=_READ_HERE)
 CREDITED = Shape(CreditedRow, passed=(*_READ_HERE, "credits"))
+NO_TEXT = "the text that was judged, or {}, its id"
+EMPTY_KEY = text_key("")
 ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
@@ -206,6 +209,11 @@ class TableJudgments(JudgmentSource):
     ) -> None:
         if images is not None and row.image is not None and row.image not in images:
             raise record.problem("image", quoted(row.image), "an image of the dataset")
+        rule = self._rules.get(row.protocol or "")
+        is_stored = captions is not None and row.image is not None  # else its image is what lacks
+        for column in output_columns(rule.plain) if rule is not None and is_stored else ():
+            if getattr(row, column) is None and getattr(row, column.removesuffix("_text")) is None:
+                raise record.problem(column, "nothing", NO_TEXT.format(column.removesuffix("_text")))
         for column in ("reference", "first", "second"):
             name = getattr(row, column)
             if captions is None or name is None or getattr(row, f"{column}_text") is not None:
@@ -268,6 +276,7 @@ class TableJudgments(JudgmentSource):
             "expected": _expected(record),
             "content": _content(record),
             "anonymous": ANONYMOUS.fullmatch(str(record.get("worker")).strip()) is not None,
+            **_empty_outputs(record, rule),
         }
         credits = _credits(record)
         row = (
@@ -310,6 +319,26 @@ class TableJudgments(JudgmentSource):
         if self.protocol is not None and protocol != self.protocol:
             raise record.problem("protocol", quoted(protocol), f"{self.protocol!r}, the study's protocol")
         return protocol
+
+
+def output_columns(kind: Kind | None) -> tuple[str, ...]:
+    """Return the columns of the texts that a kind judges."""
+    if kind is None:
+        return ()
+    alone = kind.judges_one_caption or kind.marks_text
+    return tuple(f"{side}_text" for side in (SIDES if kind.two_sided else SIDES[:1] if alone else ()))
+
+
+def _empty_outputs(record: Record, rule: AnswerRule | None) -> dict[str, str]:
+    """Return the texts of empty cells; an id of another caption says that the file leaves out its text."""
+    if not record.textual or rule is None:
+        return {}
+    values = record.values
+    return {
+        column: ""
+        for column in output_columns(rule.plain)
+        if values.get(column) == "" and values.get(column.removesuffix("_text")) in (None, EMPTY_KEY)
+    }
 
 
 def _caption_of(row: JudgmentRow, side: str) -> str | None:
@@ -424,7 +453,7 @@ def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captio
     if kind.marks_text and captions is not None and row.first is not None:
         text = captions.get(row.first, text)
     if kind.marks_text and text is None:
-        raise record.problem("first_text", "nothing", "the text that was judged, or first, its id")
+        raise record.problem("first_text", "nothing", NO_TEXT.format("first"))
     unit = SimpleNamespace(first=SimpleNamespace(text=text), content=content)
     try:
         stored = rule.clean(kind.exchange.from_file(row.answer, content=content), unit=unit)

@@ -31,7 +31,7 @@ from common.texts import one_text
 from judgments.drawing.material import content_key, text_key
 from judgments.importers import foreign
 from judgments.importers.foreign import TIME_EXPECTED, parse_time
-from judgments.importers.judgment_tables import TableJudgments
+from judgments.importers.judgment_tables import TableJudgments, output_columns
 from judgments.importers.records import (
     MOST_SHOWN,
     SHORT_NAME_LIMIT,
@@ -39,9 +39,11 @@ from judgments.importers.records import (
     JudgmentRow,
     Record,
     RecordReader,
+    is_blank,
     parse_json,
 )
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
+from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
 LAYOUTS = Path(__file__).with_name("layouts")
@@ -52,7 +54,8 @@ WHAT = (
     "content"
 )  # fmt: skip
 ANSWERS = ("value", "answer")
-TEXTS = ("reference_text", "first_text", "second_text")
+OUTPUTS = ("first_text", "second_text")
+TEXTS = ("reference_text", *OUTPUTS)
 MARKS = ("severity", "category", "first_text")
 SYSTEMS = {"system": "first", "second_system": "second"}
 TIMES = ("accepted_at", "submitted_at")
@@ -107,7 +110,6 @@ class ColumnMapping(BaseModel):
         spans: the keys of marked errors: `start`, `end`, `severity`, `category`, and whether `end` is `inclusive`;
             `marked` is a column whose text has ``<v>`` and ``</v>`` around an error.
         merge: whether each row is an error, and those of a unit and a worker are one judgment.
-        empty: what stands for an empty text.
         latest: whether of several answers of a worker on a unit the one with the latest `submitted_at` counts.
         dataset: column of a dataset -> its sources, for the items that the file is about.
         files: pattern of the files of a folder.
@@ -137,7 +139,6 @@ class ColumnMapping(BaseModel):
     scale: Mapping[str, float] = Field(default_factory=dict)
     spans: Mapping[str, str | bool] = Field(default_factory=dict)
     merge: bool = False
-    empty: str = ""
     latest: bool = False
     dataset: Mapping[str, Sources] = Field(default_factory=dict)
     files: str = ""
@@ -353,6 +354,8 @@ class _Reading:
                 if value is not None and value != "":
                     ours[name], origins[name] = value, origin
                     break
+                if name in OUTPUTS and is_blank(value) and origin.partition(".")[0] in record.values:
+                    ours[name] = ""  # unless a later source has it
                 origins.setdefault(name, origin)
         if not self.alone:
             others = record.values.keys() - taken - ours.keys()
@@ -453,7 +456,12 @@ class MappedJudgments(TableJudgments):
 
     def _row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
         values = {name: self._typed(record, name, value) for name, value in record.values.items()}
-        values = {name: value for name, value in values.items() if value is not None}
+        outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
+        values = {
+            name: value
+            for name, value in values.items()
+            if value is not None and (value != "" or name not in OUTPUTS or name in outputs)
+        }
         worker = str(values.get("worker", "")).strip()
         if not worker:
             raise _problem(record, "worker", None, "it in every row")
@@ -465,8 +473,6 @@ class MappedJudgments(TableJudgments):
         if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
             text = foreign.marked(str(values["first_text"]))[0]
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
-        if self.how.empty:
-            values.setdefault("first_text", self.how.empty)
         self._credit(values)
         if self.how.spans:
             values["answer"] = self._marks(record, values)
@@ -483,7 +489,7 @@ class MappedJudgments(TableJudgments):
         value = value if name in ("answer", "spans", "content", "marks") else foreign.plain(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
-            return None
+            return "" if name in OUTPUTS else None
         answers = self.how.values.get("value" if name == "expected" else name)
         if name in TEXTS and not answers:
             return value  # as it was written
@@ -524,7 +530,7 @@ class MappedJudgments(TableJudgments):
             if f"{side}_text" not in values and side not in values and self.text_of is not None:
                 text = self.text_of(str(system), str(values.get("image")))
                 values |= {} if text is None else {f"{side}_text": text}
-            if text := values.get(f"{side}_text"):
+            if (text := values.get(f"{side}_text")) is not None:
                 values.setdefault(side, text_key(text))
                 credits[side] = [{"system": str(system), "rank": 1}]
         if not credits:

@@ -161,6 +161,15 @@ def read_text(value: Any, expected: str = "a text") -> str:
     return value
 
 
+def read_output(value: Any, expected: str = "a text") -> str:
+    """Return what a system wrote, "" for a cell that is empty or blank: an empty output is an output."""
+    return "" if is_blank(value) else read_text(value, expected)
+
+
+def is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
 def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
     """Return name -> row id, by stored and by composed names."""
     known = dict(rows)
@@ -275,6 +284,10 @@ def text(expected: str) -> PlainValidator:
     return PlainValidator(cached_texts(lambda value: read_text(value, expected)))
 
 
+def output(expected: str) -> PlainValidator:
+    return PlainValidator(cached_texts(lambda value: read_output(value, expected)))
+
+
 def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
     return PlainValidator(cached_texts(lambda value: read_name(value, expected, limit)))
 
@@ -291,6 +304,7 @@ def one_of(*choices: str) -> PlainValidator:
 
 Text = Annotated[str, text("a text")]
 CaptionText = Annotated[str, text("a caption")]
+OutputText = Annotated[str, output("a caption")]
 Name = Annotated[str, name()]
 ShortName = Annotated[str, name(limit=SHORT_NAME_LIMIT)]
 WorkerName = Annotated[str, name(limit=WORKER_LIMIT)]
@@ -382,7 +396,7 @@ class CandidateRow:
     """A system's caption for an image; ranks count from 1, and 0 is said by no file."""
 
     image: ImageName
-    text: CaptionText
+    text: OutputText
     rank: Rank = 0
     score: Number | None = None
 
@@ -424,8 +438,8 @@ class JudgmentRow:
     first: Name | None = None
     second: Name | None = None
     reference_text: Text | None = None
-    first_text: Text | None = None
-    second_text: Text | None = None
+    first_text: OutputText | None = None
+    second_text: OutputText | None = None
     kind: Annotated[str, PlainValidator(_kind)] | None = None
     pair: ShortName | None = None
     assignment: ShortName | None = None

@@ -40,6 +40,7 @@ from judgments.importers.records import (
     RecordReader,
     ReferenceRow,
     Shape,
+    is_blank,
     json_cell,
     read_csv,
     read_document,
@@ -276,12 +277,14 @@ class Taken:
     Attributes:
         only: rows with this `system`; "" for those without one; None for all rows.
         columns: columns that hold a caption each, instead of `caption`.
+        of_system: whether they are a system's, so that an empty cell is an empty output.
         images_alone: whether a dataset gets the images without their captions.
     """
 
     only: str | None = None
     columns: tuple[str, ...] = ()
     images_alone: bool = False
+    of_system: bool = False
 
     def of(self, records: RecordReader) -> RecordReader:
         def read(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
@@ -307,7 +310,7 @@ class Taken:
                 name: value for name, value in record.values.items() if name in ("image", *wanted.optional)
             }
             for column in self.columns:
-                if record.get(column) is not None:
+                if column in record.values if self.of_system else not is_blank(record.values.get(column)):
                     values = {**about, "caption": record.values[column]}
                     yield replace(record, values=values, origins={"caption": column})
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 from rest_framework import serializers
 
 from common import amounts
+from common.texts import readable
 from judgments.importers.textio import QUIRKS
 from judgments.kinds.spans.kind import SEVERITY_WORDS
 from judgments.models import Job, Study
@@ -220,6 +221,7 @@ def hours(value: float) -> str:
 
 
 register.filter("describe_note", describe_note)
+register.filter("readable", readable)
 
 register.filter("describe_work", describe_work)
 

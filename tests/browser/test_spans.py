@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.axe import problems, problems_in_both_looks
 from tests.browser.working import PHONE, NewPage, answers, count_of, here, join, submitted
@@ -356,3 +356,22 @@ def test_boxes_lie_on_the_picture_and_their_signs_do_not_cover_each_other(
             assert other is not None
             apart = max(abs(one["x"] - other["x"]) - one["width"], abs(one["y"] - other["y"]) - one["height"])
             assert apart >= 0
+
+
+def test_an_empty_text_says_so_and_what_is_missing_can_be_marked(
+    page: Page, site: Installation, person: str
+) -> None:
+    def emptied(route: Route) -> None:
+        reply = route.fetch()
+        body = re.sub(r'("caption": {"text": )"[^"]*"', r'\1""', reply.text())
+        route.fulfill(response=reply, body=re.sub(r'"words": \[\[.*?\]\]', '"words": []', body))
+
+    join(page, site, "spans", person)  # units are cached, so that the browser's copy is emptied
+    page.route("**/work/**", emptied)
+    page.reload()
+    step = here(page)
+    expect(step.locator("[data-text]")).to_have_text("(empty)")
+    step.get_by_role("button", name="Something is missing").click()
+    step.get_by_role("button", name="Major").click()
+    expect(step.locator("[data-chosen] li")).to_have_count(1)
+    assert not problems(page)

@@ -146,7 +146,7 @@ def test_a_file_is_read_in_pieces_of_any_size(size: int) -> None:
         (b'[{"image_id": true, "caption": "a"}]', "Entry 1 has no image_id"),
         (b'[{"image_id": 1' + b"0" * 5000 + b', "caption": "a"}]', "not COCO results JSON"),
         (b'[{"image_id": 1, "caption": 2}]', "Entry 1 has no caption"),
-        (b'[{"image_id": 1, "caption": " "}]', "Entry 1 has no caption"),
+        (b'[{"image_id": 1, "caption": null}]', "Entry 1 has no caption"),
         (b'[{"image_id": 1, "caption": "\\ud800"}]', "holds a character that is none"),
         (b'[{"image_id": 1, "caption": "' + b"a" * 1001 + b'"}]', "1001 characters"),
         (b'[{"image_id": 1, "caption": "' + b"a" * 200_000 + b'"}]', "not COCO results JSON"),

@@ -270,7 +270,7 @@ def test_the_layout_of_wmt_s_lines_makes_a_dataset_and_a_study(tmp_path: Path) -
     answers = Judgment.objects.order_by("pk").values_list("answer__spans", "unit__first__text")[:3]
     assert list(answers) == [
         ([{"start": None, "end": None, "severity": "minor"}], "a 0"),
-        ([{"start": None, "end": None, "severity": "major"}], "[No translation supplied]"),
+        ([{"start": None, "end": None, "severity": "major"}], ""),
         ([{"start": 2, "end": 4, "severity": "major"}], "abcd"),
     ]
     assert [row.score for row in system_scores(segments)] == pytest.approx([84.6667, 72.5, 66.8333], abs=1e-4)

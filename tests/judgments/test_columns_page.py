@@ -121,10 +121,14 @@ def test_a_workbook_waits_for_its_columns_until_a_job_has_read_it(
 
 
 def test_words_and_layouts_are_taken_on_the_page(designer: Client, dataset: Dataset) -> None:
-    text = "HITId,AssignmentId,WorkerId,Input.image,Answer.fits\nH,A,W,a.jpg,yes\nH,B,V,a.jpg,no\n"
+    text = (
+        "HITId,AssignmentId,WorkerId,Input.image,Input.text,Answer.fits\n"
+        "H,A,W,a.jpg,A dog,yes\nH,B,V,a.jpg,A dog,no\n"
+    )
     address = judgments(designer, dataset, text, format="mturk", protocol="relevance").headers["Location"]
     names = [column["name"] for column in designer.get(address).context["table"]["columns"]]
-    sent = {f"column-{names.index('Input.image')}": "image", f"column-{names.index('Answer.fits')}": "value"}
+    chosen = {"Input.image": "image", "Input.text": "first_text", "Answer.fits": "value"}
+    sent = {f"column-{names.index(name)}": ours for name, ours in chosen.items()}
     assert designer.post(address, sent | {"words": "yes"}).status_code == 200
     assert job_of(designer.post(address, sent | {"words": "yes=1, no=0"})).state == Job.State.DONE
     assert set(Judgment.objects.values_list("value", flat=True)) == {0, 1}

@@ -215,7 +215,7 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
             "wall_seconds: found 100000000000000000000, expected a number of seconds from 0 to 1,000,000,000.",
         ),
         ({"worker": ""}, "worker: found an empty text, expected a name."),
-        ({"first_text": " "}, "first_text: found an empty text, expected a text."),
+        ({"reference_text": " "}, "reference_text: found an empty text, expected a text."),
     ],
 )
 def test_a_wrong_value_is_refused_in_one_sentence(tmp_path, changes, said):

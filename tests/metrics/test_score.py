@@ -365,11 +365,16 @@ def overlap(candidates, references, settings):
     return scores
 
 
+def inverse_lengths(candidates, references, settings):
+    return [1 / len(candidate) for candidate in candidates]
+
+
 def failing(candidates, references, settings):
     return 1 / 0
 
 
 metric = text_metric("trigrams", "F of character n-grams", overlap, options={"n": Option(3, low=1, high=9)})
+inverse = text_metric("inverse", "one over the length", inverse_lengths)
 broken = text_metric("broken", "divides by zero", failing)
 short = text_metric("short", "forgets a caption", lambda *given: [1.0])
 refused = text_metric("refused", "asks for an option", lambda *given: metric.settings({"n": 0}))
@@ -378,6 +383,7 @@ other = "no metric"
 
 POINTS = """[quorum.metrics]
 trigrams = trigram_metric:metric
+inverse = trigram_metric:inverse
 broken = trigram_metric:broken
 short = trigram_metric:short
 refused = trigram_metric:refused
@@ -404,6 +410,14 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "trigram_metric", raising=False)
     return tmp_path
+
+
+def test_a_package_s_metric_gets_no_empty_candidate_which_scores_0(package: Path) -> None:
+    found = score(["dog", "", "a dog", " "], [["a"], ["b"], ["c"], ["d"]], ["inverse"])
+    assert found.scores["inverse"].images.tolist() == [1 / 3, 0, 1 / 5, 0]
+    assert found.scores["inverse"].corpus == pytest.approx((1 / 3 + 1 / 5) / 4)
+    assert found.warnings == ("2 empty captions score 0",)
+    assert score(["", ""], [["a"], ["b"]], ["inverse"]).scores["inverse"].images.tolist() == [0, 0]
 
 
 def test_a_package_s_metric_is_scored_and_signed_with_its_version(package: Path) -> None:

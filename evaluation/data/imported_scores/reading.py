@@ -38,7 +38,7 @@ from judgments.importers.records import (
     read_json_lines,
     read_name,
     read_number,
-    read_text,
+    read_output,
 )
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
@@ -71,7 +71,7 @@ class Texts(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
-            return [self[one] for one in range(len(self))[index]]
+            return [self[row] for row in range(len(self))[index]]
         index = range(len(self))[index]
         return self._utf8[self._ends[index] : self._ends[index + 1]].decode("utf-8", "surrogatepass")
 
@@ -174,7 +174,7 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
             score_columns = _metric_columns(record, metrics)
             keys = {name: Texts() for name in columns}
         for name, column in keys.items():
-            limit = read_name if name in ("image", "system", *ID_COLUMNS.values()) else read_text
+            limit = read_name if name in ("image", "system", *ID_COLUMNS.values()) else read_output
             column.append(record.read(name, limit))
         lines.append(record.line or 0)
         cells.extend(_read_scores_of_row(record, score_columns))
@@ -196,14 +196,16 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
 def _check_size(path: Path, size: int) -> None:
     most = limits().memory // 2
     if size > most:
-        held = f"more than {thousands(most >> 20)} MiB of names, texts and scores"
+        actual = f"more than {thousands(most >> 20)} MiB of names, texts and scores"
         raise ImportProblem(
-            path, None, None, held, "a smaller file; a file for each metric is imported by itself"
+            path, None, None, actual, "a smaller file; a file for each metric is imported by itself"
         )
 
 
 def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
     present = {name for name in KEYS if record.get(name) is not None}
+    if "system" not in present:  # an empty cell is an empty output, or else that of the system
+        present |= {name for name in ID_COLUMNS if name in record.values}
     sides = {
         name: next((column for column in (key, name) if column in present), None)
         for name, key in ID_COLUMNS.items()

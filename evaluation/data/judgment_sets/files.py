@@ -34,6 +34,7 @@ from judgments.importers.records import (
     read_flag,
     read_json_lines,
     read_name,
+    read_output,
     read_text,
 )
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
@@ -243,7 +244,10 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
 def _read_content(record: Record) -> Content:
     names = ("reference", "first", "second")
     ids = [_read_optional(record, name, read_name) for name in names]
-    texts = [_read_optional(record, f"{name}_text", read_text) for name in names]
+    texts = [
+        _read_optional(record, f"{name}_text", read_text if name == "reference" else read_output)
+        for name in names
+    ]
     if record.textual:
         ids = [identifier and unguard_formula(identifier) for identifier in ids]
         texts = [text and unguard_formula(text) for text in texts]

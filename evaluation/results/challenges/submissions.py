@@ -100,9 +100,9 @@ def _check_entry(number: int, entry: Any) -> tuple[str, str]:
         raise SubmissionRefused(
             _("Entry %(number)s has no image_id that is a name or a whole number.") % {"number": number}
         )
-    if not isinstance(caption, str) or not caption.strip():
+    if not isinstance(caption, str):
         raise SubmissionRefused(
-            _("Entry %(number)s has no caption; expected a text that is not empty.") % {"number": number}
+            _("Entry %(number)s has no caption; expected a text, which may be empty.") % {"number": number}
         )
     if len(caption) > LONGEST_CAPTION:
         raise SubmissionRefused(

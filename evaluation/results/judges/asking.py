@@ -36,6 +36,7 @@ from common.amounts import counted
 from common.errors import DataConflict, WrongState
 from common.incoming import load_json
 from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
+from common.texts import readable
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.statistics.aggregation.votes_and_means import (
@@ -284,9 +285,11 @@ def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", pict
     lines = [f"Source text: {source}"] if source else []
     if before := shown.get("document", {}).get("before"):
         lines.append(f"Text before: {before}")
-    lines += [f"{number}: {option['text']}" for number, option in enumerate(shown.get("options", ()), 1)]
     lines += [
-        f"{name.upper() if len(name) == 1 else name.capitalize()}: {part['text']}"
+        f"{number}: {readable(option['text'])}" for number, option in enumerate(shown.get("options", ()), 1)
+    ]
+    lines += [
+        f"{name.upper() if len(name) == 1 else name.capitalize()}: {readable(part['text'])}"
         for name, part in shown.items()
         if isinstance(part, Mapping) and "text" in part
     ]

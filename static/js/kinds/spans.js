@@ -73,6 +73,14 @@ function setUpSide(step, place) {
       at = end;
     });
     appendMarked(parts, at, signs.length);
+    if (!quoted(0, signs.length).trim()) {
+      const nothing = document.createElement("span");
+      nothing.className = "said blank";
+      nothing.setAttribute("role", "option"); // a list of options has one
+      nothing.setAttribute("aria-disabled", "true");
+      nothing.textContent = text.dataset.empty;
+      parts.append(nothing);
+    }
     text.replaceChildren(parts);
     if (here >= 0) text.setAttribute("aria-activedescendant", `w${position}-${here}`);
     else text.removeAttribute("aria-activedescendant");
