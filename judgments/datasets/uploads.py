@@ -368,7 +368,7 @@ def _scale_seen(table: Table, protocol: str) -> str:
     try:
         numbers = [float(cell) for cell in cells if cell]
         extent = reduce(Extent.joined, numbers[1:], Extent.of(numbers[0]))
-        return (kind.scale if extent.within(kind.scale) else extent.usual_scale()).in_words
+        return extent.scale_by_values(kind.scale).in_words
     except (ValueError, IndexError):
         return ""
 

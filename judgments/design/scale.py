@@ -299,16 +299,21 @@ class Extent:
         step = Fraction(common, self.step.denominator * away.denominator)
         return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
 
-    def within(self, scale: Scale) -> bool:
-        """Return whether all numbers are points of a scale from a whole number on by steps of 1."""
-        return exact(scale.low) <= self.low and self.high <= exact(scale.high) and self.step == scale.step
+    def scale_by_values(self, usual: Scale) -> Scale:
+        """Return the scale that the numbers say: the usual one, or one with its ends and a smaller step.
 
-    def usual_scale(self) -> Scale:
-        """Return the smallest scale from 1, from 0, or as far below 0 as above it, up to a whole number.
+        Where they go beyond it, or keep to its first tenth between its points: the smallest scale from 1, from 0, or
+        as far below 0 as above it, up to a whole number.
 
         Raises:
             ValueError: it has too many points, or numbers that are too large.
         """
+        ends = exact(usual.low), exact(usual.high)
+        if ends[0] <= self.low and self.high <= ends[1]:
+            if self.step == usual.step:
+                return usual
+            if self.high > ends[1] / 10:
+                return _checked_scale(*ends, self.step)
         high = math.ceil(self.high)
         low = 1 if self.low >= 1 else 0
         if self.low < 0:

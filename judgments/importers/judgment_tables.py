@@ -134,7 +134,7 @@ class AnswerRule:
         if limits is not None:
             self._take_scale(extent.scale())
         else:
-            self._take_scale(usual if extent.within(usual) else extent.usual_scale())
+            self._take_scale(extent.scale_by_values(usual))
         self._extent = extent
 
     def _take_scale(self, scale: Scale) -> None:
