@@ -18,8 +18,7 @@ from django.utils.translation import gettext_lazy
 from common.rows import AppendOnlyRow
 from judgments.design.tables import Plan
 from judgments.models import CandidatePair, Dataset, Study, Unit
-from judgments.models.datasets import Person, account_key
-from judgments.models.numbers import NumberField
+from judgments.models.datasets import NumberField, Person, account_key
 
 LONGEST_METRIC = 80  # characters of a metric's name with its options
 # What an evaluation computes, unless asked for others.

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from judgments.models.numbers import NumberField
+from judgments.models.datasets import NumberField
 
 
 class Migration(migrations.Migration):

@@ -15,8 +15,7 @@ from django.utils.translation import pgettext_lazy
 
 from annotation.models.people import Worker
 from judgments.models import HIT, Caption, Study, Unit
-from judgments.models.datasets import account_key
-from judgments.models.numbers import NumberField
+from judgments.models.datasets import NumberField, account_key
 
 LEASED_STATES = ("reserved", "accepted")
 

@@ -41,7 +41,7 @@ from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from common.markup import render_markdown
 from judgments.admin.base import signed_in
-from judgments.design.scale import shown_number
+from judgments.design.scale import display_number
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
@@ -152,7 +152,7 @@ def draw_case_figure(
 def _axis_labels(kind: Kind) -> tuple[str, str]:
     if kind.two_sided:
         return pgettext("staff", "left"), pgettext("staff", "right")
-    return ("", "") if kind.is_open else (shown_number(max(kind.values)), shown_number(min(kind.values)))
+    return ("", "") if kind.is_open else (display_number(max(kind.values)), display_number(min(kind.values)))
 
 
 def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> float:

@@ -19,7 +19,7 @@ from annotation.work import worksheet
 from common.markup import render_inline
 from common.texts import is_empty, readable
 from evaluation.statistics.aggregation.votes_and_means import SURE
-from judgments.design.scale import number_text, shown_number
+from judgments.design.scale import display_number, number_text
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import normalise_phrase
 from judgments.hit_templates.filling import checked_answer, fill_page, filled_questions, first_answer
@@ -52,9 +52,9 @@ def digits(number: float | None) -> str:
 
 
 @register.filter
-def reading(number: float) -> str:
+def display(number: float) -> str:
     """Return a number as people read it: 2,5 in German, and with a minus sign."""
-    return shown_number(number)
+    return display_number(number)
 
 
 @register.filter

@@ -60,7 +60,7 @@ from evaluation.results.rankings import (
 from evaluation.results.systems import verdict_of_systems
 from evaluation.statistics.inference import NAIVE
 from judgments.access.roles import note_event
-from judgments.design.scale import Scale, plain_number, shown_number
+from judgments.design.scale import Scale, display_number, plain_number
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
 from judgments.studies.generation import Progress, describe_stopping, no_progress
@@ -185,7 +185,7 @@ def scale_sentence(result: Mapping[str, Any]) -> str:
     return _(
         "Answers are on the scale %(scale)s. “describes”: the share of outputs with a mean in its upper half, above "
         "%(middle)s."
-    ) % {"scale": scale.in_words, "middle": shown_number(above)}
+    ) % {"scale": scale.in_words, "middle": display_number(above)}
 
 
 def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:

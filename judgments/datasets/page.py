@@ -51,7 +51,7 @@ from judgments.datasets.understanding import (
     Understood,
     as_understood,
 )
-from judgments.design.scale import stated_scale
+from judgments.design.scale import parse_scale
 from judgments.importers import (
     CANDIDATE_FORMATS,
     DATASET_FORMATS,
@@ -402,7 +402,7 @@ class JudgmentsForm(UploadForm):
 
     def clean_scale(self) -> str:
         try:
-            return stated_scale(self.cleaned_data["scale"])
+            return parse_scale(self.cleaned_data["scale"])
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
 

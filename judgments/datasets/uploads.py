@@ -36,7 +36,7 @@ from judgments.datasets.understanding import (
     table_of,
     understand,
 )
-from judgments.design.scale import Extent, stated_scale
+from judgments.design.scale import Extent, parse_scale
 from judgments.importers import TABLE_FORMATS, ImportProblem, read_layouts
 from judgments.importers.mapping import parse_pairs
 from judgments.importers.textio import ImportProblems
@@ -353,13 +353,13 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
         "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
         "zone": before.get("zone", ""),
         "scale": args.get("scale", ""),
-        "scale_seen": _scale_seen(table, str(args.get("protocol") or ""))
+        "scale_of_rows": _scale_of_first_rows(table, str(args.get("protocol") or ""))
         if kind == "import_judgments"
         else "",
     }
 
 
-def _scale_seen(table: Table, protocol: str) -> str:
+def _scale_of_first_rows(table: Table, protocol: str) -> str:
     """Return the scale that the first answers of a table fit, in words; "" if they are no numbers or need none."""
     kind, column = KINDS.get(protocol), table.chosen.get("value")
     if kind is None or kind.scale is None or column not in table.names:
@@ -367,7 +367,7 @@ def _scale_seen(table: Table, protocol: str) -> str:
     cells = [row[table.names.index(column)].strip() for row in table.rows]
     try:
         numbers = [float(cell) for cell in cells if cell]
-        extent = reduce(Extent.joined, numbers[1:], Extent.of(numbers[0]))
+        extent = reduce(Extent.with_number, numbers[1:], Extent.of(numbers[0]))
         return extent.scale_by_values(kind.scale).in_words
     except (ValueError, IndexError):
         return ""
@@ -409,7 +409,7 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
     if waiting["kind"] == "import_judgments":
         args["good_rows"] = "good_rows" in values
         try:
-            args["scale"] = stated_scale(values.get("scale", ""))
+            args["scale"] = parse_scale(values.get("scale", ""))
         except ValueError as error:
             raise UploadRefused(f"{gettext('Scale of the answers')}: {error}.") from None
     return args

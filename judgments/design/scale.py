@@ -45,7 +45,7 @@ def number_text(number: float) -> str:
     return f"{Decimal(repr(plain_number(number))):f}"
 
 
-def shown_number(number: float) -> str:
+def display_number(number: float) -> str:
     """Return a number as people read it: with the decimal sign of the language, and a minus sign."""
     return number_format(Decimal(number_text(number))).replace("-", "−")
 
@@ -193,10 +193,10 @@ class Scale(Part):
 
     @property
     def in_words(self) -> str:
-        ends = {"low": shown_number(self.low), "high": shown_number(self.high)}
+        ends = {"low": display_number(self.low), "high": display_number(self.high)}
         if self.step == 1:
             return gettext("%(low)s to %(high)s") % ends
-        return gettext("%(low)s to %(high)s by %(step)s") % {**ends, "step": shown_number(self.step)}
+        return gettext("%(low)s to %(high)s by %(step)s") % {**ends, "step": display_number(self.step)}
 
     @property
     def keypad(self) -> str:
@@ -216,8 +216,8 @@ class Scale(Part):
     def around(self, point: float, share: float) -> tuple[float, float]:
         """Return the range about a point within a share of the scale, at least one step."""
         steps = max(1, math.floor(exact(share) * (exact(self.high) - exact(self.low)) / exact(self.step)))
-        place = self.points.index(point)
-        return self.points[max(0, place - steps)], self.points[min(len(self) - 1, place + steps)]
+        position = self.points.index(point)
+        return self.points[max(0, position - steps)], self.points[min(len(self) - 1, position + steps)]
 
     def same_points(self, other: Scale) -> bool:
         return str(self) == str(other)
@@ -263,7 +263,7 @@ def limits_of(text: str) -> Limits:
     return Limits(low, high, step[0] if step else None)
 
 
-def stated_scale(text: str) -> str:
+def parse_scale(text: str) -> str:
     """Return LOW:HIGH[:STEP] without blanks, or "". Raise ValueError with a sentence."""
     text = text.strip()
     if text and limits_of(text).step:
@@ -285,14 +285,14 @@ class Extent:
 
     @classmethod
     def of(cls, number: float) -> Extent:
-        return cls(exact(number), exact(number)).joined(number)
+        return cls(exact(number), exact(number)).with_number(number)
 
     @classmethod
     def between(cls, limits: Limits) -> Extent:
         low, high = exact(limits.low), exact(limits.high)
-        return cls(low, high, origin=low).joined(limits.high)
+        return cls(low, high, origin=low).with_number(limits.high)
 
-    def joined(self, number: float) -> Extent:
+    def with_number(self, number: float) -> Extent:
         value = exact(number)
         away = abs(value - self.origin)
         common = math.gcd(self.step.numerator * away.denominator, away.numerator * self.step.denominator)
@@ -313,20 +313,20 @@ class Extent:
             if self.step == usual.step:
                 return usual
             if self.high > ends[1] / 10:
-                return _checked_scale(*ends, self.step)
+                return _scale_between(*ends, self.step)
         high = math.ceil(self.high)
         low = 1 if self.low >= 1 else 0
         if self.low < 0:
             high = max(high, -math.floor(self.low))
             low = -high
-        return _checked_scale(Fraction(low), Fraction(max(high, low + 1)), self.step)
+        return _scale_between(Fraction(low), Fraction(max(high, low + 1)), self.step)
 
     def scale(self) -> Scale:
         """Return the scale from the lowest to the highest number. Raise ValueError as ``usual_scale``."""
-        return _checked_scale(self.low, self.high, self.step)
+        return _scale_between(self.low, self.high, self.step)
 
 
-def _checked_scale(low: Fraction, high: Fraction, step: Fraction) -> Scale:
+def _scale_between(low: Fraction, high: Fraction, step: Fraction) -> Scale:
     if max(abs(low), abs(high)) > LARGEST:
         raise ValueError(
             pgettext("staff", "expected numbers from %(low)s to %(high)s")

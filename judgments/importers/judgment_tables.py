@@ -67,7 +67,7 @@ class AnswerRule:
     def __init__(self, kind: Kind) -> None:
         self.plain = kind
         self.setting: str | None = None
-        self.stated = ""
+        self.scale_text = ""
         self._limits: Limits | None = None
         self._extent: Extent | None = None
         self._numbers: set[tuple[object, bool]] = set()
@@ -86,13 +86,13 @@ class AnswerRule:
         Raises:
             ValueError: it is no scale, another one than before, or the kind has none.
         """
-        if text == self.stated:
+        if text == self.scale_text:
             return
         if self.plain.scale is None:
             raise ValueError(f"expected no scale, which {self.plain.name} has not")
-        if self.stated:
-            raise ValueError(f"expected {self.stated}, as before")
-        self.stated, self._limits = text, limits_of(text)
+        if self.scale_text:
+            raise ValueError(f"expected {self.scale_text}, as before")
+        self.scale_text, self._limits = text, limits_of(text)
         self._extent = Extent.between(self._limits)
         if self._limits.step:
             self._take_scale(scale_of(text))
@@ -125,12 +125,12 @@ class AnswerRule:
         limits, usual = self._limits, self.plain.scale
         assert usual is not None
         if limits is not None and limits.step:
-            if value not in (scale := scale_of(self.stated)):
+            if value not in (scale := scale_of(self.scale_text)):
                 raise ValueError(f"expected {scale.in_words}")
             return
         if limits is not None and not limits.low <= value <= limits.high:
             raise ValueError(f"expected {number_text(limits.low)} to {number_text(limits.high)}")
-        extent = Extent.of(value) if self._extent is None else self._extent.joined(value)
+        extent = Extent.of(value) if self._extent is None else self._extent.with_number(value)
         if limits is not None:
             self._take_scale(extent.scale())
         else:

@@ -23,7 +23,7 @@ from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict
 
 from evaluation.statistics.choosing import OPEN
-from judgments.design.scale import Scale, number_text, plain_number, shown_number
+from judgments.design.scale import Scale, display_number, number_text, plain_number
 from judgments.design.wordings import Wording
 from judgments.drawing.controls import ControlSlot, Known, Makers, hits_of
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec, content_key
@@ -61,7 +61,7 @@ class Choice:
 
     @property
     def number(self) -> str:
-        return shown_number(self.value)
+        return display_number(self.value)
 
     @property
     def has_words(self) -> bool:

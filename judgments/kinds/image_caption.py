@@ -31,12 +31,12 @@ from evaluation.statistics.choosing import relevance_range
 from judgments.design.scale import (
     NUMBER,
     Scale,
+    display_number,
     number_text,
     plain_number,
     range_of,
     range_text,
     scale_of,
-    shown_number,
 )
 from judgments.design.tables import CROSSED
 from judgments.design.wordings import CAPTION, WORDINGS
@@ -452,7 +452,7 @@ class Graded(ImageCaptionKind):
         averaged=True,
     )
     rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
-    own_scale: Scale | None = None  # of a study, which its page and its clients are told
+    study_scale: Scale | None = None  # of a study, which its page and its clients are told
     point_names: Mapping[str, str] = {}  # of that scale
 
     def setting(self, design: StudyDesign) -> str:
@@ -484,7 +484,7 @@ class Graded(ImageCaptionKind):
     def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:
         """Return this kind with a study's own scale; ``labels`` names its points, or some of them."""
         changed = copy(self)
-        changed.scale = changed.own_scale = scale
+        changed.scale = changed.study_scale = scale
         changed.values = scale.points
         changed.good, changed.bad = range_text(*scale.upper_half), range_text(*scale.lower_half)
         changed.relevance = RelevanceScale(describes=scale.is_upper, grade=scale.steps_to, averaged=True)
@@ -510,11 +510,11 @@ class Graded(ImageCaptionKind):
         if self.point_names:
             ends = (number_text(self.scale.low), number_text(self.scale.high))
             return self.point_names.get(ends[0], ""), self.point_names.get(ends[1], "")
-        low, high = self.built_in_poles
+        low, high = self.default_poles
         return low, high
 
     @property
-    def built_in_poles(self) -> list[str]:
+    def default_poles(self) -> list[str]:
         judged = next(judged for judged, wording in self.wordings.items() if wording.title == self.title)
         return WORDINGS["slider"][judged].ends
 
@@ -529,38 +529,38 @@ class Graded(ImageCaptionKind):
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         text = form.get(f"u{position}")
-        if self.own_scale is not None and isinstance(text, str) and NUMBER.fullmatch(text.strip()):
+        if self.study_scale is not None and isinstance(text, str) and NUMBER.fullmatch(text.strip()):
             return plain_number(float(text))
         return super().read_form(form, position, unit)
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> float:
-        if self.own_scale is None:
+        if self.study_scale is None:
             return super().clean_answer(answer, unit=unit, design=design)
-        if type(answer) not in (int, float) or answer not in self.own_scale:
-            raise ValueError(gettext("expected %(values)s") % {"values": self.own_scale.in_words})
+        if type(answer) not in (int, float) or answer not in self.study_scale:
+            raise ValueError(gettext("expected %(values)s") % {"values": self.study_scale.in_words})
         return plain_number(answer)
 
     def describe_answer(self, answer: Any) -> str:
-        if self.own_scale is None or not isinstance(answer, int | float):
+        if self.study_scale is None or not isinstance(answer, int | float):
             return super().describe_answer(answer)
-        words = self.point_names.get(number_text(answer))
-        return f"{shown_number(answer)}: {words}" if words else shown_number(answer)
+        label = self.point_names.get(number_text(answer))
+        return f"{display_number(answer)}: {label}" if label else display_number(answer)
 
     def describe_expected(self, expected: Any) -> str:
-        if self.own_scale is None:
+        if self.study_scale is None:
             return super().describe_expected(expected)
         low, high = range_of(str(expected))
         if low == high:
             return self.describe_answer(low)
-        return gettext("%(low)s to %(high)s") % {"low": shown_number(low), "high": shown_number(high)}
+        return gettext("%(low)s to %(high)s") % {"low": display_number(low), "high": display_number(high)}
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         shown = super().present_unit(unit, side=side, picture_url=picture_url)
-        return shown if self.own_scale is None else {**shown, "scale": self.scale_shown()}
+        return shown if self.study_scale is None else {**shown, "scale": self.scale_for_clients()}
 
-    def scale_shown(self) -> dict[str, Any]:
+    def scale_for_clients(self) -> dict[str, Any]:
         """Return the scale as clients read it, with the words of the page's language."""
-        assert self.own_scale is not None
+        assert self.study_scale is not None
         ends = {"low": self.scale.low, "high": self.scale.high, "step": self.scale.step}
         return {**ends, "labels": dict(self.point_names)}
 
@@ -615,10 +615,10 @@ class SliderRehearsal(ScaleRehearsal):
         """Place mistakes up to a share of the scale beyond the right range."""
         if right is not False:
             return super().draw_answer(unit, truth, right=right, rng=rng)
-        good = [place for place, value in enumerate(self.values) if self.is_right(value, truth)]
+        good = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]
         far = int(rng.integers(1, max(1, round(FAR * (len(self.values) - 1))) + 1))
-        places = (min(good) - far, max(good) + far)
-        fitting = [self.values[place] for place in places if 0 <= place < len(self.values)]
+        near = (min(good) - far, max(good) + far)
+        fitting = [self.values[index] for index in near if 0 <= index < len(self.values)]
         return (
             plain_number(rng.choice(fitting))
             if fitting
@@ -666,7 +666,7 @@ class Slider(Graded):
             ) % {"name": inner[0]}
 
     @property
-    def built_in_poles(self) -> list[str]:
+    def default_poles(self) -> list[str]:
         assert self.wording is not None
         return self.wording.ends
 

@@ -145,7 +145,7 @@ class TestImport:
             pytest.param("1:5:0.3", "step is 0.3, by which 5 cannot be reached from 1", id="odd-step"),
         ],
     )  # fmt: skip
-    def test_a_stated_scale_that_does_not_fit_is_refused(
+    def test_a_parse_scale_that_does_not_fit_is_refused(
         self, dataset: Dataset, tmp_path: Path, scale: str, refusal: str
     ) -> None:
         with pytest.raises(ImportProblem) as caught:
@@ -153,7 +153,7 @@ class TestImport:
         assert refusal in str(caught.value)
         assert not Study.objects.exists()
 
-    def test_a_stated_scale_without_a_step_takes_it_from_the_answers(
+    def test_a_parse_scale_without_a_step_takes_it_from_the_answers(
         self, dataset: Dataset, tmp_path: Path
     ) -> None:
         import_judgments(**source(tmp_path), study="halves", scale="1:6")

@@ -334,10 +334,10 @@ class PointsField(LinesField):
     def prepare_value(self, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        return "\n".join(f"{point} = {words}" for point, words in value.items())
+        return "\n".join(f"{point} = {label}" for point, label in value.items())
 
     def to_python(self, value: Any) -> Any:
-        words = {}
+        labels = {}
         for number, line in enumerate(super().to_python(value), start=1):
             point, equals, text = (part.strip() for part in line.partition("="))
             if not (point and equals and text):
@@ -347,8 +347,8 @@ class PointsField(LinesField):
                     )
                     % {"number": number, "line": line}
                 )
-            words[point] = text
-        return words
+            labels[point] = text
+        return labels
 
 
 class PairsField(LinesField):
@@ -485,7 +485,7 @@ def describe_value(key: str, value: Any) -> str:
     if value is None or value in ("", []):
         return "–"
     if key == "scale.labels":
-        return ", ".join(f"{point}: {words}" for point, words in value.items())
+        return ", ".join(f"{point}: {label}" for point, label in value.items())
     if isinstance(value, dict):
         return describe_translations(value)
     if isinstance(value, list):

@@ -271,7 +271,7 @@ def _question_setting(study: Study) -> str:
     return kind.setting(design_of(study)) if kind.two_sided else ""
 
 
-def _own_scale(study: Study) -> str:
+def _study_scale(study: Study) -> str:
     kind = KINDS[study.protocol]
     return kind.setting(design_of(study)) if kind.scale else ""
 
@@ -280,7 +280,7 @@ def _columns_left_out(study: Study) -> tuple[str, ...]:
     return (
         *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
         *(() if _question_setting(study) else (ANSWERS,)),
-        *(() if _own_scale(study) else (SCALE,)),
+        *(() if _study_scale(study) else (SCALE,)),
         *(() if design_of(study).chosen or has_chances(study) else (CHANCE,)),
     )
 
@@ -327,7 +327,7 @@ class JudgmentRows:
     def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
-        left_out, question, scale = _columns_left_out(study), _question_setting(study), _own_scale(study)
+        left_out, question, scale = _columns_left_out(study), _question_setting(study), _study_scale(study)
         live, chosen = has_chances(study), design_of(study).chosen
         chances: Mapping[str, float] = chosen.chances if chosen else {}
         replaces = self._replaced(units)
@@ -503,7 +503,7 @@ def parquet_schema(study: Study) -> pa.Schema:
     import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
 
     types = {
-        "value": pa.float64() if _own_scale(study) else pa.int16(),
+        "value": pa.float64() if _study_scale(study) else pa.int16(),
         "control": pa.bool_(),
         "used": pa.bool_(),
         "simulated": pa.bool_(),
