@@ -54,7 +54,7 @@ def import_judgments(
             scale=scale,
             progress=run.progress,
         )
-        result |= {**asdict(summary), "study": study}
+        result |= {**asdict(summary), "study": summary.what.partition(",")[0]}
     if not good_rows:
         uploads.discard_upload(upload)
 

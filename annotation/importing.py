@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -19,6 +19,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
+from django.utils.text import slugify
 from pydantic import ValidationError
 
 from annotation.crowds.people import worker_name
@@ -35,6 +36,7 @@ from judgments.datasets.importing import (
     ImportSummary,
     check_owner,
     known_lists,
+    names_by_text,
     remember_mapping,
     renumber_ranks,
     store_candidates,
@@ -43,7 +45,13 @@ from judgments.design.reading import make_design
 from judgments.design.scale import Scale
 from judgments.design.tables import SIDES
 from judgments.drawing.material import content_key, text_key
-from judgments.importers import ColumnMapping, JudgmentSource, open_judgments
+from judgments.importers import (
+    ColumnMapping,
+    ImportProblem,
+    JudgmentSource,
+    by_criterion,
+    open_judgments,
+)
 from judgments.importers.judgment_tables import BadRows
 from judgments.importers.mapping import MappedJudgments
 from judgments.importers.records import (
@@ -55,6 +63,7 @@ from judgments.importers.records import (
     WinnerRow,
     by_name,
 )
+from judgments.importers.textio import QUIRKS
 from judgments.kinds import KINDS, Kind
 from judgments.models import (
     HIT,
@@ -71,7 +80,7 @@ from judgments.models import (
 )
 from judgments.models.studies import NOBODY
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import create_study, design_of, find_dataset
+from judgments.studies.studies import create_study, design_of, find_dataset, find_study
 
 JUDGMENT_FIELDS = (
     "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "set_aside",
@@ -721,6 +730,7 @@ class FileContent:
     expected: int = 0
     unused: int = 0
     example: str = ""
+    setting: str = ""
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
@@ -735,8 +745,8 @@ class FileContent:
             f"  {self.controls:,} on control items, {self.expected:,} of them with a right answer; "
             f"{self.unused:,} are not to be used",
             f"  the first: {self.example}",
+            *([f"  options of the study by these values: {self.setting}"] if self.setting else []),
             *(f"  {note}" for note in self.notes),
-            "Nothing was stored (--dry-run).",
         ]
 
 
@@ -787,7 +797,9 @@ def inspect_judgments(
             )
     if left_out is not None:
         left_out.write()
-    content.notes = [*source.notes.sentences(), *filter(None, [_scale_words(source)])]
+    scale_words = _scale_words(source)
+    content.setting = "" if scale_words else source.setting
+    content.notes = [*source.notes.sentences(), *filter(None, [scale_words])]
     return content
 
 
@@ -812,13 +824,19 @@ def import_judgments(
     Args:
         protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose rows
         do not name one.
-        mapping: of foreign columns.
+        mapping: of foreign columns. Several criteria become studies named `study` and the criterion.
         bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
         scale: of graded or slider answers, LOW:HIGH[:STEP]; without it, the file states it, or its answers say it.
         design: keys of a study file for the new study, such as the weights of marked errors.
         dry_run: whether to take all back at the end, to learn what is refused.
     """
     material = find_dataset(dataset)
+    criteria = by_criterion(format, path, encoding=encoding, mapping=mapping)
+    if list(criteria) != [""]:
+        return _import_criteria(
+            criteria, format=format, path=path, dataset=dataset, study=study, protocol=protocol, encoding=encoding,
+            mapping=mapping, bad_rows=bad_rows, scale=scale, design=design, dry_run=dry_run, progress=progress,
+        )  # fmt: skip
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
     references = set(
         Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
@@ -867,7 +885,7 @@ def import_judgments(
             if not writer.judgments and not writer.pairs.ids:
                 raise DataConflict(f"{path} holds no judgments; nothing was imported.")
             notes = source.notes.sentences()
-            if source.setting and not source.states_scale:
+            if dry_run or (source.setting and not source.states_scale):
                 notes += filter(None, [_scale_words(source)])
             Study.objects.filter(pk=writer.study.pk).update(
                 design=writer.study.design,
@@ -892,6 +910,39 @@ def import_judgments(
     return ImportSummary(study, True, counts, notes)
 
 
+def _import_criteria(
+    criteria: Mapping[str, ColumnMapping | None],
+    *,
+    study: str,
+    mapping: ColumnMapping | None,
+    bad_rows: Path | None,
+    **values: Any,
+) -> ImportSummary:
+    """Import the answers about each criterion as a study of its own; their notes name the others."""
+    if bad_rows is not None:
+        raise ImportProblem(values["path"], None, "--bad-rows", "several criteria", "it for one of them")
+    slugs = {name: f"{study}-{slugify(name) or number}" for number, name in enumerate(criteria, start=1)}
+    if len(set(slugs.values())) < len(slugs):
+        raise DataConflict(
+            f"Two criteria of {', '.join(slugs)} would have the same name as a study; rename one."
+        )
+    sentence = QUIRKS["criteria"].format(detail=", ".join(slugs.values()))
+    whole = ImportSummary(", ".join(slugs.values()), False, {}, [sentence])
+    with transaction.atomic():
+        for name, how in criteria.items():
+            summary = import_judgments(study=slugs[name], mapping=how, **values)
+            whole = replace(whole, created=whole.created or summary.created)
+            whole.counts.update({f"{what}, {name}": count for what, count in summary.counts.items()})
+            whole.notes.extend(f"{name}: {note}" for note in summary.notes)
+            if summary.created:
+                row = find_study(slugs[name])
+                row.notes = {**row.notes, "sentences": [*row.notes.get("sentences", []), sentence]}
+                row.save(update_fields=["notes"])
+        remember_mapping(find_dataset(values["dataset"]), "import_judgments", mapping)
+        transaction.set_rollback(values["dry_run"])
+    return whole
+
+
 def _opened(
     dataset: Dataset,
     format: str,
@@ -911,6 +962,8 @@ def _opened(
         worker_name=worker_name,
     )
     if isinstance(source, MappedJudgments):
+        names = SimpleLazyObject(partial(names_by_text, dataset))
+        source.items_of = lambda text: names.get(text, ())
         texts = cache(partial(_texts_of, dataset))
         source.text_of = lambda system, image: texts(system).get(image)
     return source

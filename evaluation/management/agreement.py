@@ -28,6 +28,7 @@ from evaluation.results.consensus import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments
 from evaluation.statistics.inference import NAIVE, RESAMPLES
 from evaluation.statistics.inputs import StatisticsError
+from judgments.importers.options import add_options, mapping_of
 from judgments.kinds import KINDS
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
@@ -86,6 +87,7 @@ class Agreement(QuorumCommand):
             "--resamples", type=int, default=RESAMPLES, help="of the bootstrap (default %(default)s)"
         )
         parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default %(default)s)")
+        add_options(parser, "map", "values", "people", "where", "header_row")
         parser.add_argument("--encoding", help="of a file that is neither UTF-8 nor has a byte order mark")
         parser.add_argument(
             "--with",
@@ -113,16 +115,21 @@ class Agreement(QuorumCommand):
             )
         parser.add_argument(
             "--missing",
-            choices=MISSING,
-            help=f"units that only the second source has: left out, or a no of the first (default {MISSING[0]})",
+            metavar="WORDS",
+            help=f"words for an empty cell, such as NA,None; with --with, units that only the second source has: "
+            f"{' or '.join(MISSING)} of the first (default {MISSING[0]})",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["second"] is not None:
+            if options["missing"] not in (None, *MISSING):
+                raise EvaluationError(
+                    f"--missing is {options['missing']!r}, expected {' or '.join(MISSING)} beside --with."
+                )
             self._compare(options)
             return
         for name in OF_TWO:
-            if options[name] is not None:
+            if options[name] is not None and name != "missing":
                 raise EvaluationError(
                     f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
                 )
@@ -131,11 +138,11 @@ class Agreement(QuorumCommand):
     def _measure(self, options: dict[str, Any]) -> None:
         chosen: str | None = options["level"]
         names = _coefficients(options["coefficient"])
-        table = self._read(options["path"], chosen, options["encoding"])
+        table = self._read(options, chosen)
         level = chosen or table.level
         if level != "nominal" and table.values.dtype == object:
             # The protocol asked for numbers and a text was found: reading again names its line.
-            table = self._read(options["path"], level, options["encoding"])
+            table = self._read(options, level)
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
         clusters = NAIVE if options["naive"] else "item" if table.anonymous else "both"
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
@@ -162,19 +169,22 @@ class Agreement(QuorumCommand):
         self._say_aside(table, result.reason, result.note, math.isnan(result.value))
         self._tell(figures, options["output"])
 
-    def _read(self, path: Path, level: str | None, encoding: str | None) -> FileJudgments:
-        numeric = level not in (None, "nominal")
+    def _read(self, options: dict[str, Any], level: str | None) -> FileJudgments:
+        path, numeric = options["path"], level not in (None, "nominal")
         with progress_bar() as progress:
             return read_judgment_table(
                 path,
                 numeric=numeric,
-                encoding=encoding,
+                encoding=options["encoding"],
+                mapping=mapping_of(options, path),
                 progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
             )
 
     def _say_aside(self, table: FileJudgments, reason: str, note: str, undefined: bool) -> None:
         for why, count in table.left_out.items():
             self.stderr.write(f"Left out: {count:,} ({why}).")
+        for sentence in table.alike:
+            self.stderr.write(f"Note: {sentence}.")
         if reason:
             self.stderr.write(f"{'Alpha' if undefined else 'Its interval'} is undefined: {reason}.")
         if note:
@@ -188,7 +198,7 @@ class Agreement(QuorumCommand):
             self.stdout.write(f"Written to {output}.")
 
     def _compare(self, options: dict[str, Any]) -> None:
-        for name in ("level", "coefficient"):
+        for name in ("level", "coefficient", "map", "values", "people", "where", "header_row", "mapping"):
             if options[name] is not None:
                 raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
         first = self._source(options["path"], "first", options)

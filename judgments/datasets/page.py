@@ -655,6 +655,8 @@ class DatasetAdmin(QuorumAdmin):
         if request.method == "POST":
             try:
                 args = uploads.posted(waiting, request.POST.dict())
+                if "_again" in request.POST and uploads.look_at_columns(waiting["kind"], args):
+                    return redirect("admin:judgments_dataset_columns", upload)
                 job = enqueue(kind=waiting["kind"], args=args, user=user)
             except QuorumError as error:
                 messages.error(request, str(error))

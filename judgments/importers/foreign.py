@@ -40,6 +40,14 @@ def _member(container: Any, step: str) -> Any:
     return None
 
 
+def members_of(container: object) -> Iterator[tuple[str, Any]]:
+    """Yield the keys of an object, or the places of a list from 0, with what stands there."""
+    if isinstance(container, dict):
+        yield from container.items()
+    elif isinstance(container, list):
+        yield from ((str(at), member) for at, member in enumerate(container))
+
+
 def exploded(values: Mapping[str, Any], steps: Sequence[Sequence[str]]) -> Iterator[Mapping[str, Any]]:
     """Yield a row for each member of the lists or objects, walked together, that the first step names; and so on."""
     if not steps:

@@ -20,6 +20,7 @@ from common.texts import one_text, parting
 from judgments.design.scale import Extent, Limits, Scale, limits_of, number_text, range_of, scale_of
 from judgments.design.tables import SIDES
 from judgments.drawing.material import text_key
+from judgments.importers.names import unknown_image
 from judgments.importers.records import (
     ANNOTATION,
     SEARCH,
@@ -110,12 +111,15 @@ class AnswerRule:
         return stored
 
     def check_number(self, value: object, *, more: bool) -> None:
-        """Check each value once; ``more`` says whether the file has other answers than the kind's plain ones."""
+        """Check each value once; ``more`` says whether the file has other answers than the kind's plain ones.
+
+        That neither side is better, 0, says so by itself.
+        """
         if type(value) in (int, float) and (value, more) in self._numbers:
             return
         if self.plain.scale is not None and type(value) in (int, float):
             self._check_on_scale(value)  # type: ignore[arg-type]  # it is a number
-        elif more or not self.kind.two_sided:
+        elif more or value == 0 or not self.kind.two_sided:
             self.clean(value)
         else:
             self.plain.clean_answer(value, unit=None, design=None)
@@ -208,7 +212,7 @@ class TableJudgments(JudgmentSource):
         self, record: Record, row: JudgmentRow, images: Container[str] | None, captions: Captions | None
     ) -> None:
         if images is not None and row.image is not None and row.image not in images:
-            raise record.problem("image", quoted(row.image), "an image of the dataset")
+            raise record.problem("image", quoted(row.image), unknown_image(row.image, images))
         rule = self._rules.get(row.protocol or "")
         is_stored = captions is not None and row.image is not None  # else its image is what lacks
         for column in output_columns(rule.plain) if rule is not None and is_stored else ():

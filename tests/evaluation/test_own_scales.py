@@ -205,6 +205,27 @@ class TestImport:
         assert scale_in(find_study("brought")) == "0:5:0.5"
 
 
+class TestCall:
+    def test_a_call_states_a_scale_or_is_told_which_was_taken(
+        self, designer: Client, dataset: Dataset
+    ) -> None:
+        rows = [{"unit": f"u{value}", "worker": "w1", "image": "A.jpg", "first_text": str(value), "value": value}
+                for value in (2.5, 4)]  # fmt: skip
+        body = {"study": "called", "protocol": "graded", "rows": rows}
+
+        def sent(**more: Any) -> Any:
+            return designer.post(
+                "/api/datasets/shared/judgments/", json.dumps(body | more), content_type="application/json"
+            )
+
+        tried = sent(dry_run=True).json()
+        assert "points of the scale 1 to 4 by 0.5, by their values" in " ".join(tried["notes"])
+        assert "found 2.5, expected 1 to 5 (graded)" in sent(scale="1:5:1").json()["detail"]
+        assert not Study.objects.exists()
+        assert sent(scale="1:5:0.5").status_code == 201
+        assert scale_in(find_study("called")) == "1:5:0.5"
+
+
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
 @pytest.mark.parametrize(
     ("protocol", "values", "scale"),

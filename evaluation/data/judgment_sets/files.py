@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,8 +25,10 @@ from common.texts import one_text
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Source
 from evaluation.statistics.aggregation.votes_and_means import MUCH
 from judgments.design.scale import plain_number
-from judgments.importers import JUDGMENT_FORMATS, open_judgments
+from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused
+from judgments.importers.mapping import MappedJudgments
+from judgments.importers.names import Lookalikes
 from judgments.importers.records import (
     Columns,
     Record,
@@ -37,12 +39,14 @@ from judgments.importers.records import (
     read_output,
     read_text,
 )
+from judgments.importers.tables import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 from judgments.kinds import KINDS, Kind
 
 TEXT_TABLES = ("jsonl", "csv")
 SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)  # besides judgments files, whose format is detected
 REASONS = ("not used", "control items", "without a value")
+MOST_LABELS = 10_000  # different texts that are compared
 _STEP = 1000  # rows between two progress reports
 
 
@@ -51,7 +55,8 @@ class FileJudgments:
     """N included judgments, and counts of the excluded.
 
     units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text. protocol:
-    as named by the rows, or None. left_out: reason -> rows, if any. contents: of each unit, if requested.
+    as named by the rows, or None. left_out: reason -> rows, if any. contents: of each unit, if requested. alike: what
+    is to be said of labels that differ in type, case or blanks alone.
     """
 
     units: NDArray[np.int64]
@@ -64,6 +69,7 @@ class FileJudgments:
     contents: list[Content] = field(default_factory=list)
     says_answers: bool = False
     scale: str = ""
+    alike: list[str] = field(default_factory=list)
 
     @property
     def anonymous(self) -> bool:
@@ -91,11 +97,13 @@ def read_judgment_table(
     numeric: bool = False,
     contents: bool = False,
     encoding: str | None = None,
+    mapping: ColumnMapping | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FileJudgments:
     """Read a judgments file line by line, in UTF-8 unless a byte order mark or `encoding` says otherwise.
 
-    `numeric` refuses non-numeric values. `contents` reads what units show. `progress` gets line numbers.
+    `numeric` refuses non-numeric values. `contents` reads what units show. `mapping` names the columns of a table of
+    any format. `progress` gets line numbers.
     Raise ImportProblem, also for a repeated judgment of a unit by a worker and for mixed protocols.
     """
     units, workers, lines = array("q"), array("q"), array("q")
@@ -108,7 +116,7 @@ def read_judgment_table(
     left_out: Counter[str] = Counter()
     shows: list[Content] = []
     says_answers, scale = False, ""
-    for record in _read_records(path, encoding):
+    for record in _read_records(path, encoding, mapping):
         rows += 1
         if progress is not None and rows % _STEP == 0:
             progress(record.line or 0)
@@ -138,6 +146,8 @@ def read_judgment_table(
         values.append(value)
     if not rows:
         raise ImportProblem(path, None, None, "no judgments", "one record or more")
+    values, alike = _without_types(values) if textual else (values, [])
+    textual = any(isinstance(value, str) for value in values)
     column = np.array(values, dtype=object if textual else np.float64)
     # The column ``answers`` says that numbers hold strength and confidence beside a side (preferences.py).
     table = FileJudgments(
@@ -151,6 +161,7 @@ def read_judgment_table(
         contents=shows,
         says_answers=says_answers,
         scale=scale,
+        alike=alike,
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
     return table
@@ -260,14 +271,42 @@ def _strip_texts(*texts: str | None) -> Captions:
     return reference, first, second
 
 
-def _read_records(path: Path, encoding: str | None) -> Iterator[Record]:
-    """Detect JSON lines or CSV by the first character."""
+def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], list[str]]:
+    """Take texts for the numbers that other rows have, as in CSV, and say what labels differ in little alone."""
+    numbers = {value for value in values if not isinstance(value, str)}
+    texts = dict.fromkeys(value for value in values if isinstance(value, str))
+    same = {text: number for text in texts if (number := _number(text)) in numbers}
+    alike = [
+        f"{quoted(text)} is a text in some rows and a number in others, and counts as the number"
+        for text in same
+    ]
+    labels = Lookalikes()
+    for text in texts.keys() - same.keys() if len(texts) <= MOST_LABELS else ():
+        if (first := labels.earlier(text)) is not None:
+            alike.append(
+                f"{quoted(first)} and {quoted(text)} differ in case or blanks alone, and count as two"
+            )
+    return [same.get(value, value) if isinstance(value, str) else value for value in values], alike
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _read_records(path: Path, encoding: str | None, mapping: ColumnMapping | None) -> Iterator[Record]:
+    """Detect JSON lines or CSV by the first character; a mapping is of a table of any format."""
+    if mapping is not None:
+        yield from MappedJudgments(path, mapping, read_table, protocol=None, encoding=encoding).records()
+        return
     columns = _RequiredColumns(("unit", "worker", "value"))
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     if not first:
         raise ImportProblem(path, None, None, "an empty file", "JSON lines or CSV")
     reader = read_json_lines if first.lstrip()[0] in "{[" else read_csv
-    return reader(path, columns, ImportNotes(), encoding)
+    yield from reader(path, columns, ImportNotes(), encoding)
 
 
 def _read_optional(record: Record, column: str, read: Callable[[Any], str]) -> str | None:

@@ -21,7 +21,12 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.errors import NotThere, QuorumError
 from evaluation.data.imported_scores.reading import read_scores
-from evaluation.data.imported_scores.storing import ScoresRequest, import_scores, signature_of
+from evaluation.data.imported_scores.storing import (
+    ScoresRequest,
+    import_scores,
+    mapping_of_scores,
+    signature_of,
+)
 from evaluation.errors import EvaluationError
 from evaluation.models import ImportedMetric
 from evaluation.presentation.content import p_value
@@ -204,10 +209,11 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
     metrics = values.pop("metric", [])
     args = {"study": study.slug, "metrics": metrics, **values}
 
+    mapping = mapping_of_scores(values, Path(upload.name or ""))
+
     def read(path: Path) -> str:
-        return import_scores(
-            dataset=study.dataset, files=read_scores(path, metrics), by=user, **values
-        ).summary()
+        files = read_scores(path, metrics, mapping=mapping)
+        return import_scores(dataset=study.dataset, files=files, by=user, **values).summary()
 
     import_or_queue(request, upload, read, kind="import_scores", args=args)
 
